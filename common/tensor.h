@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dtype.h"
+
+namespace fuse {
+
+using Shape = std::vector<std::int64_t>;
+struct Storage;
+class Tensor;
+
+/// Gradient function of a tensor that a model or `sum()` produced.
+class GradFn {
+ public:
+  virtual ~GradFn() = default;
+  /// Receives d(loss)/d(output) and accumulates into the parameters' grads.
+  virtual void backward(const Tensor& grad_output) = 0;
+};
+
+/// What every handle to one tensor shares. The address of the data never
+/// changes during the life of a TensorImpl.
+struct TensorImpl {
+  std::shared_ptr<Storage> storage;
+  void* data = nullptr;
+  std::int64_t numel = 0;
+  DType dtype = DType::float32;
+  Shape shape;
+  std::shared_ptr<TensorImpl> grad;
+  std::shared_ptr<GradFn> grad_fn;
+};
+
+/// A handle to a contiguous block of numbers in host memory; copies share the
+/// data, as in torch. Any rank; rank 0 is a single number.
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(std::shared_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
+
+  bool defined() const { return impl_ != nullptr; }
+  const Shape& shape() const { return impl_->shape; }
+  std::int64_t dim() const { return std::int64_t(impl_->shape.size()); }
+  std::int64_t numel() const { return impl_->numel; }
+  DType dtype() const { return impl_->dtype; }
+  std::size_t nbytes() const { return std::size_t(numel()) * size_of(dtype()); }
+
+  /// Typed address of the first element. Runs what a recording in progress
+  /// still has to do to this tensor (a graph break). Throws Error when `T` is
+  /// not the tensor's dtype.
+  template <class T>
+  T* data();
+  template <class T>
+  const T* data() const;
+
+  /// Address without any check, for binding; pending work is not run.
+  void* raw_data() const { return impl_->data; }
+
+  /// The value of a tensor with one element, as double. Throws Error otherwise.
+  double item() const;
+  /// All elements as doubles, in order.
+  std::vector<double> to_vector() const;
+
+  /// A copy with storage of its own.
+  Tensor clone() const;
+  /// Overwrites the data with `source`'s, converting the dtype.
+  /// Throws Error when shapes differ.
+  void copy_(const Tensor& source);
+  void fill_(double value);
+
+  /// The gradient, or an undefined tensor.
+  Tensor grad() const { return Tensor(impl_->grad); }
+  /// Assigns the gradient; an undefined tensor removes it. Throws Error when
+  /// shape or dtype differ from this tensor's.
+  void set_grad(const Tensor& grad);
+
+  /// Sum of all elements as a 0-d tensor, differentiable.
+  Tensor sum() const;
+  /// Back-propagates from a 0-d tensor. Throws Error when nothing led to it.
+  void backward() const;
+
+  const std::shared_ptr<TensorImpl>& impl() const { return impl_; }
+
+ private:
+  std::shared_ptr<TensorImpl> impl_;
+};
+
+/// Uninitialised memory. Throws Error for negative sizes, a product that
+/// overflows, or memory that cannot be had (saying how much was asked for).
+Tensor empty(const Shape& shape, DType dtype = DType::float32);
+Tensor zeros(const Shape& shape, DType dtype = DType::float32);
+Tensor full(const Shape& shape, double value, DType dtype = DType::float32);
+/// Like `torch.zeros_like`.
+Tensor zeros_like(const Tensor& other);
+/// A 0-d tensor, `torch.tensor(value)`.
+Tensor tensor(double value, DType dtype = DType::float32);
+/// A 1-d tensor of the given values.
+Tensor tensor(const std::vector<double>& values,
+              DType dtype = DType::float32);
+/// `count` 0-d tensors, zero, side by side in one storage.
+std::vector<Tensor> scalars(std::size_t count, DType dtype = DType::float64);
+/// A tensor over memory the caller owns and keeps alive. `data` may have any
+/// address (also one that is not aligned to the element).
+Tensor from_blob(void* data, const Shape& shape, DType dtype = DType::float32);
+
+/// As torch prints it: `tensor(0.0047)` for 0-d tensors, `tensor([1., 2.])`.
+std::string to_string(const Tensor& tensor);
+/// "[1024, 1024]".
+std::string to_string(const Shape& shape);
+
+/// True when both have the same shape, dtype and bits; any NaN equals any NaN,
+/// +0 and -0 differ.
+bool bitwise_equal(const Tensor& a, const Tensor& b);
+bool bitwise_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b);
+/// `torch.allclose`: |a - b| <= atol + rtol * |b| for all elements.
+bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5,
+              double atol = 1e-8);
+
+/// Hook of the recorder: called before the data of a tensor is touched from
+/// outside, with `write` when it may change.
+using AccessHook = void (*)(const TensorImpl&, bool write);
+void set_access_hook(AccessHook hook);
+
+}  // namespace fuse

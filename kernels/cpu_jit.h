@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace fuse {
+
+/// A shared library that was compiled from generated source and loaded.
+class Library {
+ public:
+  explicit Library(void* handle) : handle_(handle) {}
+  ~Library();
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  /// Address of an extern "C" symbol. Throws Error when it is missing.
+  void* symbol(const char* name) const;
+
+ private:
+  void* handle_;
+};
+
+/// Compiles `source` (C++20, no headers) with the host compiler, or takes the
+/// result from the disk cache, and loads it. Throws NoCompiler when no compiler
+/// can be found, Error when the compiler fails, is killed, or produces nothing
+/// that can be loaded.
+std::shared_ptr<Library> build_library(const std::string& source);
+
+/// Number of times this process ran the host compiler, and the number of
+/// libraries it took from the disk cache instead.
+struct JitCounters {
+  long compiler_runs = 0;
+  long disk_hits = 0;
+};
+JitCounters jit_counters();
+
+}  // namespace fuse

@@ -1,0 +1,23 @@
+#pragma once
+
+namespace fuse {
+
+/// Number of threads a launch uses: `set_thread_count` if called, else the
+/// environment variable FUSEBOOK_THREADS, else the CPUs this process may run
+/// on (its affinity). Throws UsageError for a FUSEBOOK_THREADS that is no whole
+/// number from 1 to 1024.
+int thread_count();
+
+/// Overrides the number of threads; 0 returns to the default.
+/// Throws UsageError outside 0..1024.
+void set_thread_count(int count);
+
+/// Calls `run(context, part)` once for every part in [0, parts), on the calling
+/// thread and on pool threads, and returns when all are done. `run` must not
+/// throw. One parallel region at a time: a call from inside a region, or while
+/// another thread holds the pool, runs its parts one after the other on the
+/// calling thread.
+void parallel_run(int parts, void (*run)(void* context, int part),
+                  void* context);
+
+}  // namespace fuse
