@@ -1,0 +1,96 @@
+#pragma once
+
+#include <memory>
+#include <source_location>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "function.h"
+#include "recorder.h"
+
+namespace fuse {
+
+struct CompileOptions {
+  /// Names the function in logs and errors.
+  std::string name = "step";
+  /// Makes a graph break an error instead of a second launch.
+  bool fullgraph = false;
+  Backend backend = Backend::compiled;
+};
+
+/// A function whose list operations are fused. Every call runs the function
+/// once, records what it does to lists of tensors, and launches that as one
+/// kernel, which is generated and compiled at the first call and again only
+/// when a guard fails. Everything else in the function just runs. A call inside
+/// another compiled function becomes part of that one. One thread at a time.
+template <class F>
+class Compiled {
+ public:
+  Compiled(F function, FunctionOptions options)
+      : function_(std::move(function)),
+        state_(std::make_unique<State>(std::move(options))) {}
+
+  template <class... Args>
+  decltype(auto) operator()(Args&&... args) {
+    if (Recorder::current() != nullptr) {
+      return function_(std::forward<Args>(args)...);
+    }
+    const Call call(state_->recorder);
+    if constexpr (std::is_void_v<std::invoke_result_t<F&, Args...>>) {
+      run(std::forward<Args>(args)...);
+      state_->recorder.finish();
+    } else {
+      decltype(auto) result = run(std::forward<Args>(args)...);
+      state_->recorder.finish();
+      return result;
+    }
+  }
+
+  /// What calls of this function have caused so far.
+  const Counters& counters() const { return state_->function.counters(); }
+  /// The generated part of the newest kernel's source.
+  std::string output_code() const { return state_->function.output_code(); }
+
+ private:
+  struct State {
+    explicit State(FunctionOptions options)
+        : function(std::move(options)), recorder(function, true) {}
+    Function function;
+    Recorder recorder;
+  };
+
+  // Nothing recorded survives a call, also when it ends with an exception.
+  struct Call {
+    explicit Call(Recorder& r) : recorder(r) {}
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    ~Call() { recorder.abandon(); }
+    Recorder& recorder;
+  };
+
+  template <class... Args>
+  decltype(auto) run(Args&&... args) {
+    const Recording recording(state_->recorder);
+    return function_(std::forward<Args>(args)...);
+  }
+
+  F function_;
+  std::unique_ptr<State> state_;
+};
+
+/// Compiles `function`, as torch.compile does for an optimizer's step:
+///
+///     auto step = compile([&] { opt.step(); });
+///     step();
+template <class F>
+auto compile(F function, CompileOptions options = {},
+             std::source_location place = std::source_location::current()) {
+  return Compiled<F>(std::move(function),
+                     {.name = std::move(options.name),
+                      .fullgraph = options.fullgraph,
+                      .backend = options.backend,
+                      .place = place});
+}
+
+}  // namespace fuse

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+
+namespace fuse {
+
+/// What happened so far, for one compiled function or the whole process.
+struct Counters {
+  /// Kernels run over the elements of tensors. Arithmetic on per-tensor scalars
+  /// alone (a step count, a bias correction) in eager mode is none.
+  std::int64_t launches = 0;
+  /// Programs that were lowered to a kernel, whether the kernel then came from
+  /// the compiler, from a cache, or is interpreted.
+  std::int64_t compilations = 0;
+  /// Compilations because a guard of an earlier one failed.
+  std::int64_t recompiles = 0;
+  /// Times a value was needed before the compiled function had ended.
+  std::int64_t graph_breaks = 0;
+  /// Times the table of addresses had to be built again.
+  std::int64_t uploads = 0;
+  /// Bytes the launches loaded and stored.
+  std::int64_t bytes_moved = 0;
+
+  Counters& operator+=(const Counters& other);
+  friend Counters operator-(Counters a, const Counters& b);
+  friend bool operator==(const Counters&, const Counters&) = default;
+};
+
+/// Sum over all functions and all eager operations of the process.
+Counters process_counters();
+
+/// Adds to the sum; for the executor.
+void add_to_process(const Counters& more);
+
+}  // namespace fuse

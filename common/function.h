@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "binding.h"
+#include "counters.h"
+#include "kernel.h"
+#include "plan.h"
+#include "recorder.h"
+
+namespace fuse {
+
+/// How a recorded program is run.
+enum class Backend {
+  compiled,     ///< generated code; interpreted where there is no compiler
+  interpreted,  ///< prebuilt loops, tile by tile
+};
+
+/// What identifies a function in messages, and how it runs.
+struct FunctionOptions {
+  std::string name = "function";
+  bool fullgraph = false;
+  Backend backend = Backend::compiled;
+  std::source_location place = {};
+};
+
+/// A kernel for one program structure and one set of baked scalars, with the
+/// table it was last launched on.
+struct CompiledProgram {
+  std::uint64_t hash = 0;
+  Program program;  ///< its structure and scalars; the lists may be gone
+  Plan plan;
+  std::shared_ptr<const Kernel> kernel;
+  Table table;
+  bool counts_as_launch = true;
+};
+
+/// Finds or makes the kernel for each program it is given, and launches it.
+class Function final : public Executor {
+ public:
+  explicit Function(FunctionOptions options) : options_(std::move(options)) {}
+
+  void execute(const Program& program) override;
+  void graph_break(const std::string& why) override;
+
+  const Counters& counters() const { return counters_; }
+  const FunctionOptions& options() const { return options_; }
+  /// Generated source of the newest kernel; empty before the first call.
+  std::string output_code() const;
+  /// Eager operations are interpreted one by one: their kernels are not
+  /// compilations, and nothing is reported.
+  void set_eager() { eager_ = true; }
+
+ private:
+  CompiledProgram* find(std::uint64_t hash, const Program& program);
+  CompiledProgram& compile(std::uint64_t hash, const Program& program);
+  void report_misses(std::uint64_t hash, const Program& program);
+  void promote(const Origin& origin);
+  bool may_bake(const Origin& origin) const;
+  void launch(CompiledProgram& compiled, const Program& program);
+  void count(const Counters& more);
+
+  FunctionOptions options_;
+  bool eager_ = false;
+  Counters counters_;
+  std::vector<Origin> promoted_;
+  std::vector<std::unique_ptr<CompiledProgram>> compiled_;  // newest last
+};
+
+}  // namespace fuse

@@ -1,0 +1,170 @@
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "scalar.h"
+#include "tensor.h"
+#include "tensor_list.h"
+
+namespace fuse {
+
+/// Parameters that share their hyper-parameters.
+class ParamGroup {
+ public:
+  explicit ParamGroup(std::vector<Tensor> tensors)
+      : params(std::move(tensors)) {}
+  virtual ~ParamGroup() = default;
+
+  /// A hyper-parameter by its name in torch.optim: "lr", "eps", "betas[0]".
+  /// Throws Error naming the known ones.
+  Scalar& operator[](const std::string& name);
+
+  std::vector<Tensor> params;
+
+ protected:
+  ParamGroup(const ParamGroup&) = default;
+  ParamGroup& operator=(const ParamGroup&) = default;
+  struct Named {
+    const char* name;
+    int index;  ///< -1 for a single number
+    Scalar* scalar;
+  };
+  virtual std::vector<Named> scalars() = 0;
+};
+
+/// A state tensor that an optimizer keeps for each parameter.
+struct StateSpec {
+  const char* name;
+  double initial = 0;
+};
+
+/// Everything that takes part in one step, list by list: tensors of one group
+/// and one dtype that have a gradient.
+struct Batch {
+  TensorList params;
+  TensorList grads;
+  TensorList steps;                ///< float64 step counts, one a parameter
+  std::vector<TensorList> states;  ///< in the order of the StateSpecs
+};
+
+/// Checks what torch.optim checks: at least one parameter, none twice, all
+/// defined. Throws Error.
+void check_parameters(const std::vector<const ParamGroup*>& groups);
+
+/// Lists of one group, kept as long as the same gradients are there.
+class BatchCache {
+ public:
+  /// The batches for the parameters that have a gradient now. With `foreach`
+  /// one for each dtype, else one for each parameter. Creates missing state.
+  const std::vector<Batch>& refresh(const std::vector<Tensor>& params,
+                                    const std::vector<StateSpec>& specs,
+                                    bool foreach);
+  /// State of a parameter by name ("step" too); undefined before its first
+  /// step.
+  Tensor state(const Tensor& param, const std::string& name) const;
+
+ private:
+  struct ParamState {
+    Tensor step;
+    std::vector<Tensor> tensors;
+  };
+
+  bool unchanged(const std::vector<Tensor>& params, bool foreach) const;
+  void create_missing(const std::vector<Tensor>& params,
+                      const std::vector<StateSpec>& specs);
+  void add_batch(const std::vector<Tensor>& params,
+                 const std::vector<StateSpec>& specs);
+
+  std::unordered_map<const TensorImpl*, ParamState> states_;
+  std::vector<const char*> names_;
+  std::vector<Tensor> seen_;  // the gradients of the lists, undefined for none
+  bool foreach_ = true;
+  std::vector<Batch> batches_;
+};
+
+/// An optimizer whose step is written once, as operations on lists.
+template <class Options>
+class Optimizer {
+ public:
+  struct Group : ParamGroup {
+    Group(std::vector<Tensor> tensors, Options wanted = {})
+        : ParamGroup(std::move(tensors)), options(std::move(wanted)) {}
+    Options options;
+
+   protected:
+    friend class Optimizer;
+    std::vector<Named> scalars() override {
+      std::vector<Named> all;
+      options.for_each_scalar([&](const char* name, int index, Scalar& s) {
+        all.push_back({name, index, &s});
+      });
+      return all;
+    }
+  };
+
+  explicit Optimizer(std::vector<Group> groups)
+      : param_groups(std::move(groups)), caches_(param_groups.size()) {
+    std::vector<const ParamGroup*> all;
+    for (const Group& group : param_groups) {
+      group.options.validate();
+      all.push_back(&group);
+    }
+    check_parameters(all);
+  }
+  virtual ~Optimizer() = default;
+
+  /// One update of all parameters that have a gradient.
+  void step() {
+    for (std::size_t g = 0; g < param_groups.size(); ++g) {
+      Options& options = param_groups[g].options;
+      options.for_each_scalar([&](const char* name, int index, Scalar& s) {
+        Origin origin = s.origin();
+        origin.name = name;
+        origin.index = index;
+        origin.group = int(g);
+        s.set_origin(origin);
+      });
+      const auto& batches = caches_[g].refresh(
+          param_groups[g].params, state_specs(options), options.foreach);
+      for (const Batch& batch : batches) update(options, batch);
+    }
+  }
+
+  /// Removes the gradients, or sets them to zero.
+  void zero_grad(bool set_to_none = true);
+
+  /// A state tensor, such as state(param, "exp_avg") or state(param, "step");
+  /// undefined before the parameter's first step.
+  Tensor state(const Tensor& param, const std::string& name) const {
+    for (const BatchCache& cache : caches_) {
+      if (Tensor found = cache.state(param, name); found.defined()) {
+        return found;
+      }
+    }
+    return {};
+  }
+
+  std::vector<Group> param_groups;
+
+ protected:
+  virtual std::vector<StateSpec> state_specs(const Options& options) const = 0;
+  virtual void update(const Options& options, const Batch& batch) const = 0;
+
+ private:
+  std::vector<BatchCache> caches_;
+};
+
+/// Removes the gradients of tensors, or sets them to zero (recorded inside
+/// `compile`).
+void zero_grad(const std::vector<Tensor>& params, bool set_to_none);
+
+template <class Options>
+void Optimizer<Options>::zero_grad(bool set_to_none) {
+  for (const Group& group : param_groups) {
+    fuse::zero_grad(group.params, set_to_none);
+  }
+}
+
+}  // namespace fuse

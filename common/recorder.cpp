@@ -1,0 +1,284 @@
+#include "recorder.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "error.h"
+
+namespace fuse {
+namespace {
+
+thread_local Recorder* current_recorder = nullptr;
+
+// Memory that a recording has plans for must not be seen half-way.
+void before_access(const TensorImpl& tensor, bool write) {
+  Recorder* const recorder = current_recorder;
+  if (recorder == nullptr || !recorder->involves(tensor, !write)) return;
+  recorder->flush(write ? "a tensor of the recording is changed from outside"
+                        : "a tensor is read before it is computed");
+}
+
+std::string at(const std::source_location& place) {
+  return std::string(place.file_name()) + ":" + std::to_string(place.line());
+}
+
+std::string describe(Operands operands, std::size_t k) {
+  const std::string& label = operands[k]->list.impl()->label;
+  return "operand " + std::to_string(k + 1) +
+         (label.empty() ? "" : " (" + label + ")");
+}
+
+const ListImpl& shapes_of(const ListImpl& list) {
+  return list.like != nullptr ? *list.like : list;
+}
+
+[[noreturn]] void refuse_shapes(OpCode op, Operands operands,
+                                std::size_t first, std::size_t k,
+                                std::source_location place) {
+  const ListImpl& a = shapes_of(*operands[first]->list.impl());
+  const ListImpl& b = shapes_of(*operands[k]->list.impl());
+  std::size_t i = 0;
+  while (a.tensors[i].shape() == b.tensors[i].shape()) ++i;
+  throw Error("foreach_" + std::string(name_of(op)) + ": tensor " +
+              std::to_string(i) + " of " + describe(operands, k) +
+              " has shape " + to_string(b.tensors[i].shape()) + " but " +
+              describe(operands, first) + " has " +
+              to_string(a.tensors[i].shape()) + ", at " + at(place));
+}
+
+// All lists must have one length, and lists of elements the same shapes.
+void check_lists(OpCode op, Operands operands,
+                 std::source_location place) {
+  std::size_t first = operands.size();
+  std::size_t first_elements = operands.size();
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (!operands[k]->is_list) continue;
+    const ListImpl& list = *operands[k]->list.impl();
+    if (first == operands.size()) first = k;
+    const std::size_t length = operands[first]->list.size();
+    if (list.count != length) {
+      throw Error("foreach_" + std::string(name_of(op)) + ": " +
+                  describe(operands, k) + " has " +
+                  std::to_string(list.count) + " tensors but " +
+                  describe(operands, first) + " has " +
+                  std::to_string(length) + ", at " + at(place));
+    }
+    if (list.rate != Rate::element) continue;
+    if (first_elements == operands.size()) first_elements = k;
+    const ListImpl& model = *operands[first_elements]->list.impl();
+    if (shapes_of(list).shape_hash != shapes_of(model).shape_hash) {
+      refuse_shapes(op, operands, first_elements, k, place);
+    }
+  }
+}
+
+// The list an operation writes into must fit what is written.
+void check_target(OpCode op, const TensorList& target, Operands operands,
+                  std::source_location place) {
+  const Operand as_operand(target);
+  for (const Operand* operand : operands) {
+    if (!operand->is_list) continue;
+    const std::array pair = {&as_operand, operand};
+    check_lists(op, pair, place);
+  }
+}
+
+std::vector<Tensor> allocate(const ListImpl& list) {
+  if (list.rate == Rate::entry) return scalars(list.count, list.dtype);
+  std::vector<Tensor> tensors;
+  tensors.reserve(list.count);
+  for (const Tensor& model : list.like->tensors) {
+    tensors.push_back(empty(model.shape(), list.dtype));
+  }
+  return tensors;
+}
+
+}  // namespace
+
+Recorder* Recorder::current() { return current_recorder; }
+
+std::uint64_t Recorder::next_serial() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
+std::int32_t Recorder::slot_of(const std::shared_ptr<ListImpl>& list) {
+  const std::int32_t slot = program_.slot(list->view(), list->info());
+  if (std::size_t(slot) == held_.size()) held_.push_back(list);
+  return slot;
+}
+
+ValueId Recorder::value_of(const TensorList& list,
+                           std::source_location place) {
+  const auto& impl = list.impl();
+  if (impl->recorder == this) return impl->value;
+  list.tensors();  // an error if it never got a value
+  return program_.load(slot_of(impl), place);
+}
+
+ValueId Recorder::value_of(const Scalar& scalar) {
+  const ValueId known = scalar.recorded(serial_);
+  if (known >= 0) return known;
+  const bool fixed = bake_ && !scalar.is_tensor() && !scalar.is_recorded();
+  return fixed ? program_.constant(scalar.value(), scalar.origin())
+               : program_.argument(scalar.value(), scalar.origin());
+}
+
+ValueId Recorder::record_scalar(OpCode op, const Scalar& a, const Scalar& b) {
+  const std::array in = {value_of(a), value_of(b)};
+  return program_.apply(op, in, a.origin().place);
+}
+
+ValueId Recorder::record(OpCode op, Operands operands,
+                         std::source_location place) {
+  check_lists(op, operands, place);
+  // A list or a 0-d tensor may flush the recording, so touch them all first.
+  for (const Operand* operand : operands) {
+    if (operand->is_list) {
+      const auto& impl = operand->list.impl();
+      if (impl->recorder != nullptr && impl->recorder != this) {
+        operand->list.tensors();
+      }
+    } else {
+      static_cast<void>(operand->scalar.value());
+    }
+  }
+  std::array<ValueId, 4> in{};
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    const Operand* const operand = operands[k];
+    in[k] = operand->is_list ? value_of(operand->list, place)
+                            : value_of(operand->scalar);
+  }
+  return program_.apply(op, std::span(in).first(operands.size()), place);
+}
+
+TensorList Recorder::pending(ValueId value,
+                             Operands operands) {
+  const Node& node = program_.node(value);
+  auto impl = std::make_shared<ListImpl>();
+  impl->recorder = this;
+  impl->value = value;
+  impl->rate = node.rate;
+  impl->dtype = node.dtype;
+  for (const Operand* operand : operands) {
+    if (!operand->is_list) continue;
+    const auto& list = operand->list.impl();
+    impl->count = list->count;
+    if (list->rate != node.rate) continue;
+    impl->like = list->like != nullptr ? list->like : list;
+    break;
+  }
+  pending_.push_back(impl);
+  return TensorList(std::move(impl));
+}
+
+TensorList Recorder::apply(OpCode op, Operands operands,
+                           std::source_location place) {
+  const bool any_list =
+      std::any_of(operands.begin(), operands.end(),
+                  [](const Operand* operand) { return operand->is_list; });
+  if (!any_list) {
+    throw Error("foreach_" + std::string(name_of(op)) +
+                ": no operand is a list of tensors, at " + at(place));
+  }
+  return pending(record(op, operands, place), operands);
+}
+
+void Recorder::apply_into(OpCode op, const TensorList& target,
+                          Operands operands,
+                          std::source_location place) {
+  check_target(op, target, operands, place);
+  const auto& impl = target.impl();
+  if (impl->recorder != this) target.tensors();
+  const ValueId value = record(op, operands, place);
+  if (impl->recorder == this) {
+    impl->value =
+        program_.convert_like(value, impl->info(), impl->value, place);
+  } else {
+    program_.store(slot_of(impl), value, place);
+  }
+}
+
+bool Recorder::involves(const TensorImpl& tensor, bool stores_only) const {
+  const auto* begin = static_cast<const char*>(tensor.data);
+  const char* end = begin + tensor.numel * std::int64_t(size_of(tensor.dtype));
+  for (std::size_t s = 0; s < held_.size(); ++s) {
+    const ListImpl& list = *held_[s];
+    if (stores_only && program_.first_store(std::int32_t(s)) < 0) continue;
+    const auto size = std::int64_t(size_of(list.dtype));
+    for (std::size_t i = 0; i < list.count; ++i) {
+      const auto* first = static_cast<const char*>(list.addresses[i]);
+      if (first < end && begin < first + list.numels[i] * size) return true;
+    }
+  }
+  return false;
+}
+
+// Gives memory to every list that somebody still holds.
+std::vector<std::shared_ptr<ListImpl>> Recorder::materialize() {
+  std::vector<std::shared_ptr<ListImpl>> results;
+  for (auto& impl : pending_) {
+    if (impl.use_count() == 1) continue;
+    auto result = std::make_shared<ListImpl>();
+    result->rate = impl->rate;
+    result->dtype = impl->dtype;
+    result->label = impl->label;
+    result->hold(allocate(*impl));
+    program_.store(slot_of(result), impl->value, std::source_location());
+    results.push_back(impl);
+  }
+  return results;
+}
+
+void Recorder::execute() {
+  struct Cleanup {
+    Recorder& recorder;
+    ~Cleanup() { recorder.abandon(); }
+  } cleanup{*this};
+  const auto results = materialize();
+  const std::size_t first = held_.size() - results.size();
+  const bool anything = !program_.stores().empty();
+  std::vector<std::vector<Tensor>> memory;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    memory.push_back(held_[first + i]->tensors);
+  }
+  if (anything) executor_.execute(program_);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i]->recorder = nullptr;
+    results[i]->like = nullptr;
+    results[i]->hold(std::move(memory[i]));
+  }
+}
+
+void Recorder::flush(const std::string& why) {
+  if (program_.stores().empty() && pending_.empty()) return;
+  executor_.graph_break(why + ", after the operation at " +
+                        at(program_.place(
+                            ValueId(program_.nodes().size()) - 1)));
+  execute();
+}
+
+void Recorder::finish() { execute(); }
+
+void Recorder::abandon() {
+  for (const auto& impl : pending_) {
+    if (impl->recorder != this) continue;
+    impl->recorder = nullptr;
+    impl->like = nullptr;
+    impl->value = -1;
+  }
+  program_.clear();
+  held_.clear();
+  pending_.clear();
+  serial_ = next_serial();
+}
+
+Recording::Recording(Recorder& recorder) : previous_(current_recorder) {
+  set_access_hook(&before_access);
+  current_recorder = &recorder;
+}
+
+Recording::~Recording() { current_recorder = previous_; }
+
+}  // namespace fuse

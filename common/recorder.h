@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "program.h"
+#include "scalar.h"
+#include "tensor_list.h"
+
+namespace fuse {
+
+/// Runs a finished program; returns when its stores are in memory.
+class Executor {
+ public:
+  Executor() = default;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+  virtual ~Executor() = default;
+  virtual void execute(const Program& program) = 0;
+  /// A value was needed early; throws Error where that is forbidden.
+  virtual void graph_break(const std::string& why) = 0;
+};
+
+/// An operand of a list operation.
+struct Operand {
+  // NOLINTBEGIN(google-explicit-constructor)
+  Operand(TensorList tensors) : list(std::move(tensors)), is_list(true) {}
+  Operand(std::vector<Tensor> tensors) : Operand(TensorList(std::move(tensors))) {}
+  Operand(Scalar number) : scalar(std::move(number)) {}
+  Operand(double number,
+          std::source_location place = std::source_location::current())
+      : scalar(number, place) {}
+  Operand(const Tensor& number,
+          std::source_location place = std::source_location::current())
+      : scalar(number, place) {}
+  // NOLINTEND(google-explicit-constructor)
+
+  TensorList list{std::shared_ptr<ListImpl>()};
+  Scalar scalar{0.0};
+  bool is_list = false;
+};
+
+
+using Operands = std::span<const Operand* const>;
+
+/// Turns list operations into a program, and hands it over when it is complete
+/// or when a value is needed. One at a time on each thread.
+class Recorder {
+ public:
+  /// With `bake`, plain numbers are recorded as constants, else as arguments.
+  Recorder(Executor& executor, bool bake)
+      : executor_(executor), bake_(bake), serial_(next_serial()) {}
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+  /// Drops what was not flushed.
+  ~Recorder() { abandon(); }
+
+  /// The recorder of this thread, or nullptr outside `compile`.
+  static Recorder* current();
+
+  /// Appends an operation; the result is computed later.
+  TensorList apply(OpCode op, Operands operands,
+                   std::source_location place);
+  /// Appends an operation whose result replaces the content of `target`.
+  void apply_into(OpCode op, const TensorList& target,
+                  Operands operands,
+                  std::source_location place);
+  ValueId record_scalar(OpCode op, const Scalar& a, const Scalar& b);
+
+  /// Executes what was recorded so far because of an access from outside.
+  void flush(const std::string& why);
+  /// Executes the rest.
+  void finish();
+  /// Forgets the rest; lists that were not computed stay without a value.
+  void abandon();
+  /// True when the recording reads (or stores, if `stores_only`) this memory.
+  bool involves(const TensorImpl& tensor, bool stores_only) const;
+
+  /// Number of the segment being recorded, unique in the process.
+  std::uint64_t serial() const { return serial_; }
+
+ private:
+  friend class Recording;
+
+  static std::uint64_t next_serial();
+  ValueId record(OpCode op, Operands operands,
+                 std::source_location place);
+  ValueId value_of(const TensorList& list, std::source_location place);
+  ValueId value_of(const Scalar& scalar);
+  std::int32_t slot_of(const std::shared_ptr<ListImpl>& list);
+  TensorList pending(ValueId value, Operands operands);
+  std::vector<std::shared_ptr<ListImpl>> materialize();
+  void execute();
+
+  Executor& executor_;
+  bool bake_;
+  Program program_;
+  std::vector<std::shared_ptr<ListImpl>> held_;     // one a slot
+  std::vector<std::shared_ptr<ListImpl>> pending_;  // without memory so far
+  std::uint64_t serial_;
+};
+
+/// Makes a recorder the current one of this thread for a scope.
+class Recording {
+ public:
+  explicit Recording(Recorder& recorder);
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+  ~Recording();
+
+ private:
+  Recorder* previous_;
+};
+
+}  // namespace fuse

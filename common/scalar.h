@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <source_location>
+
+#include "program.h"
+#include "tensor.h"
+
+namespace fuse {
+
+/// A number that a step depends on: a learning rate, a beta, a literal. It is
+/// either a double, whose bits a compiled step may bake into its code and
+/// guards, or a 0-d tensor, which is read anew at every step and never guarded.
+/// Arithmetic on scalars is in float64.
+class Scalar {
+ public:
+  Scalar(double value,  // NOLINT(google-explicit-constructor)
+         std::source_location place = std::source_location::current())
+      : value_(value) {
+    origin_.place = place;
+  }
+  /// Throws Error unless `tensor` is 0-d.
+  Scalar(const Tensor& tensor,  // NOLINT(google-explicit-constructor)
+         std::source_location place = std::source_location::current());
+
+  bool is_tensor() const { return tensor_.defined(); }
+  /// The number as it is now.
+  double value() const { return is_tensor() ? tensor_.item() : value_; }
+  const Tensor& tensor() const { return tensor_; }
+
+  /// Gives it another value: in place if it is a tensor.
+  void assign(double value);
+
+  /// Which hyper-parameter this is, for guards and reports.
+  const Origin& origin() const { return origin_; }
+  void set_origin(const Origin& origin) { origin_ = origin; }
+
+  /// The value this scalar has in the recording of that serial number; -1 when
+  /// it is not the result of recorded arithmetic.
+  ValueId recorded(std::uint64_t recording) const {
+    return recording_ == recording ? recorded_ : -1;
+  }
+  bool is_recorded() const { return recorded_ >= 0; }
+
+ private:
+  friend Scalar scalar_op(OpCode op, const Scalar& a, const Scalar& b);
+
+  double value_ = 0;
+  Tensor tensor_;
+  Origin origin_;
+  std::uint64_t recording_ = 0;
+  ValueId recorded_ = -1;
+};
+
+/// One operation of ops.def on two scalars; recorded inside `compile`.
+Scalar scalar_op(OpCode op, const Scalar& a, const Scalar& b);
+
+inline Scalar operator+(const Scalar& a, const Scalar& b) {
+  return scalar_op(OpCode::add, a, b);
+}
+inline Scalar operator-(const Scalar& a, const Scalar& b) {
+  return scalar_op(OpCode::sub, a, b);
+}
+inline Scalar operator*(const Scalar& a, const Scalar& b) {
+  return scalar_op(OpCode::mul, a, b);
+}
+inline Scalar operator/(const Scalar& a, const Scalar& b) {
+  return scalar_op(OpCode::div, a, b);
+}
+
+}  // namespace fuse

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device.h"
+#include "plan.h"
+
+namespace fuse {
+
+/// The table a launch reads: one row a tensor with its addresses, and the
+/// shares of the threads. Built from a plan and the lists of a program; built
+/// again only when the lists, or the number of threads, have changed.
+class Table {
+ public:
+  /// Gathers addresses and scalars. Returns true when the table had to be
+  /// built again. Throws Error when a stored tensor overlaps another one.
+  bool bind(const Plan& plan, const Program& program, int threads);
+
+  /// What a kernel is given; valid until the next bind.
+  Launch launch() const;
+  std::span<const Part> parts() const { return parts_; }
+  /// Rows that several parts share; their per-tensor stores come last.
+  std::span<const i64> split_rows() const { return split_rows_; }
+  std::span<const Row> rows() const { return rows_; }
+  /// Bytes one launch loads and stores.
+  std::int64_t bytes() const { return bytes_; }
+  /// True when two lists share tensors; loads then must come before stores.
+  bool coincident() const { return coincident_; }
+
+ private:
+  bool lists_changed(const Program& program, int threads) const;
+  void gather(const Plan& plan, const Program& program);
+  void gather_instance(const Plan& plan, const Program& program,
+                       std::size_t instance);
+  void gather_scalars(const Plan& plan, const Program& program);
+  void split(int threads);
+
+  std::vector<std::uint64_t> list_ids_;
+  int threads_ = 0;
+  std::vector<Row> rows_;
+  std::vector<void*> pointers_;
+  std::vector<double> args_;
+  std::vector<double> columns_;
+  i64 column_count_ = 0;
+  std::vector<Part> parts_;
+  std::vector<i64> split_rows_;
+  std::int64_t bytes_ = 0;
+  bool coincident_ = false;
+};
+
+}  // namespace fuse

@@ -1,0 +1,374 @@
+#include "codegen.h"
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "naming.h"
+
+namespace fuse {
+namespace {
+
+const char* type_of(DType dtype) {
+  return dtype == DType::float32 ? "float" : "double";
+}
+
+// Writes one body as a struct. The three stages (uniform, entry, element)
+// become functions; what a later stage reads of an earlier one becomes a field.
+class BodyWriter {
+ public:
+  BodyWriter(const Body& body, int number, std::ostream& out)
+      : body_(body), names_(name_body(body)), number_(number), out_(out) {
+    find_needs();
+  }
+
+  void write() {
+    out_ << "struct Body" << number_ << " {\n";
+    write_types();
+    write_uniform();
+    write_inputs();
+    write_entry();
+    write_compute();
+    write_memory();
+    write_finish();
+    out_ << "};\n";
+  }
+
+ private:
+  using Need = std::pair<std::int32_t, DType>;
+
+  const BodyNode& node(std::int32_t id) const {
+    return body_.nodes[std::size_t(id)];
+  }
+  const std::string& name(std::int32_t id) const {
+    return names_.values[std::size_t(id)];
+  }
+
+  // Which values cross from a stage into a later one, and as what type.
+  void find_needs() {
+    for (std::int32_t id = 0; id < std::int32_t(body_.nodes.size()); ++id) {
+      for (int k = 0; k < node(id).arity; ++k) need(node(id).in[k], node(id));
+    }
+    for (const Store& store : body_.stores) {
+      const bool entry =
+          body_.slots[std::size_t(store.slot)].rate == Rate::entry;
+      if (entry) entry_needs_.insert({store.value, DType::float64});
+    }
+    for (const Need& n : entry_needs_) {
+      if (node(n.first).rate == Rate::uniform) uniform_needs_.insert(n.first);
+    }
+  }
+
+  void need(std::int32_t value, const BodyNode& user) {
+    if (node(value).op == OpCode::constant) return;
+    const Rate rate = node(value).rate;
+    if (user.rate == Rate::element && rate != Rate::element) {
+      entry_needs_.insert({value, user.dtype});
+    }
+    if (user.rate == Rate::entry && rate == Rate::uniform) {
+      uniform_needs_.insert(value);
+    }
+  }
+
+  // The field of struct Entry that holds a value in a type.
+  std::string field(const Need& n) const {
+    const auto [value, dtype] = n;
+    const DType other =
+        dtype == DType::float32 ? DType::float64 : DType::float32;
+    const bool both = entry_needs_.count({value, other}) != 0;
+    return name(value) + (both && dtype == DType::float32 ? "_f32" : "");
+  }
+
+  void write_types() {
+    out_ << "  struct Uniform {\n";
+    for (const std::int32_t id : uniform_needs_) {
+      out_ << "    double " << name(id) << ";\n";
+    }
+    if (uniform_needs_.empty()) out_ << "    double none;\n";
+    out_ << "  };\n  struct Inputs {\n";
+    bool any = false;
+    for (const std::int32_t id : inputs()) {
+      out_ << "    double " << name(id) << ";\n";
+      any = true;
+    }
+    if (!any) out_ << "    double none;\n";
+    out_ << "  };\n  struct Entry {\n";
+    for (const Need& n : entry_needs_) {
+      out_ << "    " << type_of(n.second) << " " << field(n) << ";\n";
+    }
+    if (entry_needs_.empty()) out_ << "    double none;\n";
+    out_ << "  };\n";
+    write_element_types();
+  }
+
+  void write_element_types() {
+    out_ << "  struct Element {\n";
+    for_element_slots([&](std::size_t s) {
+      out_ << "    " << type_of(body_.slots[s].dtype) << " "
+           << names_.slots[s] << ";\n";
+    });
+    out_ << "  };\n  struct Pointers {\n";
+    for_element_slots([&](std::size_t s) {
+      out_ << "    Unaligned<" << type_of(body_.slots[s].dtype) << ">* "
+           << names_.slots[s] << ";\n";
+    });
+    out_ << "    FUSE_FN explicit Pointers(void* const* p)";
+    const char* separator = "\n        : ";
+    for_element_slots([&](std::size_t s) {
+      const char* type = type_of(body_.slots[s].dtype);
+      out_ << separator << names_.slots[s] << "(static_cast<Unaligned<" << type
+           << ">*>(p[" << s << "]))";
+      separator = ",\n          ";
+    });
+    out_ << " {}\n  };\n";
+  }
+
+  template <class Visit>
+  void for_element_slots(Visit visit) {
+    for (std::size_t s = 0; s < body_.slots.size(); ++s) {
+      if (body_.slots[s].rate == Rate::element) visit(s);
+    }
+  }
+
+  // Leaves of the entry stage: per-tensor scalars in memory, and columns.
+  std::vector<std::int32_t> inputs() const {
+    std::vector<std::int32_t> ids;
+    for (std::int32_t id = 0; id < std::int32_t(body_.nodes.size()); ++id) {
+      const BodyNode& n = node(id);
+      const bool leaf = n.op == OpCode::load || n.op == OpCode::argument;
+      if (leaf && n.rate == Rate::entry) ids.push_back(id);
+    }
+    return ids;
+  }
+
+  std::string operand(std::int32_t id, const BodyNode& user) const {
+    const BodyNode& n = node(id);
+    if (n.op == OpCode::constant) return constant_text(n.value, user.dtype);
+    if (user.rate == n.rate) return crossing(id, n.rate);
+    if (user.rate == Rate::element) return "e." + field({id, user.dtype});
+    return "u." + name(id);
+  }
+
+  std::string expression(const BodyNode& n) const {
+    if (n.op == OpCode::cast) return cast_expression(n);
+    std::string text(name_of(n.op));
+    text += "<" + std::string(type_of(n.dtype)) + ">(";
+    for (int k = 0; k < n.arity; ++k) {
+      text += (k == 0 ? "" : ", ") + operand(n.in[k], n);
+    }
+    return text + ")";
+  }
+
+  // Per-tensor values stay doubles, but are rounded as their storage is.
+  std::string cast_expression(const BodyNode& n) const {
+    BodyNode source = n;
+    const BodyNode& from = node(n.in[0]);
+    source.dtype = from.rate == Rate::element ? from.dtype : DType::float64;
+    const std::string value = operand(n.in[0], source);
+    const std::string rounded = std::string(type_of(n.dtype)) + "(" + value;
+    return rounded + ")";
+  }
+
+  void write_stage(Rate stage) {
+    for (std::int32_t id = 0; id < std::int32_t(body_.nodes.size()); ++id) {
+      const BodyNode& n = node(id);
+      if (n.rate != stage || n.arity == 0) continue;
+      const char* type =
+          stage == Rate::element ? type_of(n.dtype) : "double";
+      out_ << "    const " << type << " " << name(id) << " = " << expression(n)
+           << ";\n";
+    }
+  }
+
+  void write_uniform() {
+    out_ << "\n  // Once a launch.\n"
+            "  static FUSE_FN Uniform uniform(const double* args) {\n"
+            "    Uniform u = {};\n";
+    for (std::int32_t id = 0; id < std::int32_t(body_.nodes.size()); ++id) {
+      const BodyNode& n = node(id);
+      if (n.op != OpCode::argument || n.rate != Rate::uniform) continue;
+      out_ << "    const double " << name(id) << " = args[" << n.index
+           << "];\n";
+    }
+    write_stage(Rate::uniform);
+    for (const std::int32_t id : uniform_needs_) {
+      out_ << "    u." << name(id) << " = " << name(id) << ";\n";
+    }
+    out_ << "    return u;\n  }\n";
+  }
+
+  void write_inputs() {
+    out_ << "\n  // What is read for each tensor.\n"
+            "  static FUSE_FN Inputs inputs(void* const* p, const double* "
+            "columns) {\n    Inputs in = {};\n";
+    for (const std::int32_t id : inputs()) {
+      const BodyNode& n = node(id);
+      out_ << "    in." << name(id) << " = ";
+      if (n.op == OpCode::argument) {
+        out_ << "columns[" << n.index << "];\n";
+      } else {
+        const DType dtype = body_.slots[std::size_t(n.index)].dtype;
+        out_ << "load_scalar<" << type_of(dtype) << ">(p[" << n.index
+             << "]);\n";
+      }
+    }
+    out_ << "    return in;\n  }\n";
+  }
+
+  void write_entry() {
+    out_ << "\n  // Once a tensor.\n"
+            "  static FUSE_FN Entry entry(const Uniform& u, const Inputs& in) "
+            "{\n    Entry e = {};\n";
+    write_stage(Rate::entry);
+    for (const Need& n : entry_needs_) {
+      out_ << "    e." << field(n) << " = " << type_of(n.second) << "("
+           << crossing(n.first, Rate::entry) << ");\n";
+    }
+    out_ << "    return e;\n  }\n";
+  }
+
+  // A value as the code of a stage names it.
+  std::string crossing(std::int32_t id, Rate stage) const {
+    const BodyNode& n = node(id);
+    if (n.rate == Rate::uniform && stage != Rate::uniform) {
+      return "u." + name(id);
+    }
+    const bool leaf = n.op == OpCode::load || n.op == OpCode::argument;
+    return leaf && n.rate == Rate::entry ? "in." + name(id) : name(id);
+  }
+
+  void write_compute() {
+    out_ << "\n  // Once an element.\n"
+            "  static FUSE_FN void compute(Element& x, const Entry& e) {\n";
+    for (std::int32_t id = 0; id < std::int32_t(body_.nodes.size()); ++id) {
+      const BodyNode& n = node(id);
+      if (n.op != OpCode::load || n.rate != Rate::element) continue;
+      out_ << "    const " << type_of(n.dtype) << " " << name(id) << " = x."
+           << name(id) << ";\n";
+    }
+    write_stage(Rate::element);
+    for (const Store& store : body_.stores) {
+      const BodySlot& slot = body_.slots[std::size_t(store.slot)];
+      if (slot.rate != Rate::element) continue;
+      BodyNode user;
+      user.rate = Rate::element;
+      user.dtype = slot.dtype;
+      out_ << "    x." << names_.slots[std::size_t(store.slot)] << " = "
+           << operand(store.value, user) << ";\n";
+    }
+    out_ << "  }\n";
+  }
+
+  void write_memory() {
+    out_ << "\n  static FUSE_FN void load(Element& x, const Pointers& at, i64 "
+            "i) {\n";
+    for_element_slots([&](std::size_t s) {
+      if (!body_.slots[s].loaded) return;
+      out_ << "    x." << names_.slots[s] << " = at." << names_.slots[s]
+           << "[i];\n";
+    });
+    out_ << "  }\n  static FUSE_FN void store(const Element& x, const "
+            "Pointers& at, i64 i) {\n";
+    for_element_slots([&](std::size_t s) {
+      if (!body_.slots[s].stored) return;
+      out_ << "    at." << names_.slots[s] << "[i] = x." << names_.slots[s]
+           << ";\n";
+    });
+    out_ << "  }\n";
+  }
+
+  void write_finish() {
+    out_ << "  static FUSE_FN void finish(const Entry& e, void* const* p) {\n";
+    for (const Store& store : body_.stores) {
+      const BodySlot& slot = body_.slots[std::size_t(store.slot)];
+      if (slot.rate != Rate::entry) continue;
+      out_ << "    store_scalar<" << type_of(slot.dtype) << ">(p["
+           << store.slot << "], e." << field({store.value, DType::float64})
+           << ");\n";
+    }
+    out_ << "  }\n";
+  }
+
+  const Body& body_;
+  BodyNames names_;
+  int number_;
+  std::ostream& out_;
+  std::set<std::int32_t> uniform_needs_;
+  std::set<Need> entry_needs_;
+};
+
+void write_operations(const Plan& plan, std::ostream& out) {
+  std::set<OpCode> used;
+  for (const Body& body : plan.bodies) {
+    for (const BodyNode& node : body.nodes) {
+      if (node.arity > 0 && node.op != OpCode::cast) used.insert(node.op);
+    }
+  }
+  for (const OpCode op : used) {
+    const OpInfo& row = info(op);
+    out << "template <class T>\nFUSE_FN T " << row.name << "(";
+    for (int k = 0; k < row.arity; ++k) {
+      out << (k == 0 ? "T " : ", T ") << "abcd"[k];
+    }
+    out << ") {\n  return " << row.value << ";\n}\n";
+  }
+}
+
+// fuse_run over `argument` and `call` for each body: a plain call for one, a
+// switch for several.
+std::string dispatch(const Plan& plan, const std::string& call) {
+  if (plan.bodies.size() == 1) return "    body0." + call + ";\n";
+  std::ostringstream text;
+  text << "    switch (row.body) {\n";
+  for (std::size_t b = 0; b < plan.bodies.size(); ++b) {
+    text << "      case " << b << ":\n        body" << b << "." << call
+         << ";\n        break;\n";
+  }
+  text << "    }\n";
+  return text.str();
+}
+
+void write_entry_points(const Plan& plan, std::ostream& out) {
+  std::ostringstream runners;
+  for (std::size_t b = 0; b < plan.bodies.size(); ++b) {
+    runners << "  Runner<Body" << b << "> body" << b << "(*launch);\n";
+  }
+  out << "extern \"C\" FUSE_EXPORT void fuse_init(const Calls* table) {\n"
+         "  calls = table;\n}\n"
+         "extern \"C\" FUSE_EXPORT void fuse_run(const Launch* launch, const "
+         "Part* part) {\n"
+      << runners.str()
+      << "  for_each_row(*launch, *part, [&](const Row& row, i64 begin, i64 "
+         "end, bool whole) {\n"
+      << dispatch(plan, "run(row, begin, end, whole)")
+      << "  });\n}\n"
+         "extern \"C\" FUSE_EXPORT void fuse_finish(const Launch* launch, i64 "
+         "index) {\n"
+      << runners.str() << "  const Row& row = launch->rows[index];\n  {\n"
+      << dispatch(plan, "finish(row)") << "  }\n}\n";
+}
+
+}  // namespace
+
+std::string generate_bodies(const Plan& plan) {
+  std::ostringstream out;
+  write_operations(plan, out);
+  for (std::size_t b = 0; b < plan.bodies.size(); ++b) {
+    BodyWriter(plan.bodies[b], int(b), out).write();
+  }
+  return out.str();
+}
+
+std::string generate_cpu_source(const Plan& plan) {
+  std::ostringstream out;
+  out << device_text
+      << "\n#define FUSE_EXPORT __attribute__((visibility(\"default\")))\n"
+         "namespace fuse {\nnamespace device {\nconst Calls* calls;\n"
+      << generate_bodies(plan);
+  write_entry_points(plan, out);
+  out << "}  // namespace device\n}  // namespace fuse\n";
+  return out.str();
+}
+
+}  // namespace fuse

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "plan.h"
+
+namespace fuse {
+
+/// The generated part of a kernel's source: the operations it uses and one
+/// struct a body, with named values. It depends on the bodies alone, never on
+/// how many tensors there are or where they lie.
+std::string generate_bodies(const Plan& plan);
+
+/// The complete source for the host compiler: device.h, the bodies, and the
+/// exported functions `fuse_init`, `fuse_run` and `fuse_finish`.
+std::string generate_cpu_source(const Plan& plan);
+
+/// The text of device.h, as it was built into the library.
+extern const char* const device_text;
+
+}  // namespace fuse

@@ -1,0 +1,44 @@
+#include "calls.h"
+#include "cpu_jit.h"
+#include "kernel.h"
+
+namespace fuse {
+namespace {
+
+class CompiledKernel final : public CpuKernel {
+ public:
+  explicit CompiledKernel(std::shared_ptr<Library> library)
+      : library_(std::move(library)),
+        run_(reinterpret_cast<Run>(library_->symbol("fuse_run"))),
+        finish_(reinterpret_cast<Finish>(library_->symbol("fuse_finish"))) {
+    const auto init = reinterpret_cast<void (*)(const Calls*)>(
+        library_->symbol("fuse_init"));
+    init(&host_calls());
+  }
+
+ protected:
+  void run(const Table& table, const Part& part) const override {
+    const Launch launch = table.launch();
+    run_(&launch, &part);
+  }
+  void finish(const Table& table, i64 row) const override {
+    const Launch launch = table.launch();
+    finish_(&launch, row);
+  }
+
+ private:
+  using Run = void (*)(const Launch*, const Part*);
+  using Finish = void (*)(const Launch*, i64);
+
+  std::shared_ptr<Library> library_;
+  Run run_;
+  Finish finish_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Kernel> make_cpu_kernel(const std::string& source) {
+  return std::make_shared<CompiledKernel>(build_library(source));
+}
+
+}  // namespace fuse

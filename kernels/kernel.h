@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "binding.h"
+#include "plan.h"
+
+namespace fuse {
+
+/// Something that can run a plan over a bound table.
+class Kernel {
+ public:
+  Kernel() = default;
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+  virtual ~Kernel() = default;
+  /// Runs the whole table: one launch.
+  virtual void launch(const Table& table) const = 0;
+};
+
+/// A kernel whose parts run on CPU threads.
+class CpuKernel : public Kernel {
+ public:
+  void launch(const Table& table) const final;
+
+ protected:
+  /// Runs one part; must not throw.
+  virtual void run(const Table& table, const Part& part) const = 0;
+  /// The per-tensor stores of a row that several parts shared.
+  virtual void finish(const Table& table, i64 row) const = 0;
+};
+
+/// The plan run operation by operation over tiles of 512 elements, with the
+/// prebuilt loops. Needs no compiler.
+std::shared_ptr<const Kernel> make_interpreter(const Plan& plan);
+
+/// The plan as generated code. Throws NoCompiler or Error as build_library.
+std::shared_ptr<const Kernel> make_cpu_kernel(const std::string& source);
+
+}  // namespace fuse

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+
+#include "device.h"
+#include "dtype.h"
+#include "ops.h"
+
+namespace fuse {
+
+/// out[i] = op(a[i], b[i], ...) for i in [0, n). `out` may be one of the
+/// inputs; no other overlap. Addresses need no alignment.
+using Loop = void (*)(void* out, const void* const* in, i64 n);
+
+/// Loops of one operation and dtype, indexed by a mask in which bit k says that
+/// operand k is a single value instead of n of them.
+using LoopRow = std::array<Loop, 16>;
+
+/// Prebuilt loops for one instruction set, expanded from ops.def.
+struct LoopTable {
+  const char* name;
+  /// [dtype][op]
+  std::array<std::array<LoopRow, op_count>, 2> ops;
+  /// [from][to]; bit 0 of the mask as above.
+  std::array<std::array<LoopRow, 2>, 2> casts;
+};
+
+/// The loops for the best instruction set this machine has.
+const LoopTable& loops();
+
+/// The table of one instruction set: "baseline", "x86-64-v3" or "x86-64-v4";
+/// nullptr where this build or this machine has none of it.
+const LoopTable* loops_for(const char* instruction_set);
+
+}  // namespace fuse

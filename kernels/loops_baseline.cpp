@@ -1,0 +1,5 @@
+#include <utility>
+
+#define FUSE_DEVICE baseline
+#define FUSE_INSTRUCTION_SET "baseline"
+#include "loops.inc"

@@ -1,0 +1,5 @@
+#include <utility>
+
+#define FUSE_DEVICE x86_64_v4
+#define FUSE_INSTRUCTION_SET "x86-64-v4"
+#include "loops.inc"

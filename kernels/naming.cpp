@@ -1,0 +1,137 @@
+#include "naming.h"
+
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+namespace fuse {
+namespace {
+
+template <class T>
+std::string shortest(T value) {
+  std::array<char, 64> text{};
+  const auto end = std::to_chars(text.begin(), text.end(), value).ptr;
+  return {text.begin(), end};
+}
+
+template <class T>
+std::string hexadecimal(T value) {
+  std::array<char, 64> text{};
+  const auto end =
+      std::to_chars(text.begin(), text.end(), std::abs(value),
+                    std::chars_format::hex)
+          .ptr;
+  const std::string sign = std::signbit(value) ? "-" : "";
+  return sign + "0x" + std::string(text.begin(), end);
+}
+
+template <class T>
+std::string literal(T value, const char* suffix) {
+  if (std::isnan(value)) return std::string("__builtin_nan") + suffix + "(\"\")";
+  if (std::isinf(value)) {
+    return std::string(value < 0 ? "-" : "") + "__builtin_inf" + suffix + "()";
+  }
+  return hexadecimal(value) + suffix + " /* " + shortest(value) + " */";
+}
+
+std::string identifier(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    const bool usual = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    result += usual ? c : '_';
+  }
+  const bool usable = !result.empty() &&
+                      std::isdigit(static_cast<unsigned char>(result[0])) == 0 &&
+                      result[0] != '_';
+  return usable ? result : "x" + result;
+}
+
+// What a list or a hyper-parameter must not be called in generated code.
+constexpr std::array reserved = {
+    "alignas",  "and",      "asm",       "auto",     "bitand",   "bitor",
+    "bool",     "break",    "case",      "catch",    "char",     "class",
+    "compl",    "concept",  "const",     "continue", "default",  "delete",
+    "do",       "double",   "else",      "enum",     "explicit", "export",
+    "extern",   "false",    "float",     "for",      "friend",   "goto",
+    "if",       "inline",   "int",       "long",     "mutable",  "namespace",
+    "new",      "not",      "operator",  "or",       "private",  "protected",
+    "public",   "register", "requires",  "return",   "short",    "signed",
+    "sizeof",   "static",   "struct",    "switch",   "template", "this",
+    "throw",    "true",     "try",       "typedef",  "typeid",   "typename",
+    "union",    "unsigned", "using",     "virtual",  "void",     "volatile",
+    "while",    "xor",      "uniform",   "inputs",   "entry",    "compute",
+    "load",     "store",    "finish",    "Uniform",  "Inputs",   "Entry",
+    "Element",  "Pointers", "Unaligned", "math",     "calls",    "device",
+    "fuse",     "args",     "columns",   "none",     "x",        "e",
+    "u",        "in",       "at",        "i",        "p",        "i64",
+    "Launch",   "Part",     "Row",       "Runner",   "Calls",    "T",
+    "decltype", "noexcept", "nullptr",      "linux",    "unix",
+};
+
+class Names {
+ public:
+  Names() {
+    for (const char* word : reserved) taken_.insert(word);
+    for (const OpInfo& op : op_table()) taken_.insert(std::string(op.name));
+  }
+
+  std::string numbered(const std::string& stem) {
+    for (int k = 1;; ++k) {
+      const std::string name = stem + "_" + std::to_string(k);
+      if (taken_.insert(name).second) return name;
+    }
+  }
+
+  std::string unique(const std::string& wanted) {
+    return taken_.insert(wanted).second ? wanted : numbered(wanted);
+  }
+
+ private:
+  std::set<std::string> taken_;
+};
+
+std::string scalar_name(const Origin& origin) {
+  if (origin.name == nullptr) return "scalar";
+  std::string name = identifier(origin.name);
+  if (origin.index >= 0) name += std::to_string(origin.index + 1);
+  return name;
+}
+
+}  // namespace
+
+std::string constant_text(double value, DType dtype) {
+  return dtype == DType::float32 ? literal(float(value), "f")
+                                 : literal(value, "");
+}
+
+BodyNames name_body(const Body& body) {
+  BodyNames names;
+  Names used;
+  for (const BodySlot& slot : body.slots) {
+    names.slots.push_back(used.unique(identifier(slot.name)));
+  }
+  names.values.resize(body.nodes.size());
+  for (const Store& store : body.stores) {
+    auto& name = names.values[std::size_t(store.value)];
+    if (body.nodes[std::size_t(store.value)].arity == 0) continue;
+    if (name.empty()) {
+      name = used.unique(names.slots[std::size_t(store.slot)] + "_next");
+    }
+  }
+  for (std::size_t i = 0; i < body.nodes.size(); ++i) {
+    const BodyNode& node = body.nodes[i];
+    if (!names.values[i].empty() || node.op == OpCode::constant) continue;
+    if (node.op == OpCode::load) {
+      names.values[i] = names.slots[std::size_t(node.index)];
+    } else if (node.op == OpCode::argument) {
+      names.values[i] = used.unique(scalar_name(node.origin));
+    } else {
+      names.values[i] = used.numbered(std::string(name_of(node.op)));
+    }
+  }
+  return names;
+}
+
+}  // namespace fuse

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan.h"
+
+namespace fuse {
+
+/// Names for everything in a body: readable, valid in C++, and unique.
+struct BodyNames {
+  std::vector<std::string> slots;
+  std::vector<std::string> values;  ///< of nodes that are not constants
+};
+BodyNames name_body(const Body& body);
+
+/// `0x1.999999999999ap-4 /* 0.1 */`, with suffix f and rounded for float32.
+std::string constant_text(double value, DType dtype);
+
+}  // namespace fuse

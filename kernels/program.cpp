@@ -1,0 +1,287 @@
+#include "program.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <sstream>
+
+#include "error.h"
+
+namespace fuse {
+namespace {
+
+std::string at_place(const std::source_location& place) {
+  std::ostringstream text;
+  text << place.file_name() << ":" << place.line();
+  return text.str();
+}
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
+  hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+  return hash ^ (hash >> 29);
+}
+
+template <class T>
+std::uint64_t hash_words(std::uint64_t hash, std::span<const T> items) {
+  static_assert(sizeof(T) % 2 == 0);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(items.data());
+  std::size_t rest = items.size_bytes();
+  for (; rest >= 8; rest -= 8, bytes += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes, 8);
+    hash = mix(hash, word);
+  }
+  std::uint64_t tail = rest;
+  std::memcpy(reinterpret_cast<unsigned char*>(&tail) + 1, bytes,
+              std::min<std::size_t>(rest, 7));
+  return mix(hash, tail);
+}
+
+template <class T>
+bool same_bytes(std::span<const T> a, std::span<const T> b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+}  // namespace
+
+std::string to_string(const Origin& origin) {
+  std::ostringstream text;
+  if (origin.name == nullptr) {
+    text << "scalar at " << at_place(origin.place);
+    return text.str();
+  }
+  text << "param_groups[" << std::max(origin.group, 0) << "][\"" << origin.name
+       << "\"]";
+  if (origin.index >= 0) text << "[" << origin.index << "]";
+  return text.str();
+}
+
+bool same_parameter(const Origin& a, const Origin& b) {
+  if ((a.name == nullptr) != (b.name == nullptr)) return false;
+  if (a.name != nullptr) {
+    return a.index == b.index && std::strcmp(a.name, b.name) == 0;
+  }
+  return a.place.line() == b.place.line() &&
+         a.place.column() == b.place.column() &&
+         std::strcmp(a.place.file_name(), b.place.file_name()) == 0;
+}
+
+int Program::find_domain(int domain) const {
+  while (domain_parent_[std::size_t(domain)] != domain) {
+    domain = domain_parent_[std::size_t(domain)];
+  }
+  return domain;
+}
+
+int Program::join(int a, int b) {
+  if (a < 0) return b;
+  if (b < 0) return a;
+  a = find_domain(a);
+  b = find_domain(b);
+  domain_parent_[std::size_t(std::max(a, b))] = std::min(a, b);
+  return std::min(a, b);
+}
+
+int Program::domain(ValueId id) const {
+  const int domain = node_domains_[std::size_t(id)];
+  return domain < 0 ? domain : find_domain(domain);
+}
+
+std::int32_t Program::find_slot(std::uint64_t list_id) const {
+  if (slot_index_.empty()) return -1;
+  const std::size_t mask = slot_index_.size() - 1;
+  for (std::size_t at = mix(1, list_id) & mask;; at = (at + 1) & mask) {
+    const std::int32_t slot = slot_index_[at];
+    if (slot < 0 || lists_[std::size_t(slot)].id == list_id) return slot;
+  }
+}
+
+void Program::index_slot(std::int32_t slot) {
+  const std::size_t mask = slot_index_.size() - 1;
+  std::size_t at = mix(1, lists_[std::size_t(slot)].id) & mask;
+  while (slot_index_[at] >= 0) at = (at + 1) & mask;
+  slot_index_[at] = slot;
+}
+
+std::int32_t Program::slot(const ListView& list, SlotInfo info) {
+  if (const std::int32_t known = find_slot(list.id); known >= 0) return known;
+  const int domain = int(domain_parent_.size());
+  domain_parent_.push_back(domain);
+  slots_.push_back(info);
+  lists_.push_back(list);
+  slot_domains_.push_back(domain);
+  current_.push_back(-1);
+  last_read_.push_back(-1);
+  first_store_.push_back(-1);
+  store_of_slot_.push_back(-1);
+  const auto added = std::int32_t(slots_.size()) - 1;
+  if (slots_.size() * 2 > slot_index_.size()) {
+    slot_index_.assign(std::max<std::size_t>(16, slot_index_.size() * 2), -1);
+    for (std::int32_t slot = 0; slot < added; ++slot) index_slot(slot);
+  }
+  index_slot(added);
+  return added;
+}
+
+ValueId Program::append(const Node& node, int domain,
+                        std::source_location place) {
+  nodes_.push_back(node);
+  node_domains_.push_back(domain);
+  places_.push_back(place);
+  return ValueId(nodes_.size()) - 1;
+}
+
+ValueId Program::load(std::int32_t slot, std::source_location place) {
+  const auto index = std::size_t(slot);
+  last_read_[index] = std::int32_t(nodes_.size());
+  if (current_[index] < 0) {
+    const SlotInfo info = slots_[index];
+    const DType dtype =
+        info.rate == Rate::element ? info.dtype : DType::float64;
+    current_[index] = append({OpCode::load, info.rate, dtype, 0, {slot}},
+                             slot_domains_[index], place);
+  }
+  return current_[index];
+}
+
+ValueId Program::constant(double value, const Origin& origin) {
+  scalars_.push_back({value, origin});
+  const auto scalar = std::int32_t(scalars_.size()) - 1;
+  return append(
+      {OpCode::constant, Rate::uniform, DType::float64, 0, {scalar}}, -1,
+      origin.place);
+}
+
+ValueId Program::argument(double value, const Origin& origin) {
+  const ValueId id = constant(value, origin);
+  nodes_.back().op = OpCode::argument;
+  return id;
+}
+
+ValueId Program::apply(OpCode op, std::span<const ValueId> in,
+                       std::source_location place) {
+  Node result{op, Rate::uniform, DType::float64, std::uint8_t(in.size()), {}};
+  std::fill(std::begin(result.in), std::end(result.in), -1);
+  int domain = -1;
+  const Node* element = nullptr;
+  for (std::size_t k = 0; k < in.size(); ++k) {
+    const Node& operand = node(in[k]);
+    result.in[k] = in[k];
+    result.rate = std::max(result.rate, operand.rate);
+    domain = join(domain, node_domains_[std::size_t(in[k])]);
+    if (operand.rate != Rate::element) continue;
+    if (element != nullptr && element->dtype != operand.dtype) {
+      throw Error("foreach_" + std::string(name_of(op)) + ": operand " +
+                  std::to_string(k + 1) + " is " + name_of(operand.dtype) +
+                  " but another operand is " + name_of(element->dtype) +
+                  ", at " + at_place(place) +
+                  "; give all lists the same dtype");
+    }
+    element = &operand;
+  }
+  if (element != nullptr) result.dtype = element->dtype;
+  return append(result, domain, place);
+}
+
+// Brings a value to the rate and dtype of the slot it is stored into.
+ValueId Program::convert(ValueId value, SlotInfo to, int domain,
+                         std::source_location place) {
+  const Node& from = node(value);
+  const bool rounds = from.rate == Rate::element
+                          ? from.dtype != to.dtype
+                          : to.rate == Rate::entry && to.dtype != DType::float64;
+  if (from.rate == to.rate && !rounds) return value;
+  const OpCode op = rounds ? OpCode::cast : OpCode::fill;
+  return append({op, to.rate, to.dtype, 1, {value, -1, -1, -1}}, domain,
+                place);
+}
+
+ValueId Program::convert_like(ValueId value, SlotInfo to, ValueId like,
+                              std::source_location place) {
+  refuse_elements(value, to, place);
+  const int domain = join(node_domains_[std::size_t(like)],
+                          node_domains_[std::size_t(value)]);
+  return convert(value, to, domain, place);
+}
+
+void Program::refuse_elements(ValueId value, SlotInfo to,
+                              std::source_location place) const {
+  if (node(value).rate <= to.rate) return;
+  throw Error("elements cannot be stored into a list of per-tensor scalars, at " +
+              at_place(place) +
+              "; store into a list of tensors of the same shapes");
+}
+
+void Program::store(std::int32_t slot, ValueId value,
+                    std::source_location place) {
+  const auto index = std::size_t(slot);
+  refuse_elements(value, slots_[index], place);
+  const int domain =
+      join(slot_domains_[index], node_domains_[std::size_t(value)]);
+  value = convert(value, slots_[index], domain, place);
+  current_[index] = value;
+  if (first_store_[index] < 0) {
+    first_store_[index] = std::int32_t(nodes_.size());
+    store_of_slot_[index] = std::int32_t(stores_.size());
+    stores_.push_back({slot, value});
+  } else {
+    stores_[std::size_t(store_of_slot_[index])].value = value;
+  }
+}
+
+void Program::clear() {
+  nodes_.clear();
+  node_domains_.clear();
+  places_.clear();
+  slots_.clear();
+  lists_.clear();
+  std::fill(slot_index_.begin(), slot_index_.end(), -1);
+  slot_domains_.clear();
+  current_.clear();
+  last_read_.clear();
+  first_store_.clear();
+  stores_.clear();
+  store_of_slot_.clear();
+  scalars_.clear();
+  domain_parent_.clear();
+}
+
+std::uint64_t Program::structure_hash() const {
+  std::uint64_t hash = hash_words(std::uint64_t(1), nodes());
+  hash = hash_words(hash, slots());
+  return hash_words(hash, stores());
+}
+
+bool Program::same_structure(const Program& other) const {
+  return same_bytes(nodes(), other.nodes()) &&
+         same_bytes(slots(), other.slots()) &&
+         same_bytes(stores(), other.stores());
+}
+
+std::string Program::dump() const {
+  static constexpr std::array rates = {"uniform", "entry", "element"};
+  std::ostringstream text;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const Node& n = nodes_[i];
+    text << "%" << i << " = " << name_of(n.op);
+    if (n.op == OpCode::load) {
+      const char* label = lists_[std::size_t(n.in[0])].label;
+      text << " slot" << n.in[0] << (label != nullptr ? " " : "")
+           << (label != nullptr ? label : "");
+    } else if (n.op == OpCode::constant || n.op == OpCode::argument) {
+      const ScalarLeaf& leaf = scalars_[std::size_t(n.in[0])];
+      text << " " << leaf.value;
+      if (leaf.origin.name != nullptr) text << " " << to_string(leaf.origin);
+    }
+    for (int k = 0; k < n.arity; ++k) text << " %" << n.in[k];
+    text << "  : " << rates[std::size_t(n.rate)] << " " << name_of(n.dtype)
+         << "\n";
+  }
+  for (const Store& store : stores_) {
+    text << "store %" << store.value << " -> slot" << store.slot << "\n";
+  }
+  return text.str();
+}
+
+}  // namespace fuse

@@ -1,0 +1,154 @@
+#pragma once
+
+#include <cstdint>
+#include <source_location>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dtype.h"
+#include "ops.h"
+
+namespace fuse {
+
+/// How often a value changes within one launch: once, per tensor, per element.
+enum class Rate : std::uint8_t { uniform, entry, element };
+
+/// Index of a node in its program.
+using ValueId = std::int32_t;
+
+/// Where a scalar came from, for guards and their reports. `name` must outlive
+/// the program (string literals do): "lr", or "betas" with index 0.
+struct Origin {
+  const char* name = nullptr;
+  int index = -1;
+  int group = -1;
+  std::source_location place;
+};
+
+/// `param_groups[0]["lr"]`, or "scalar operand 2 of foreach_mul_ at file:line".
+std::string to_string(const Origin& origin);
+/// True when both are the same hyper-parameter, in whatever group.
+bool same_parameter(const Origin& a, const Origin& b);
+
+/// A scalar leaf of a program with the value it had when it was recorded.
+struct ScalarLeaf {
+  double value = 0;
+  Origin origin;
+};
+
+/// One operation or leaf. Operands `in` are values; for a `load` in[0] is the
+/// slot, for `constant` and `argument` the scalar.
+struct Node {
+  OpCode op{};
+  Rate rate{};
+  DType dtype{};
+  std::uint8_t arity = 0;
+  std::int32_t in[4] = {-1, -1, -1, -1};
+};
+static_assert(sizeof(Node) == 20, "nodes are compared as bytes");
+
+/// What kind of list a slot takes; part of a program's structure.
+struct SlotInfo {
+  DType dtype{};
+  Rate rate{};
+};
+
+/// The list a slot is bound to. Two views with equal `id` are the same list of
+/// the same memory. All arrays hold `count` entries.
+struct ListView {
+  std::uint64_t id = 0;
+  void* const* addresses = nullptr;
+  const std::int64_t* numels = nullptr;
+  std::size_t count = 0;
+  const char* label = nullptr;
+};
+
+/// A value that has to be in memory when the launch is over.
+struct Store {
+  std::int32_t slot = -1;
+  ValueId value = -1;
+};
+
+/// A recorded step: list-level pointwise operations in static single
+/// assignment form over slots, and the final stores. Structure (nodes, slots,
+/// stores) is what a kernel is generated from; lists and scalar values are what
+/// one call binds to it.
+class Program {
+ public:
+  /// The slot of a list; the same list always gets the same slot.
+  std::int32_t slot(const ListView& list, SlotInfo info);
+  /// Current value of a slot: what was stored last, else a load.
+  ValueId load(std::int32_t slot, std::source_location place);
+  ValueId constant(double value, const Origin& origin);
+  ValueId argument(double value, const Origin& origin);
+  /// Appends an operation. Throws Error when element operands differ in dtype.
+  ValueId apply(OpCode op, std::span<const ValueId> in,
+                std::source_location place);
+  /// Makes `value` the content of a slot, converted to its dtype. Throws Error
+  /// when an element value should go into a per-tensor scalar.
+  void store(std::int32_t slot, ValueId value, std::source_location place);
+  /// `value` at the rate and in the dtype of a slot, as `store` would make it;
+  /// `like` is a value over the same lists.
+  ValueId convert_like(ValueId value, SlotInfo to, ValueId like,
+                       std::source_location place);
+  /// Forgets everything but keeps the memory.
+  void clear();
+
+  bool empty() const { return nodes_.empty(); }
+  const Node& node(ValueId id) const { return nodes_[std::size_t(id)]; }
+  /// The list domain of a value; -1 for uniform values.
+  int domain(ValueId id) const;
+
+  std::span<const Node> nodes() const { return nodes_; }
+  std::span<const SlotInfo> slots() const { return slots_; }
+  std::span<const ListView> lists() const { return lists_; }
+  std::span<const Store> stores() const { return stores_; }
+  std::span<const ScalarLeaf> scalars() const { return scalars_; }
+  std::source_location place(ValueId id) const {
+    return places_[std::size_t(id)];
+  }
+  /// Position of the last read and of the first store of a slot, as numbers of
+  /// nodes recorded until then; -1 for never.
+  std::int32_t last_read(std::int32_t slot) const {
+    return last_read_[std::size_t(slot)];
+  }
+  std::int32_t first_store(std::int32_t slot) const {
+    return first_store_[std::size_t(slot)];
+  }
+
+  /// Hash of the structure, and equality of it.
+  std::uint64_t structure_hash() const;
+  bool same_structure(const Program& other) const;
+
+  /// Readable text, one line a node.
+  std::string dump() const;
+
+ private:
+  ValueId append(const Node& node, int domain, std::source_location place);
+  std::int32_t find_slot(std::uint64_t list_id) const;
+  void index_slot(std::int32_t slot);
+  int find_domain(int domain) const;
+  int join(int a, int b);
+  void refuse_elements(ValueId value, SlotInfo to,
+                       std::source_location place) const;
+  ValueId convert(ValueId value, SlotInfo to, int domain,
+                  std::source_location place);
+
+  std::vector<Node> nodes_;
+  std::vector<int> node_domains_;
+  std::vector<std::source_location> places_;
+  std::vector<SlotInfo> slots_;
+  std::vector<ListView> lists_;
+  std::vector<std::int32_t> slot_index_;  // open addressing by list id
+  std::vector<int> slot_domains_;
+  std::vector<ValueId> current_;
+  std::vector<std::int32_t> last_read_;
+  std::vector<std::int32_t> first_store_;
+  std::vector<Store> stores_;
+  std::vector<std::int32_t> store_of_slot_;
+  std::vector<ScalarLeaf> scalars_;
+  std::vector<int> domain_parent_;
+};
+
+}  // namespace fuse
