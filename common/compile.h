@@ -29,7 +29,7 @@ class Compiled {
  public:
   Compiled(F function, FunctionOptions options)
       : function_(std::move(function)),
-        state_(std::make_unique<State>(std::move(options))) {}
+        state_(std::make_shared<State>(std::move(options))) {}
 
   template <class... Args>
   decltype(auto) operator()(Args&&... args) {
@@ -51,6 +51,8 @@ class Compiled {
   const Counters& counters() const { return state_->function.counters(); }
   /// The generated part of the newest kernel's source.
   std::string output_code() const { return state_->function.output_code(); }
+  /// What that kernel fuses: operations by rate, arrays loaded and stored.
+  std::string summary() const { return state_->function.summary(); }
 
  private:
   struct State {
@@ -76,7 +78,7 @@ class Compiled {
   }
 
   F function_;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;  // copies share kernels and counters
 };
 
 /// Compiles `function`, as torch.compile does for an optimizer's step:

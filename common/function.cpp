@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "codegen.h"
+#include "describe.h"
 #include "error.h"
 #include "log.h"
 #include "parallel.h"
@@ -192,6 +193,10 @@ void Function::graph_break(const std::string& why) {
 
 std::string Function::output_code() const {
   return compiled_.empty() ? "" : generate_bodies(compiled_.back()->plan);
+}
+
+std::string Function::summary() const {
+  return compiled_.empty() ? "" : describe(compiled_.back()->plan);
 }
 
 void Function::count(const Counters& more) {

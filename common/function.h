@@ -51,6 +51,8 @@ class Function final : public Executor {
   const FunctionOptions& options() const { return options_; }
   /// Generated source of the newest kernel; empty before the first call.
   std::string output_code() const;
+  /// What the newest kernel fuses, in a few lines; see describe(Plan).
+  std::string summary() const;
   /// Eager operations are interpreted one by one: their kernels are not
   /// compilations, and nothing is reported.
   void set_eager() { eager_ = true; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -117,6 +118,7 @@ class Optimizer {
 
   /// One update of all parameters that have a gradient.
   void step() {
+    ++steps_;
     for (std::size_t g = 0; g < param_groups.size(); ++g) {
       Options& options = param_groups[g].options;
       options.for_each_scalar([&](const char* name, int index, Scalar& s) {
@@ -130,6 +132,17 @@ class Optimizer {
           param_groups[g].params, state_specs(options), options.foreach);
       for (const Batch& batch : batches) update(options, batch);
     }
+  }
+
+  /// How often `step` was called.
+  std::int64_t steps() const { return steps_; }
+  /// The parameters of all groups, in order.
+  std::vector<Tensor> parameters() const {
+    std::vector<Tensor> all;
+    for (const Group& group : param_groups) {
+      all.insert(all.end(), group.params.begin(), group.params.end());
+    }
+    return all;
   }
 
   /// Removes the gradients, or sets them to zero.
@@ -154,6 +167,7 @@ class Optimizer {
 
  private:
   std::vector<BatchCache> caches_;
+  std::int64_t steps_ = 0;
 };
 
 /// Removes the gradients of tensors, or sets them to zero (recorded inside

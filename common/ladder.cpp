@@ -1,0 +1,21 @@
+#include "ladder.h"
+
+#include "benchmark.h"
+#include "fusion_grid.h"
+#include "recipe.h"
+
+namespace fuse {
+
+std::int64_t print_rung(const std::string& name,
+                        const std::vector<Tensor>& params,
+                        const std::function<void()>& step) {
+  step();
+  const FusionGrid grid = trace_step(params, step);
+  const double time = blocked_autorange(step).mean_us();
+  print(name, ": ", grid.launches, grid.launches == 1 ? " launch, " : " launches, ",
+        grid.bytes / 1000000, " MB, ", measured(name + "_us", time, "us"));
+  print_block(to_string(grid));
+  return grid.launches;
+}
+
+}  // namespace fuse

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "optim/adam.h"
+#include "tensor.h"
+
+namespace fuse {
+
+/// Adam as one loop written by hand: what a compiled step is measured against.
+/// The same operations in the same order as `Adam`, so the same bits. float32
+/// parameters with plain-number options; no weight decay, amsgrad or maximize.
+class AdamByHand {
+ public:
+  /// Throws Error for options or dtypes it has no code for.
+  explicit AdamByHand(std::vector<Tensor> params,
+                      const AdamOptions& options = {});
+
+  /// One update of all parameters. Throws Error for one without a gradient.
+  void step();
+
+ private:
+  std::vector<Tensor> params_;
+  std::vector<Tensor> exp_avgs_;
+  std::vector<Tensor> exp_avg_sqs_;
+  std::vector<std::int64_t> starts_;
+  std::int64_t total_ = 0;
+  std::int64_t steps_ = 0;
+  double lr_;
+  double beta1_;
+  double beta2_;
+  double eps_;
+};
+
+}  // namespace fuse

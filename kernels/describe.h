@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "plan.h"
+
+namespace fuse {
+
+/// What a plan fuses, for people: for each body its operations once a launch,
+/// once a tensor and once an element, the lists it loads and stores, and the
+/// bytes that takes.
+std::string describe(const Plan& plan);
+
+}  // namespace fuse
