@@ -9,6 +9,15 @@ namespace {
 struct Eager {
   Eager() { function.set_eager(); }
 
+  // Nothing recorded survives an operation, also when it ends with an error.
+  struct Call {
+    explicit Call(Eager& eager) : recorder(eager.recorder) {}
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    ~Call() { recorder.abandon(); }
+    Recorder& recorder;
+  };
+
   Function function{{.name = "eager", .backend = Backend::interpreted}};
   Recorder recorder{function, false};
 };
@@ -25,8 +34,9 @@ TensorList foreach_apply(OpCode op, Operands operands,
   if (Recorder* recorder = Recorder::current()) {
     return recorder->apply(op, operands, place);
   }
-  TensorList result = eager().recorder.apply(op, operands, place);
-  eager().recorder.finish();
+  const Eager::Call call(eager());
+  TensorList result = call.recorder.apply(op, operands, place);
+  call.recorder.finish();
   return result;
 }
 
@@ -36,8 +46,9 @@ void foreach_apply_(OpCode op, const TensorList& target, Operands operands,
     recorder->apply_into(op, target, operands, place);
     return;
   }
-  eager().recorder.apply_into(op, target, operands, place);
-  eager().recorder.finish();
+  const Eager::Call call(eager());
+  call.recorder.apply_into(op, target, operands, place);
+  call.recorder.finish();
 }
 
 }  // namespace fuse

@@ -76,6 +76,9 @@ void check_lists(OpCode op, Operands operands,
 // The list an operation writes into must fit what is written.
 void check_target(OpCode op, const TensorList& target, Operands operands,
                   std::source_location place) {
+  const Operand& from = *operands.front();
+  // Usually it is the first operand, which is checked with the others.
+  if (from.is_list && from.list.impl() == target.impl()) return;
   const Operand as_operand(target);
   for (const Operand* operand : operands) {
     if (!operand->is_list) continue;

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dtype.h"
@@ -98,7 +99,9 @@ Tensor zeros_like(const Tensor& other);
 /// A 0-d tensor, `torch.tensor(value)`.
 Tensor tensor(double value, DType dtype = DType::float32);
 /// A 1-d tensor of the given values.
-Tensor tensor(const std::vector<double>& values,
+Tensor tensor(const std::vector<double>& values, DType dtype = DType::float32);
+/// Likewise; `tensor({1.0})` is a 1-d tensor with one element.
+Tensor tensor(std::initializer_list<double> values,
               DType dtype = DType::float32);
 /// `count` 0-d tensors, zero, side by side in one storage.
 std::vector<Tensor> scalars(std::size_t count, DType dtype = DType::float64);

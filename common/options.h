@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "error.h"
+
+namespace fuse {
+
+/// The device asked for cannot be had. Recipes end with exit code 3 on it.
+class DeviceError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A whole-number option of one recipe: `--name N`.
+struct NumberOption {
+  std::string name;
+  std::int64_t value;
+  std::int64_t low;
+  std::int64_t high;
+  std::string help;
+};
+
+/// The options a recipe was started with.
+class Options {
+ public:
+  explicit Options(std::vector<NumberOption> numbers = {})
+      : numbers_(std::move(numbers)) {}
+
+  /// The value of `--name`. Throws Error when the recipe has no such option.
+  std::int64_t operator[](const std::string& name) const;
+  /// The recipe's own options with the values of this run.
+  const std::vector<NumberOption>& numbers() const { return numbers_; }
+
+  /// The device the recipe runs on: "cpu".
+  const std::string& device() const { return device_; }
+  /// Number of threads asked for, 0 for the default.
+  int threads() const { return threads_; }
+  /// File for the results, empty for none.
+  const std::string& json_file() const { return json_file_; }
+  /// File for the record that the book's samples are made from.
+  const std::string& record_file() const { return record_file_; }
+  bool help_wanted() const { return help_wanted_; }
+
+ private:
+  friend Options parse_options(int argc, const char* const* argv,
+                               std::vector<NumberOption> numbers);
+  int read(int count, const char* const* argv);
+  void set(const std::string& name, const std::string& value);
+  void set_device(const std::string& value);
+  bool knows(const std::string& name) const;
+  std::vector<std::string> names() const;
+  [[noreturn]] void reject(const std::string& name) const;
+
+  std::vector<NumberOption> numbers_;
+  std::string device_ = "cpu";
+  int threads_ = 0;
+  std::string json_file_;
+  std::string record_file_;
+  bool help_wanted_ = false;
+};
+
+/// Reads a command line: `--name value` or `--name=value`. Throws UsageError
+/// for anything that cannot be used, DeviceError for a device this build does
+/// not have.
+Options parse_options(int argc, const char* const* argv,
+                      std::vector<NumberOption> numbers);
+
+/// The text of `--help`.
+std::string usage_text(const std::string& program,
+                       const std::vector<NumberOption>& numbers);
+
+}  // namespace fuse

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+namespace fuse {
+
+/// Where, with what and when a run was made.
+struct Provenance {
+  std::string device;
+  int threads = 1;
+  std::string compiler;
+  std::string system;
+  std::string date;
+};
+
+/// What this machine and build say. Throws UsageError when SOURCE_DATE_EPOCH
+/// is set to something else than seconds since 1970.
+Provenance current_provenance();
+
+/// The model name of the CPU, for example "AMD EPYC 7763 64-Core Processor".
+std::string cpu_name();
+
+/// Today's date in UTC as "2026-01-31", or that of SOURCE_DATE_EPOCH.
+std::string current_date();
+
+/// A source file's path as the book shows it: "recipes/a.cpp", without the
+/// folders above the project.
+std::string short_path(const std::string& file);
+
+}  // namespace fuse

@@ -1,0 +1,53 @@
+#include "random.h"
+
+#include <cmath>
+#include <type_traits>
+
+#include "element.h"
+#include "error.h"
+
+namespace fuse {
+namespace {
+
+/// The upper bits of a draw as a fraction in [0, 1): as many as `T` holds.
+template <class T>
+T fraction(std::uint64_t bits) {
+  if constexpr (std::is_same_v<T, float>) {
+    return float(bits >> 40) * 0x1p-24F;
+  } else {
+    return double(bits >> 11) * 0x1p-53;
+  }
+}
+
+template <class T>
+void draw(T* data, std::int64_t count, double low, double high,
+          Generator& generator) {
+  const T start = static_cast<T>(low);
+  const T width = static_cast<T>(high - low);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T value = start + width * fraction<T>(generator.bits());
+    store_element(data, std::size_t(i), value);
+  }
+}
+
+}  // namespace
+
+void uniform_(const Tensor& tensor, double low, double high,
+              Generator& generator) {
+  if (!(low <= high) || !std::isfinite(high - low)) {
+    throw Error("uniform_: the range from " + std::to_string(low) + " to " +
+                std::to_string(high) + " is no finite range");
+  }
+  with_type(tensor.dtype(), [&](auto type) {
+    Tensor target = tensor;
+    draw(target.data<decltype(type)>(), tensor.numel(), low, high, generator);
+  });
+}
+
+Tensor rand(const Shape& shape, Generator& generator, DType dtype) {
+  Tensor result = empty(shape, dtype);
+  uniform_(result, 0.0, 1.0, generator);
+  return result;
+}
+
+}  // namespace fuse

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <random>
+
+#include "tensor.h"
+
+namespace fuse {
+
+/// A source of random numbers that gives the same sequence for the same seed
+/// on every machine.
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : engine_(seed) {}
+
+  /// The next 64 random bits.
+  std::uint64_t bits() { return engine_(); }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+/// Overwrites every element with a number drawn evenly from `low` to `high`.
+/// A float32 draws one of 2^24 steps, a float64 one of 2^53.
+void uniform_(const Tensor& tensor, double low, double high,
+              Generator& generator);
+
+/// A tensor of numbers drawn evenly from [0, 1), like `torch.rand`.
+Tensor rand(const Shape& shape, Generator& generator,
+            DType dtype = DType::float32);
+
+}  // namespace fuse

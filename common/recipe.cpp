@@ -1,0 +1,141 @@
+#include "recipe.h"
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <new>
+#include <optional>
+
+#include "error.h"
+#include "output_file.h"
+#include "parallel.h"
+#include "recipe_run.h"
+#include "recipe_signals.h"
+
+namespace fuse {
+namespace {
+
+constexpr int exit_failed = 1;
+constexpr int exit_usage = 2;
+constexpr int exit_device = 3;
+
+RecipeRun* running = nullptr;
+
+/// Makes `run` the current one for a scope.
+class CurrentRun {
+ public:
+  explicit CurrentRun(RecipeRun& run) { running = &run; }
+  ~CurrentRun() { running = nullptr; }
+  CurrentRun(const CurrentRun&) = delete;
+  CurrentRun& operator=(const CurrentRun&) = delete;
+};
+
+/// The files a run was asked to write. Neither appears unless both can.
+class Outputs {
+ public:
+  explicit Outputs(const Options& options) {
+    if (!options.json_file().empty()) {
+      json_.emplace("--json", options.json_file());
+    }
+    if (!options.record_file().empty()) {
+      record_.emplace("--record", options.record_file());
+    }
+    if (json_ && record_ && !json_->aside().empty() &&
+        json_->target() == record_->target()) {
+      throw UsageError("--json and --record name the same file, '" +
+                       json_->target() + "'");
+    }
+    remove_on_interrupt(json_ ? json_->aside() : "",
+                        record_ ? record_->aside() : "");
+  }
+  ~Outputs() { remove_on_interrupt("", ""); }
+  Outputs(const Outputs&) = delete;
+  Outputs& operator=(const Outputs&) = delete;
+
+  void write(const std::string& results, const std::string& record) {
+    if (json_) json_->write(results);
+    if (record_) record_->write(record);
+    if (json_) json_->commit();
+    if (record_) record_->commit();
+  }
+
+ private:
+  std::optional<OutputFile> json_;
+  std::optional<OutputFile> record_;
+};
+
+void run_body(const std::string& name, const Options& options,
+              const std::function<void(const Options&)>& body, RecipeRun& run) {
+  if (options.threads() > 0) set_thread_count(options.threads());
+  const Provenance provenance = current_provenance();
+  Outputs outputs(options);
+  body(options);
+  run.body_done = true;
+  const Record& record = run.record;
+  outputs.write(record.results_json(name, options, provenance.threads),
+                record.record_json(name, options, provenance));
+}
+
+int report(const std::string& name, const RecipeRun& run,
+           const std::string& what, int code) {
+  const std::string& title = run.record.title();
+  const bool in_step = !title.empty() && !run.body_done;
+  const std::string where = in_step ? " (in step \"" + title + "\")" : "";
+  std::fprintf(stderr, "%s: error: %s%s\n", name.c_str(), what.c_str(),
+               where.c_str());
+  return code;
+}
+
+/// Turns the exception in flight into a message and an exit code.
+int report_exception(const std::string& name, const RecipeRun& run) {
+  try {
+    throw;
+  } catch (const DeviceError& error) {
+    return report(name, run, error.what(), exit_device);
+  } catch (const UsageError& error) {
+    return report(name, run, error.what(), exit_usage);
+  } catch (const std::bad_alloc&) {
+    return report(name, run, "out of memory; use smaller sizes", exit_failed);
+  } catch (const std::exception& error) {
+    return report(name, run, error.what(), exit_failed);
+  } catch (...) {
+    return report(name, run, "an exception of unknown type", exit_failed);
+  }
+}
+
+}  // namespace
+
+RecipeRun* current_run() { return running; }
+
+int run_recipe(const std::string& name, int argc, const char* const* argv,
+               const std::function<void(const Options&)>& body,
+               std::vector<NumberOption> options) {
+  RecipeRun run;
+  if (running != nullptr) {
+    return report(name, run, "a recipe cannot run inside a recipe",
+                  exit_failed);
+  }
+  const RecipeSignals signals;
+  const CurrentRun current(run);
+  try {
+    const Options parsed = parse_options(argc, argv, std::move(options));
+    if (parsed.help_wanted()) {
+      write_out(usage_text(name, parsed.numbers()));
+    } else {
+      run_body(name, parsed, body, run);
+    }
+    return 0;
+  } catch (...) {
+    return report_exception(name, run);
+  }
+}
+
+int run_recipe(int argc, const char* const* argv,
+               const std::function<void(const Options&)>& body,
+               std::vector<NumberOption> options,
+               const std::source_location& file) {
+  const std::string name = std::filesystem::path(file.file_name()).stem();
+  return run_recipe(name, argc, argv, body, std::move(options));
+}
+
+}  // namespace fuse

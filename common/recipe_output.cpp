@@ -1,0 +1,213 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "error.h"
+#include "recipe.h"
+#include "recipe_run.h"
+
+namespace fuse {
+namespace {
+
+Record& record_of_run() {
+  if (current_run() == nullptr) {
+    throw Error("named values exist only inside run_recipe");
+  }
+  return current_run()->record;
+}
+
+Printable keep(RecordedValue value) {
+  Record& record = record_of_run();
+  record.add_name(value.name);
+  Printable shown(value.name, value.shown);
+  record.add_value(std::move(value));
+  return shown;
+}
+
+Printable keep_number(const RecordedValue& value) {
+  Printable shown = keep(value);
+  record_of_run().add_result(value.name, json_number(value.number));
+  return shown;
+}
+
+bool wants_bold() {
+  return isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
+}
+
+void record_value(const Printable& value) {
+  if (current_run() == nullptr) return;
+  Record& record = current_run()->record;
+  if (value.name().empty()) {
+    record.add_text(value.shown());
+  } else {
+    record.add_placeholder(value.name());
+  }
+}
+
+/// The varying value whose text stands at `start`, if any; the longest wins.
+const Printable* find_varying(const std::string& text, std::size_t start,
+                              const std::vector<Printable>& varying) {
+  const Printable* best = nullptr;
+  for (const Printable& value : varying) {
+    const std::string& shown = value.shown();
+    if (shown.empty() || text.compare(start, shown.size(), shown) != 0) {
+      continue;
+    }
+    if (best == nullptr || shown.size() > best->shown().size()) best = &value;
+  }
+  return best;
+}
+
+void record_block(const std::string& text,
+                  const std::vector<Printable>& varying) {
+  for (std::size_t i = 0; i < text.size();) {
+    const Printable* value = find_varying(text, i, varying);
+    if (value == nullptr) {
+      record_value(text.substr(i, 1));
+      ++i;
+    } else {
+      record_value(*value);
+      i += value->shown().size();
+    }
+  }
+}
+
+Printable padded(const Printable& value, std::size_t width, bool on_the_left) {
+  const std::size_t size = value.shown().size();
+  const std::string blank(width > size ? width - size : 0, ' ');
+  std::string shown =
+      on_the_left ? blank + value.shown() : value.shown() + blank;
+  if (value.name().empty()) return Printable(std::move(shown));
+  record_of_run().set_shown(value.name(), shown);
+  return Printable(value.name(), std::move(shown));
+}
+
+}  // namespace
+
+void write_out(std::string_view text) {
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+      std::fflush(stdout) == 0;
+  if (written) return;
+  const std::string reason = std::strerror(errno);
+  std::clearerr(stdout);
+  throw Error("cannot write to standard output: " + reason);
+}
+
+void step(const std::string& title) {
+  bool is_first = false;
+  if (current_run() != nullptr) {
+    Record& record = current_run()->record;
+    is_first = record.steps().size() == 1 && record.steps()[0].text.empty();
+    record.start_step(title);
+  }
+  const std::string heading =
+      wants_bold() ? "\033[1m== " + title + "\033[0m\n" : "== " + title + "\n";
+  write_out(is_first ? heading : "\n" + heading);
+}
+
+void print_line(const std::vector<Printable>& values) {
+  std::string line;
+  for (const Printable& value : values) {
+    line += value.shown();
+    record_value(value);
+  }
+  record_value("\n");
+  write_out(line + "\n");
+}
+
+void print_block(const std::string& text,
+                 const std::vector<Printable>& varying) {
+  const std::string block = text.ends_with('\n') ? text : text + "\n";
+  record_block(block, varying);
+  write_out(block);
+}
+
+Printable right(const Printable& value, std::size_t width) {
+  return padded(value, width, true);
+}
+
+Printable left(const Printable& value, std::size_t width) {
+  return padded(value, width, false);
+}
+
+Printable measured(const std::string& name, double value,
+                   const std::string& unit) {
+  if (!std::isfinite(value) || value <= 0) {
+    throw Error("the measured value '" + name + "' is " + number_text(value) +
+                "; it must be finite and positive");
+  }
+  RecordedValue kept;
+  kept.kind = RecordedValue::Kind::measured;
+  kept.name = name;
+  kept.shown = quantity_text(value, unit);
+  kept.number = value;
+  kept.unit = unit;
+  return keep_number(kept);
+}
+
+Printable varying(const std::string& name, double value, double low,
+                  double high, const std::string& unit) {
+  const bool inside = value >= low && value <= high;
+  if (!inside) {
+    throw Error("the value '" + name + "' is " + number_text(value) +
+                "; it must lie from " + number_text(low) + " to " +
+                number_text(high));
+  }
+  RecordedValue kept;
+  kept.kind = RecordedValue::Kind::varying;
+  kept.name = name;
+  kept.shown = number_text(value);
+  if (!unit.empty()) kept.shown += unit == "x" ? unit : " " + unit;
+  kept.number = value;
+  kept.unit = unit;
+  kept.low = low;
+  kept.high = high;
+  return keep_number(kept);
+}
+
+Printable varying_text(const std::string& name, const std::string& text) {
+  RecordedValue kept;
+  kept.kind = RecordedValue::Kind::text;
+  kept.name = name;
+  kept.text = text;
+  kept.shown = text;
+  return keep(std::move(kept));
+}
+
+Printable place(const std::source_location& location) {
+  return place(location.file_name(), location.line());
+}
+
+Printable place(const std::string& file, std::int64_t line) {
+  record_of_run();
+  const int count = ++current_run()->places;
+  RecordedValue kept;
+  kept.kind = RecordedValue::Kind::place;
+  kept.name = "place";
+  if (count > 1) kept.name.append("_").append(std::to_string(count));
+  kept.text = short_path(file) + ":" + std::to_string(line);
+  kept.shown = kept.text;
+  return keep(std::move(kept));
+}
+
+Printable add_exact(const std::string& name, const Printable& value,
+                    std::string json) {
+  record_of_run().add_name(name);
+  record_of_run().add_result(name, std::move(json));
+  return value;
+}
+
+void check(bool holds, const std::string& message,
+           const std::source_location& location) {
+  if (holds) return;
+  throw Error("check failed: " + message + ", at " +
+              short_path(location.file_name()) + ":" +
+              std::to_string(location.line()));
+}
+
+}  // namespace fuse

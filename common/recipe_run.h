@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string_view>
+
+#include "record.h"
+
+namespace fuse {
+
+/// What the recipe that is running has put out so far.
+struct RecipeRun {
+  Record record;
+  int places = 0;
+  bool body_done = false;
+};
+
+/// The recipe that is running, or null.
+RecipeRun* current_run();
+
+/// Writes to standard output at once. Throws Error when that fails.
+void write_out(std::string_view text);
+
+}  // namespace fuse

@@ -1,0 +1,303 @@
+#include "tensor.h"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "allocator.h"
+#include "element.h"
+#include "error.h"
+
+namespace fuse {
+namespace {
+
+std::atomic<AccessHook> access_hook{nullptr};
+
+void touch(const TensorImpl& impl, bool write) {
+  const AccessHook hook = access_hook.load(std::memory_order_relaxed);
+  if (hook != nullptr) hook(impl, write);
+}
+
+std::int64_t checked_numel(const Shape& shape, DType dtype) {
+  const auto limit =
+      std::numeric_limits<std::int64_t>::max() / std::int64_t(size_of(dtype));
+  bool is_empty = false;
+  for (const std::int64_t size : shape) {
+    if (size < 0) {
+      throw Error("a tensor of shape " + to_string(shape) +
+                  " cannot be: no size may be negative");
+    }
+    is_empty = is_empty || size == 0;
+  }
+  if (is_empty) return 0;
+  std::int64_t numel = 1;
+  for (const std::int64_t size : shape) {
+    if (size > limit / numel) {
+      throw Error("a tensor of shape " + to_string(shape) +
+                  " cannot be: its size in bytes exceeds 64 bits");
+    }
+    numel *= size;
+  }
+  return numel;
+}
+
+Tensor make_tensor(std::shared_ptr<Storage> storage, void* data,
+                   const Shape& shape, std::int64_t numel, DType dtype) {
+  auto impl = std::make_shared<TensorImpl>();
+  impl->storage = std::move(storage);
+  impl->data = data;
+  impl->numel = numel;
+  impl->dtype = dtype;
+  impl->shape = shape;
+  return Tensor(std::move(impl));
+}
+
+template <class T>
+void check_dtype(const TensorImpl& impl) {
+  if (impl.dtype == dtype_of<T>) return;
+  throw Error(std::string("data<") + (sizeof(T) == 4 ? "float" : "double") +
+              ">() was called on a tensor of dtype " + name_of(impl.dtype));
+}
+
+void fill(const TensorImpl& impl, double value) {
+  with_type(impl.dtype, [&](auto type) {
+    const auto element = static_cast<decltype(type)>(value);
+    for (std::size_t i = 0; i < std::size_t(impl.numel); ++i) {
+      store_element(impl.data, i, element);
+    }
+  });
+}
+
+bool share_bytes(const Tensor& a, const Tensor& b) {
+  const auto first = reinterpret_cast<std::uintptr_t>(a.raw_data());
+  const auto second = reinterpret_cast<std::uintptr_t>(b.raw_data());
+  return first < second + b.nbytes() && second < first + a.nbytes();
+}
+
+/// Copies between dtypes; the two must not overlap.
+void convert(const TensorImpl& target, const TensorImpl& source) {
+  with_type(target.dtype, [&](auto to) {
+    with_type(source.dtype, [&](auto from) {
+      for (std::size_t i = 0; i < std::size_t(target.numel); ++i) {
+        const auto value = load_element<decltype(from)>(source.data, i);
+        store_element(target.data, i, static_cast<decltype(to)>(value));
+      }
+    });
+  });
+}
+
+/// Sums in float64 with a fixed number of partial sums, so the result has the
+/// same bits however wide the machine's vectors are.
+template <class T>
+double sum_elements(const void* data, std::size_t count) {
+  constexpr std::size_t lanes = 8;
+  std::array<double, lanes> partial{};
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      partial[lane] += double(load_element<T>(data, i + lane));
+    }
+  }
+  double total = 0;
+  for (const double part : partial) total += part;
+  for (; i < count; ++i) total += double(load_element<T>(data, i));
+  return total;
+}
+
+/// d(sum)/d(element) is one for every element.
+class SumBackward : public GradFn {
+ public:
+  explicit SumBackward(const TensorImpl& input)
+      : shape_(input.shape), dtype_(input.dtype), next_(input.grad_fn) {}
+
+  void backward(const Tensor& grad_output) override {
+    next_->backward(full(shape_, grad_output.item(), dtype_));
+  }
+
+ private:
+  Shape shape_;
+  DType dtype_;
+  std::shared_ptr<GradFn> next_;
+};
+
+}  // namespace
+
+void set_access_hook(AccessHook hook) {
+  access_hook.store(hook, std::memory_order_relaxed);
+}
+
+template <class T>
+T* Tensor::data() {
+  check_dtype<T>(*impl_);
+  touch(*impl_, true);
+  return static_cast<T*>(impl_->data);
+}
+
+template <class T>
+const T* Tensor::data() const {
+  check_dtype<T>(*impl_);
+  touch(*impl_, false);
+  return static_cast<const T*>(impl_->data);
+}
+
+template float* Tensor::data<float>();
+template double* Tensor::data<double>();
+template const float* Tensor::data<float>() const;
+template const double* Tensor::data<double>() const;
+
+double Tensor::item() const {
+  if (numel() != 1) {
+    throw Error("item() needs a tensor with one element; this one has shape " +
+                to_string(shape()));
+  }
+  touch(*impl_, false);
+  return with_type(dtype(), [&](auto type) {
+    return double(load_element<decltype(type)>(impl_->data, 0));
+  });
+}
+
+std::vector<double> Tensor::to_vector() const {
+  touch(*impl_, false);
+  std::vector<double> values(static_cast<std::size_t>(numel()));
+  with_type(dtype(), [&](auto type) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = double(load_element<decltype(type)>(impl_->data, i));
+    }
+  });
+  return values;
+}
+
+Tensor Tensor::clone() const {
+  touch(*impl_, false);
+  Tensor copy = empty(shape(), dtype());
+  if (numel() > 0) std::memcpy(copy.raw_data(), raw_data(), nbytes());
+  return copy;
+}
+
+void Tensor::copy_(const Tensor& source) {
+  if (!source.defined()) {
+    throw Error("copy_: the source is an undefined tensor");
+  }
+  if (source.shape() != shape()) {
+    throw Error("copy_: a tensor of shape " + to_string(source.shape()) +
+                " cannot be copied into one of shape " + to_string(shape()));
+  }
+  touch(*source.impl_, false);
+  touch(*impl_, true);
+  if (numel() == 0) return;
+  if (source.dtype() == dtype()) {
+    std::memmove(raw_data(), source.raw_data(), nbytes());
+  } else if (share_bytes(*this, source)) {
+    convert(*impl_, *source.clone().impl_);
+  } else {
+    convert(*impl_, *source.impl_);
+  }
+}
+
+void Tensor::fill_(double value) {
+  touch(*impl_, true);
+  fill(*impl_, value);
+}
+
+void Tensor::set_grad(const Tensor& grad) {
+  if (!grad.defined()) {
+    impl_->grad.reset();
+    return;
+  }
+  if (grad.shape() != shape() || grad.dtype() != dtype()) {
+    throw Error("a gradient of shape " + to_string(grad.shape()) + " and " +
+                name_of(grad.dtype()) + " does not fit a tensor of shape " +
+                to_string(shape()) + " and " + name_of(dtype()));
+  }
+  impl_->grad = grad.impl_;
+}
+
+Tensor Tensor::sum() const {
+  touch(*impl_, false);
+  const double total = with_type(dtype(), [&](auto type) {
+    return sum_elements<decltype(type)>(impl_->data, std::size_t(numel()));
+  });
+  Tensor result = tensor(total, dtype());
+  if (impl_->grad_fn != nullptr) {
+    result.impl_->grad_fn = std::make_shared<SumBackward>(*impl_);
+  }
+  return result;
+}
+
+void Tensor::backward() const {
+  if (dim() != 0) {
+    throw Error(
+        "backward() starts from a single number; this tensor has "
+        "shape " +
+        to_string(shape()) + ": call sum() first");
+  }
+  if (impl_->grad_fn == nullptr) {
+    throw Error(
+        "backward() has nothing to go back to: call it on the sum() "
+        "of what a model returned");
+  }
+  impl_->grad_fn->backward(tensor(1.0, dtype()));
+}
+
+Tensor empty(const Shape& shape, DType dtype) {
+  const std::int64_t numel = checked_numel(shape, dtype);
+  auto storage = allocate_storage(std::size_t(numel) * size_of(dtype));
+  void* data = storage->data;
+  return make_tensor(std::move(storage), data, shape, numel, dtype);
+}
+
+Tensor zeros(const Shape& shape, DType dtype) { return full(shape, 0, dtype); }
+
+Tensor full(const Shape& shape, double value, DType dtype) {
+  Tensor result = empty(shape, dtype);
+  fill(*result.impl(), value);
+  return result;
+}
+
+Tensor zeros_like(const Tensor& other) {
+  return zeros(other.shape(), other.dtype());
+}
+
+Tensor tensor(double value, DType dtype) { return full({}, value, dtype); }
+
+Tensor tensor(const std::vector<double>& values, DType dtype) {
+  Tensor result = empty({std::int64_t(values.size())}, dtype);
+  with_type(dtype, [&](auto type) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      store_element(result.raw_data(), i,
+                    static_cast<decltype(type)>(values[i]));
+    }
+  });
+  return result;
+}
+
+Tensor tensor(std::initializer_list<double> values, DType dtype) {
+  return tensor(std::vector<double>(values), dtype);
+}
+
+std::vector<Tensor> scalars(std::size_t count, DType dtype) {
+  const Tensor all = zeros({std::int64_t(count)}, dtype);
+  std::vector<Tensor> views;
+  views.reserve(count);
+  char* data = static_cast<char*>(all.raw_data());
+  for (std::size_t i = 0; i < count; ++i) {
+    views.push_back(make_tensor(all.impl()->storage, data + i * size_of(dtype),
+                                {}, 1, dtype));
+  }
+  return views;
+}
+
+Tensor from_blob(void* data, const Shape& shape, DType dtype) {
+  const std::int64_t numel = checked_numel(shape, dtype);
+  if (data == nullptr && numel > 0) {
+    throw Error("from_blob: a null address for a tensor of shape " +
+                to_string(shape));
+  }
+  const std::size_t bytes = std::size_t(numel) * size_of(dtype);
+  return make_tensor(std::make_shared<Storage>(data, bytes, false), data, shape,
+                     numel, dtype);
+}
+
+}  // namespace fuse
