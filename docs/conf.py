@@ -1,0 +1,60 @@
+"""How Sphinx builds the book.
+
+    python -m sphinx -W --keep-going -b html docs OUT
+
+The build runs no recipe: pages are made from `recipes/*.cpp` and from the
+captured output in `samples/`.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+project = "Fusebook"
+author = "the Fusebook authors"
+copyright = author
+language = "en"
+
+extensions = ["sphinx_design", "sphinx_copybutton", "fusebook_docs.extension"]
+exclude_patterns = ["_build", "exercises", "fusebook_docs", "samples"]
+nitpicky = True
+
+pygments_dark_style = "github-dark"
+
+html_theme = "furo"
+html_title = "Fusebook"
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
+html_static_path = ["_static"]
+html_css_files = ["fusebook.css"]
+html_js_files = ["fusebook.js"]
+html_copy_source = False
+html_show_sourcelink = False
+html_show_sphinx = False
+html_show_copyright = False
+html_last_updated_fmt = None
+html_theme_options = {
+    "light_css_variables": {
+        "color-brand-primary": "#9a3412",
+        "color-brand-content": "#9a3412",
+        "color-brand-visited": "#7c2d5e",
+        "color-fuse": "#c2410c",
+        "color-code-panel": "#f5f5f4",
+        "color-panel": "#fbf6ef",
+        "color-panel-border": "#e7d8c5",
+        "color-quiet": "#5f5a55",
+    },
+    "dark_css_variables": {
+        "color-brand-primary": "#fdba74",
+        "color-brand-content": "#fdba74",
+        "color-brand-visited": "#e9b3d4",
+        "color-fuse": "#fb923c",
+        "color-code-panel": "#1a1c20",
+        "color-panel": "#1d1916",
+        "color-panel-border": "#463829",
+        "color-quiet": "#b5aca3",
+    },
+}
+
+copybutton_exclude = ".linenos, .gp, .go"

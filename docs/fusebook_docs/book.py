@@ -1,0 +1,93 @@
+"""Where the book keeps things."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import BookError
+
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Book:
+    """The folders of one checkout, and the names in them."""
+
+    root: Path
+
+    @classmethod
+    def here(cls):
+        return cls(Path(__file__).resolve().parents[2])
+
+    @property
+    def recipes(self):
+        return self.root / "recipes"
+
+    @property
+    def samples(self):
+        return self.root / "docs" / "samples"
+
+    @property
+    def exercises(self):
+        return self.root / "docs" / "exercises"
+
+    def recipe_names(self):
+        return sorted(path.stem for path in self.recipes.glob("*.cpp"))
+
+    def exercise_names(self, recipe):
+        folder = self.exercises / recipe
+        return sorted(path.stem for path in folder.glob("*.patch"))
+
+    def devices(self, recipe, exercise=None):
+        """Devices that have a sample, the CPU first."""
+        stem = sample_stem(recipe, exercise)
+        found = {
+            path.parent.name
+            for suffix in ("txt", "json")
+            for path in self.samples.glob(f"*/{stem}.{suffix}")
+        }
+        return sorted(found, key=lambda device: (device != "cpu", device))
+
+    def recipe_path(self, recipe):
+        check_name("recipe", recipe)
+        path = self.recipes / f"{recipe}.cpp"
+        if not path.is_file():
+            known = ", ".join(self.recipe_names()) or "none"
+            raise BookError(f"no recipe {recipe!r}; there are: {known}")
+        return path
+
+    def patch_path(self, recipe, exercise):
+        check_name("exercise", exercise)
+        return self.exercises / recipe / f"{exercise}.patch"
+
+    def sample_paths(self, device, recipe, exercise=None):
+        """The two files of a sample: stable text, and what varies."""
+        check_name("device", device)
+        folder = self.samples / device
+        stem = sample_stem(recipe, exercise)
+        return folder / f"{stem}.txt", folder / f"{stem}.json"
+
+    def show(self, path):
+        """A path as people should read it: from the root of the book."""
+        try:
+            return Path(path).resolve().relative_to(self.root.resolve())
+        except ValueError:
+            return Path(path)
+
+
+def sample_stem(recipe, exercise=None):
+    return recipe if exercise is None else f"{recipe}.{exercise}"
+
+
+def capture_command(recipe, device):
+    """What a person types to make a sample."""
+    device_option = "" if device == "cpu" else f" --device {device}"
+    return f"./fusebook capture {recipe}{device_option}"
+
+
+def check_name(what, name):
+    if not NAME.fullmatch(name):
+        raise BookError(
+            f"{what} {name!r} is not a name: lower-case letters, digits and "
+            "underscores, beginning with a letter"
+        )

@@ -1,0 +1,163 @@
+"""The command line: `python3 docs/fusebook_docs COMMAND`.
+
+Exit codes: 0 all is well, 1 a difference or a failed run, 2 wrong usage,
+130 interrupted.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from . import capturing, checking, limits, literate, patches, samples
+from .book import Book, capture_command
+from .errors import BookError
+
+
+def main(arguments=None):
+    options = _parser().parse_args(arguments)
+    book = Book(options.root.resolve()) if options.root else Book.here()
+    try:
+        return options.command(book, options)
+    except BookError as error:
+        print(f"fusebook: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="fusebook_docs",
+        description="Keeps the pages of the book and its programs together.",
+        epilog="Exit codes: 0 all is well, 1 a difference or a failed run, "
+               "2 wrong usage.")
+    parser.add_argument("--root", type=Path, metavar="DIR",
+                        help="the checkout (default: the one this file is in)")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_running(commands, "verify", _verify,
+                 "run a recipe and compare what it prints with its page")
+    capture = _add_running(commands, "capture", _capture,
+                           "run a recipe and keep what it prints as its page's "
+                           "output")
+    capture.add_argument("--fresh", action="store_true",
+                         help="write the sample even when nothing but timings "
+                              "moved")
+    apply = _add(commands, "apply", _apply,
+                 "write a recipe with the answer of an exercise in it")
+    apply.add_argument("--recipe", required=True)
+    apply.add_argument("--exercise", required=True)
+    apply.add_argument("--out", required=True, type=Path, metavar="FILE")
+    make = _add(commands, "make-patch", _make_patch,
+                "make the patch of an exercise from an edited copy")
+    make.add_argument("--recipe", required=True)
+    make.add_argument("--exercise", required=True)
+    make.add_argument("--edited", required=True, type=Path, metavar="FILE")
+    limit = _add(commands, "limits", _limits,
+                 "check that recipe pages keep their limits")
+    limit.add_argument("--recipe", help="this one alone (default: all)")
+    listed = _add(commands, "list", _list,
+                  "list recipes, or with --exercises 'recipe exercise' lines")
+    listed.add_argument("--exercises", action="store_true")
+    return parser
+
+
+def _add(commands, name, command, text):
+    parser = commands.add_parser(name, help=text,
+                                 description=f"{text[0].upper()}{text[1:]}.")
+    parser.set_defaults(command=command)
+    return parser
+
+
+def _add_running(commands, name, command, text):
+    parser = _add(commands, name, command, text)
+    parser.add_argument("--program", required=True, type=Path, metavar="PATH",
+                        help="the built recipe (or patched recipe)")
+    parser.add_argument("--recipe", required=True)
+    parser.add_argument("--exercise", help="the program is this exercise's")
+    parser.add_argument("--device", default="cpu", help="default: cpu")
+    parser.add_argument("--timeout", type=float, default=300.0,
+                        metavar="SECONDS", help="default: 300")
+    return parser
+
+
+def _fresh(book, options):
+    return checking.fresh(book, options.program, options.recipe,
+                          options.device, options.timeout, options.exercise)
+
+
+def _name(options):
+    name = checking.samples_name(options.recipe, options.exercise)
+    return f"{name} ({options.device})"
+
+
+def _verify(book, options):
+    key = (options.device, options.recipe, options.exercise)
+    page = samples.load(book, *key)
+    run, found = _fresh(book, options)
+    path = book.show(book.sample_paths(*key)[0])
+    found += checking.compare(page, run, path)
+    if found:
+        print(f"{_name(options)}: the program and its page disagree.")
+        for difference in found:
+            print(f"  {difference}")
+        command = capture_command(options.recipe, options.device)
+        print(f"If the program is right, make the page follow: {command}")
+        return 1
+    print(f"{_name(options)}: {len(page.titles)} steps and "
+          f"{len(page.values)} varying values, as on the page.")
+    if page.source_sha256 != run.source_sha256:
+        print("  The recipe has changed since its output was captured; the "
+              "timings on the page are older.")
+    return 0
+
+
+def _capture(book, options):
+    run, found = _fresh(book, options)
+    if found:
+        print(f"{_name(options)}: not captured.", file=sys.stderr)
+        for difference in found:
+            print(f"  {difference}", file=sys.stderr)
+        return 1
+    done = capturing.keep(book, run, fresh=options.fresh)
+    print(f"{_name(options)}: {done}")
+    return 0
+
+
+def _apply(book, options):
+    text = patches.patched(book, options.recipe, options.exercise)
+    samples.write_files({options.out.resolve(): text})
+    return 0
+
+
+def _make_patch(book, options):
+    before = book.recipe_path(options.recipe).read_text(encoding="utf-8")
+    try:
+        after = options.edited.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BookError(f"cannot be read: {error}", options.edited) from None
+    text = patches.make(options.recipe, before, after)
+    path = book.patch_path(options.recipe, options.exercise)
+    samples.write_files({path: text})
+    print(f"{book.show(path)}: written")
+    return 0
+
+
+def _limits(book, options):
+    names = [options.recipe] if options.recipe else book.recipe_names()
+    failed = False
+    for name in names:
+        path = book.recipe_path(name)
+        recipe = literate.read(path, book.show(path))
+        print(limits.summary(name, recipe))
+        for problem in limits.problems(book, name, recipe):
+            failed = True
+            print(f"  {problem}")
+    return 1 if failed else 0
+
+
+def _list(book, options):
+    for recipe in book.recipe_names():
+        names = book.exercise_names(recipe) if options.exercises else [None]
+        for name in names:
+            print(recipe if name is None else f"{recipe} {name}")
+    return 0

@@ -1,0 +1,34 @@
+"""The Sphinx extension: recipes become pages.
+
+`recipes/*.cpp` are sources like any `.rst`: a parser turns their prose, code
+and captured output into a document in memory. The build runs no recipe and
+writes no page as text.
+"""
+
+import zlib
+from pathlib import Path
+
+from . import exercise, gallery, nodes, page, picture, recipe
+
+
+def setup(app):
+    for module in (nodes, recipe, exercise, gallery, picture):
+        module.setup(app)
+    app.add_source_suffix(".cpp", "recipe")
+    app.add_source_parser(recipe.RecipeParser)
+    app.connect("env-get-outdated", page.outdated)
+    app.connect("env-purge-doc", page.purge)
+    app.connect("env-merge-info", page.merge)
+    return {
+        "version": "1",
+        "env_version": _fingerprint(),
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }
+
+
+def _fingerprint():
+    """A number that changes with these tools, so that no old page stays."""
+    folder = Path(__file__).resolve().parents[1]
+    text = b"".join(path.read_bytes() for path in sorted(folder.rglob("*.py")))
+    return zlib.crc32(text)

@@ -1,0 +1,118 @@
+"""One recipe page: the recipe, its samples, and what belongs together."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sphinx.util import logging
+
+from .. import checking, literate, samples
+from ..book import Book, capture_command
+from ..errors import BookError
+
+KEY = "fusebook_page"
+_LABELS = {"cpu": "CPU", "cuda": "GPU"}
+_logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Page:
+    """What the directives of a recipe page share while it is read."""
+
+    book: Book
+    name: str
+    path: Path
+    recipe: literate.Recipe
+    samples: dict[str, samples.Sample]
+    exercises: list[str] = field(default_factory=list)
+
+    def is_stale(self, sample, source=None):
+        return sample.source_sha256 != (source or self.recipe).fingerprint
+
+
+def current(env):
+    """The page that is being read; directives need one."""
+    page = env.temp_data.get(KEY)
+    if page is None:
+        raise BookError("this directive works on a recipe page alone")
+    return page
+
+
+def label(device):
+    return _LABELS.get(device, device.upper())
+
+
+def warn(message, path, line=None):
+    place = f"{path}:{line}" if line else str(path)
+    _logger.warning("%s", message, location=place, type="fusebook")
+
+
+def book_of(env):
+    return Book(Path(env.srcdir).resolve().parent)
+
+
+def open_page(env, docname):
+    """Reads recipe and samples of a page; problems become warnings."""
+    book, name = book_of(env), Path(docname).name
+    path = book.recipe_path(name).resolve()
+    recipe = literate.read(path)
+    page = Page(book, name, path, recipe, {})
+    page.samples = open_samples(env, page, recipe)
+    env.temp_data[KEY] = page
+    return page
+
+
+def open_samples(env, page, source, exercise=None, line=None):
+    """The samples of a recipe or of an exercise by device, CPU first."""
+    book, found = page.book, {}
+    devices = book.devices(page.name, exercise)
+    _remember(env, book, page.name, exercise, devices)
+    for device in ["cpu", *(d for d in devices if d != "cpu")]:
+        try:
+            sample = samples.load(book, device, page.name, exercise)
+        except BookError as error:
+            warn(error, page.path, line or 1)
+            continue
+        if device == "cpu":
+            _check_steps(page, source, sample, line)
+        found[device] = sample
+    return found
+
+
+def _remember(env, book, name, exercise, devices):
+    for device in devices:
+        for path in book.sample_paths(device, name, exercise):
+            env.note_dependency(str(path))
+    known = _known(env).setdefault(env.docname, {})
+    known[exercise] = devices
+
+
+def _check_steps(page, source, sample, line):
+    lines = {part.title: part.line for part in source.steps}
+    for difference in checking.titles("the recipe", source.step_titles,
+                                      "its sample", sample.titles):
+        warn(f"{difference}; run: {capture_command(page.name, 'cpu')}",
+             page.path, line or lines.get(difference.step, 1))
+
+
+def _known(env):
+    if not hasattr(env, "fusebook_devices"):
+        env.fusebook_devices = {}
+    return env.fusebook_devices
+
+
+def outdated(app, env, added, changed, removed):
+    """Pages for which a sample came or went since they were read."""
+    book = book_of(env)
+    return [docname for docname, exercises in _known(env).items()
+            if docname in env.found_docs
+            and any(book.devices(Path(docname).name, exercise) != devices
+                    for exercise, devices in exercises.items())]
+
+
+def purge(app, env, docname):
+    _known(env).pop(docname, None)
+
+
+def merge(app, env, docnames, other):
+    known = _known(other)
+    _known(env).update({d: known[d] for d in docnames if d in known})

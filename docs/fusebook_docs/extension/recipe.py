@@ -1,0 +1,264 @@
+"""Turns a recipe into the lines of a page, each with its place in the .cpp.
+
+The page is reStructuredText that exists in memory only. Prose goes in as it
+is; code, output and the whole program go in as directives of this module that
+look up what they show.
+"""
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from docutils.statemachine import StringList
+from docutils.utils import column_width
+from sphinx import addnodes
+from sphinx.parsers import RSTParser
+from sphinx.util.docutils import SphinxDirective
+
+from .. import samples
+from ..errors import BookError
+from . import nodes as own
+from . import page as pages
+
+_MARKUP = "\\*`|_"
+
+
+class RecipeParser(RSTParser):
+    """Reads `recipes/<name>.cpp` as a page."""
+
+    supported = ("recipe",)
+
+    def parse(self, inputstring, document):
+        env = document.settings.env
+        try:
+            page = pages.open_page(env, env.docname)
+        except BookError as error:
+            pages.warn(error.message, error.path or document["source"],
+                       error.line)
+            super().parse("Not a page\n==========\n", document)
+            return
+        document["source"] = str(page.path)
+        super().parse(_Writer(page).lines(), document)
+
+
+class _Writer:
+    """Collects the lines of a page."""
+
+    def __init__(self, page):
+        self.page = page
+        self.out = StringList()
+
+    def lines(self):
+        recipe = self.page.recipe
+        for index, part in enumerate(recipe.parts):
+            if index == 0:
+                self._opening(part)
+            elif part.is_step:
+                self._heading(part)
+                self._prose(part.prose)
+            else:
+                self._prose(part.prose)
+            if part.code:
+                self._add(part.code[0].number, f".. recipe-code:: {index}", "")
+            if part.is_step or index == 0:
+                self._outputs(part)
+            if part.tail:
+                self._add(part.tail[0].number, f".. recipe-code:: {index}",
+                          "   :tail:", "")
+        self._closing()
+        return self.out
+
+    def _add(self, number, *texts):
+        for text in texts:
+            self.out.append(text, str(self.page.path), number - 1)
+
+    def _prose(self, lines):
+        for line in lines:
+            self._add(line.number, line.text)
+        self._add(lines[-1].number, "")
+
+    def _opening(self, part):
+        self._prose(part.prose[:2])
+        self._add(part.line, ".. recipe-status::", "")
+        if part.prose[2:]:
+            self._prose(part.prose[2:])
+
+    def _heading(self, part):
+        title = "".join(f"\\{c}" if c in _MARKUP else c for c in part.title)
+        self._add(part.line, title, "-" * max(column_width(title), 4), "")
+
+    def _outputs(self, part):
+        texts = output_lines(self.page.samples, part.title or "")
+        self._add(part.code[-1].number if part.code else part.line, *texts, "")
+
+    def _closing(self):
+        last = self.page.recipe.source.count("\n")
+        self._add(last, "The whole program", "-----------------", "",
+                  ".. recipe-program::", "")
+
+
+def output_lines(by_device, title, exercise=None):
+    """Directives that show a step's output, in tabs for several devices."""
+    shown = [device for device, sample in by_device.items()
+             if _prints(sample, by_device.get("cpu"), title)]
+    if len(shown) < 2:
+        return [line for device in shown
+                for line in _output_lines(device, title, exercise)]
+    lines = [".. tab-set::", "   :sync-group: device", "   :class: devices", ""]
+    for device in shown:
+        lines += [f"   .. tab-item:: {pages.label(device)}",
+                  f"      :sync: {device}", ""]
+        lines += [f"      {line}"
+                  for line in _output_lines(device, title, exercise)]
+    return lines
+
+
+def _prints(sample, cpu, title):
+    """Whether there is output, or a gap to tell where the CPU has some."""
+    text = sample.text_of(title)
+    if text is None:
+        return cpu is not None and bool(cpu.text_of(title))
+    return bool(text)
+
+
+def _output_lines(device, title, exercise):
+    lines = [f".. recipe-output:: {device}"]
+    if title:
+        lines.append(f"   :step: {title}")
+    if exercise:
+        lines.append(f"   :exercise: {exercise}")
+    return [*lines, ""]
+
+
+class RecipeCode(SphinxDirective):
+    """The code of one part of the recipe, by the part's number."""
+
+    required_arguments = 1
+    option_spec = {"tail": directives.flag}
+
+    def run(self):
+        part = pages.current(self.env).recipe.parts[int(self.arguments[0])]
+        code = part.tail if "tail" in self.options else part.code
+        text = "\n".join(line.text for line in code)
+        block = nodes.literal_block(text, text, language="cpp",
+                                    classes=["recipe-code"])
+        self.set_source_info(block)
+        return [block]
+
+
+class RecipeOutput(SphinxDirective):
+    """What a step printed on one device."""
+
+    required_arguments = 1
+    option_spec = {"step": directives.unchanged,
+                   "exercise": directives.unchanged}
+
+    def run(self):
+        page, device = pages.current(self.env), self.arguments[0]
+        title = self.options.get("step", "")
+        exercise = self.options.get("exercise")
+        found, source = page.samples, page.recipe
+        if exercise:
+            found, source = self.env.temp_data[f"{pages.KEY}.{exercise}"]
+        sample = found[device]
+        where = f" of {title}" if title else ""
+        panel = own.output(label=f"Output{where}, {pages.label(device)}")
+        stale = page.is_stale(sample, source)
+        panel += _panel(sample, title, device, stale)
+        self.set_source_info(panel)
+        return [panel]
+
+
+def _panel(sample, title, device, stale):
+    text = sample.text_of(title)
+    notes = [provenance(sample)]
+    label = nodes.paragraph("", f"Output on {pages.label(device)}",
+                            classes=["output-label"])
+    if text is None:
+        text = "(this step is newer than the sample)\n"
+    block = own.output_text("", "", xml_space="preserve")
+    pieces = samples.pieces(text.removesuffix("\n"))
+    for piece in pieces:
+        if isinstance(piece, str):
+            block += nodes.Text(piece)
+        else:
+            block += _varying(sample.values[piece[0]])
+    line = nodes.paragraph("", " · ".join(notes), classes=["provenance"])
+    if stale:
+        line += nodes.Text(" · ")
+        line += nodes.inline("", "captured before the last change",
+                             classes=["stale"])
+    if any(isinstance(piece, tuple) for piece in pieces):
+        line += nodes.Text(" · ")
+        line += nodes.inline("", "dotted values vary", classes=["legend"])
+    return [label, block, line]
+
+
+def _varying(value):
+    """A marked value; blanks that line it up stay unmarked."""
+    text = value.shown.strip(" ")
+    before, _, after = value.shown.partition(text)
+    parts = (nodes.Text(before), own.varies("", text, kind=value.kind),
+             nodes.Text(after))
+    return [part for part in parts if part.astext()]
+
+
+def provenance(sample):
+    """Where and when a sample was captured, in one line."""
+    facts = sample.provenance
+    where = facts["device"]
+    threads = facts.get("threads")
+    if threads:
+        where += f", {threads} thread{'' if threads == 1 else 's'}"
+    extra = [facts[name] for name in ("driver",) if facts.get(name)]
+    return " · ".join([where, *extra, facts["compiler"], facts["date"]])
+
+
+class RecipeStatus(SphinxDirective):
+    """Under the title: the file, how to run it, where it was captured."""
+
+    def run(self):
+        page = pages.current(self.env)
+        line = nodes.paragraph("", "This page is a program: ",
+                               classes=["recipe-meta"])
+        line += download(self.env, page)
+        line += nodes.Text(". Run it yourself with ")
+        command = f"./fusebook run {page.name}"
+        line += nodes.literal(command, command)
+        line += nodes.Text(".")
+        found = [line]
+        if page.samples and set(page.samples) <= {"cpu"}:
+            text = ("No GPU has captured this recipe yet, so every output "
+                    "below is from a CPU.")
+            found.append(nodes.paragraph("", text, classes=["recipe-quiet"]))
+        return found
+
+
+class RecipeProgram(SphinxDirective):
+    """The whole program, folded."""
+
+    def run(self):
+        page = pages.current(self.env)
+        source = page.recipe.source
+        count = len(source.splitlines())
+        fold = own.fold(summary=f"{page.name}.cpp, {count} lines",
+                        classes=["whole-program"])
+        fold += nodes.literal_block(source, source, language="cpp")
+        line = nodes.paragraph("", "Download it: ")
+        line += download(self.env, page)
+        return [fold, line]
+
+
+def download(env, page):
+    """A link to the recipe's file."""
+    name = f"{page.name}.cpp"
+    target = addnodes.download_reference(
+        "", "", nodes.literal(name, name, classes=["download"]),
+        refdoc=env.docname, reftarget=f"/recipes/{name}", refdomain="",
+        reftype="download", refexplicit=False, refwarn=False)
+    return target
+
+
+def setup(app):
+    app.add_directive("recipe-status", RecipeStatus)
+    app.add_directive("recipe-code", RecipeCode)
+    app.add_directive("recipe-output", RecipeOutput)
+    app.add_directive("recipe-program", RecipeProgram)

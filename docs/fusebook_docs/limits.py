@@ -1,0 +1,112 @@
+"""The limits a recipe page keeps, so that it stays short enough to read.
+
+Lines are counted as the page shows them: blank ones do not count, and the
+whole program that folds away at the end does not either. *Harness* is every
+shown line that only makes the program run: includes, `using`, the head of the
+function that holds the steps, and `main`. *Prose* is the share of comment
+lines with text in them among all lines of the file with text in them.
+"""
+
+import re
+
+from . import samples
+from .errors import BookError
+
+CODE_LINES = 60
+CODE_LINES_OF = {"foreach_map": 120}
+COLUMNS = 80
+HARNESS_LINES = 6
+PROSE = (0.35, 0.50)
+ENGINE_ROOM = re.compile(r"\b(slots?|entry|entries|bindings?)\b", re.I)
+_HARNESS = re.compile(r"\s*(#include\b|using\b|int main\b)|\brun_recipe\b|"
+                      r"\bargv\b")
+
+
+def shown_code(recipe):
+    """The lines of code on the page, without blank ones."""
+    return [line for part in recipe.parts for line in part.shown
+            if line.text.strip()]
+
+
+def harness(recipe):
+    """The shown lines that are there to make the program run."""
+    within = set()
+    for scope in recipe.scopes:
+        if scope.is_namespace:
+            continue
+        if scope.is_main:
+            within.update(range(scope.first_line, scope.close_line + 1))
+        elif any(scope.open_line < step.line < scope.close_line
+                 for step in recipe.steps):
+            within.update(range(scope.first_line, scope.open_line + 1))
+    return [line for line in shown_code(recipe)
+            if line.number in within or _HARNESS.match(line.text)]
+
+
+def prose_share(recipe):
+    """Lines of prose over lines of prose and code."""
+    prose = sum(bool(line.text) for part in recipe.parts
+                for line in part.prose)
+    inside = {line.number for part in recipe.parts for line in part.prose}
+    inside.update(part.line for part in recipe.parts)
+    code = sum(bool(text.strip()) and not text.lstrip().startswith("//")
+               for number, text in enumerate(recipe.source.split("\n"), 1)
+               if number not in inside)
+    return prose / max(prose + code, 1)
+
+
+def summary(name, recipe):
+    low, high = PROSE
+    most = CODE_LINES_OF.get(name, CODE_LINES)
+    return (f"{name}: {len(shown_code(recipe))} of {most} lines of C++, "
+            f"{len(harness(recipe))} of {HARNESS_LINES} harness, "
+            f"{prose_share(recipe):.0%} prose (from {low:.0%} to {high:.0%})")
+
+
+def problems(book, name, recipe):
+    """Everything in which a recipe does not keep the limits."""
+    return [*_lengths(name, recipe), *_columns(recipe),
+            *_words(recipe), *_words_printed(book, name)]
+
+
+def _lengths(name, recipe):
+    shown, most = len(shown_code(recipe)), CODE_LINES_OF.get(name, CODE_LINES)
+    if shown > most:
+        yield BookError(f"the page shows {shown} lines of C++, at most {most}",
+                        recipe.path)
+    lines = harness(recipe)
+    if len(lines) > HARNESS_LINES:
+        numbers = ", ".join(str(line.number) for line in lines)
+        yield BookError(f"{len(lines)} lines of harness, at most "
+                        f"{HARNESS_LINES}: lines {numbers}", recipe.path)
+    share = prose_share(recipe)
+    if not PROSE[0] <= share <= PROSE[1]:
+        yield BookError(f"{share:.1%} of it is prose; it should be between "
+                        f"{PROSE[0]:.0%} and {PROSE[1]:.0%}", recipe.path)
+
+
+def _columns(recipe):
+    for number, text in enumerate(recipe.source.split("\n"), start=1):
+        link = text.lstrip().startswith("//") and "://" in text
+        if len(text) > COLUMNS and not link:
+            yield BookError(f"{len(text)} columns, at most {COLUMNS}",
+                            recipe.path, number)
+
+
+def _words(recipe):
+    for part in recipe.parts:
+        for line in [*part.prose, *part.shown]:
+            for match in ENGINE_ROOM.finditer(line.text):
+                yield BookError(f"{match[0]!r} is a word of the engine room",
+                                recipe.path, line.number)
+
+
+def _words_printed(book, name):
+    for device in book.devices(name):
+        sample = samples.load(book, device, name)
+        for step in sample.steps:
+            for match in ENGINE_ROOM.finditer(step.text):
+                path = book.sample_paths(device, name)[0]
+                yield BookError(
+                    f"step {step.title!r} prints {match[0]!r}, a word of the "
+                    "engine room", book.show(path))

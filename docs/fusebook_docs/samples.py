@@ -1,0 +1,344 @@
+"""The one place that knows what a record and a sample look like.
+
+A *record* is what a recipe writes with `--record FILE`. A *sample* is a
+record that was committed: `docs/samples/<device>/<recipe>.txt` holds the text
+that must stay the same, step by step, and `<recipe>.json` what may vary and
+where it was captured. Where a value varies, the text has `@{name}`; a literal
+`@{` is written `@@{`.
+"""
+
+import json
+import math
+import os
+import re
+import tempfile
+from dataclasses import dataclass, replace
+
+from .book import capture_command
+from .errors import BookError
+
+FORMAT = 1
+HEADING = "== "
+_NO_NEWLINE = "\\ no newline at the end"
+_PLACEHOLDER = re.compile(r"@@\{|@\{([A-Za-z_][A-Za-z0-9_.-]*)\}|@\{")
+_FIELDS = {
+    "measured": ("value", "unit", "shown"),
+    "varying": ("value", "low", "high", "shown"),
+    "place": ("value", "shown"),
+    "text": ("value", "shown"),
+}
+_OPTIONAL = {"varying": ("unit",)}
+_PROVENANCE = ("device", "compiler", "date")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step printed. Text before the first step has title ""."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value that varies from run to run, or from machine to machine."""
+
+    kind: str
+    value: object
+    shown: str
+    unit: str | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def to_json(self):
+        names = (*_FIELDS[self.kind], *_OPTIONAL.get(self.kind, ()))
+        fields = {name: getattr(self, name) for name in names}
+        fields = {name: v for name, v in fields.items() if v is not None}
+        return {"kind": self.kind, **fields}
+
+    def problem(self):
+        """Why nobody should believe this value, or None."""
+        if self.kind in ("place", "text"):
+            return None if self.value else "is empty"
+        if not math.isfinite(self.value):
+            return f"is {self.value}, not a finite number"
+        if self.kind == "measured":
+            return None if self.value > 0 else f"is {self.value}, not positive"
+        if not self.low <= self.value <= self.high:
+            return (f"is {self.value}, outside of its bounds "
+                    f"[{self.low}, {self.high}]")
+        return None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A record or a sample, read and checked for form."""
+
+    recipe: str
+    device: str
+    options: dict
+    provenance: dict
+    steps: tuple[Step, ...]
+    values: dict[str, Value]
+    source_sha256: str
+    exercise: str | None = None
+
+    @property
+    def titles(self):
+        return [step.title for step in self.steps if step.title]
+
+    def text_of(self, title):
+        """The text of a step, or None when there is no such step."""
+        return next((s.text for s in self.steps if s.title == title), None)
+
+
+def pieces(text):
+    """Splits text into strings and, for placeholders, 1-tuples of a name."""
+    found, at, literal = [], 0, ""
+    for match in _PLACEHOLDER.finditer(text):
+        literal += text[at : match.start()]
+        at = match.end()
+        if match[0] == "@@{":
+            literal += "@{"
+            continue
+        if match[1] is None:
+            raise BookError(f"a broken placeholder at "
+                            f"{text[match.start():][:20]!r}")
+        if literal:
+            found.append(literal)
+        found.append((match[1],))
+        literal = ""
+    literal += text[at:]
+    return [*found, literal] if literal else found
+
+
+def names_in(text):
+    return [piece[0] for piece in pieces(text) if isinstance(piece, tuple)]
+
+
+def filled(text, values):
+    """The text as a reader sees it."""
+    return "".join(piece if isinstance(piece, str) else values[piece[0]].shown
+                   for piece in pieces(text))
+
+
+def parse_json(data, path):
+    """Parses JSON from bytes, with the place in the error."""
+    try:
+        return json.loads(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise BookError(f"not UTF-8: {error.reason}", path) from None
+    except json.JSONDecodeError as error:
+        raise BookError(f"damaged JSON: {error.msg}", path,
+                        error.lineno) from None
+
+
+def from_record(record, path, *, source_sha256, exercise=None):
+    """Checks the form of a record; `path` is for messages."""
+    head = _head(record, path)
+    steps = tuple(_step(raw, path) for raw in _get(record, "steps", list, path))
+    if steps and steps[0] == Step("", ""):
+        steps = steps[1:]
+    if any(step.title == "" for step in steps[1:]):
+        raise BookError("a step without a title", path)
+    sample = Sample(steps=steps, exercise=exercise,
+                    source_sha256=source_sha256, **head)
+    return _whole(sample, path)
+
+
+def _head(raw, path):
+    """What a record and the .json of a sample have in common."""
+    if not isinstance(raw, dict):
+        raise BookError("must be a JSON object", path)
+    form = _get(raw, "format", int, path)
+    if form != FORMAT:
+        raise BookError(f"has format {form}; this book reads {FORMAT}", path)
+    provenance = _get(raw, "provenance", dict, path)
+    for name in _PROVENANCE:
+        if not isinstance(provenance.get(name), str) or not provenance[name]:
+            raise BookError(f"provenance lacks {name!r}", path)
+    values = _get(raw, "values", dict, path)
+    return {
+        "recipe": _get(raw, "recipe", str, path),
+        "device": _get(raw, "device", str, path),
+        "options": _get(raw, "options", dict, path),
+        "provenance": provenance,
+        "values": {name: _value(name, v, path) for name, v in values.items()},
+    }
+
+
+def _get(raw, name, kind, path):
+    if name not in raw:
+        raise BookError(f"lacks {name!r}", path)
+    if not isinstance(raw[name], kind) or isinstance(raw[name], bool):
+        raise BookError(f"{name!r} must be {kind.__name__}, not "
+                        f"{raw[name]!r}", path)
+    return raw[name]
+
+
+def _step(raw, path):
+    if not isinstance(raw, dict):
+        raise BookError("a step must be a JSON object", path)
+    return Step(_get(raw, "title", str, path), _get(raw, "text", str, path))
+
+
+def _value(name, raw, path):
+    where = f"value {name!r}"
+    if not isinstance(raw, dict) or raw.get("kind") not in _FIELDS:
+        raise BookError(f"{where} has no kind of {', '.join(_FIELDS)}", path)
+    kind = raw["kind"]
+    for key in _FIELDS[kind]:
+        if key not in raw:
+            raise BookError(f"{where} is {kind} and lacks {key!r}", path)
+    numbers = kind in ("measured", "varying")
+    for key in ("value", "low", "high", "unit", "shown"):
+        if key not in raw or raw[key] is None and key == "unit":
+            continue
+        number = key in ("low", "high") or key == "value" and numbers
+        wanted = (int, float) if number else (str,)
+        if not isinstance(raw[key], wanted) or isinstance(raw[key], bool):
+            raise BookError(f"{where}: {key!r} is {raw[key]!r}, not a "
+                            f"{'number' if number else 'text'}", path)
+    keys = (*_FIELDS[kind], *_OPTIONAL.get(kind, ()))
+    return Value(kind, **{key: raw[key] for key in keys if key in raw})
+
+
+def _whole(sample, path):
+    """Checks that text and values belong together."""
+    titles = [step.title for step in sample.steps]
+    for title in titles:
+        if titles.count(title) > 1:
+            raise BookError(f"step {title!r} occurs twice", path)
+    for step in sample.steps:
+        try:
+            names = names_in(step.text)
+        except BookError as error:
+            raise BookError(f"step {step.title!r}: {error.message}",
+                            path) from None
+        for name in names:
+            if name not in sample.values:
+                raise BookError(f"step {step.title!r}: placeholder "
+                                f"@{{{name}}} has no value", path)
+    return sample
+
+
+def format_text(steps):
+    """The .txt of a sample: a heading a step, and its text."""
+    out = []
+    for step in steps:
+        if step.title:
+            out.append(f"{HEADING}{step.title}\n")
+        out.extend(f"{line}\n" for line in _text_lines(step.text))
+    return "".join(out)
+
+
+def _text_lines(text):
+    if not text:
+        return []
+    lines = [_escaped(line) for line in text.split("\n")]
+    return lines[:-1] if lines[-1] == "" else [*lines, _NO_NEWLINE]
+
+
+def _escaped(line):
+    return f"\\{line}" if line.startswith((HEADING, "\\")) else line
+
+
+def parse_text(text, path):
+    """Reads the .txt of a sample back."""
+    if text and not text.endswith("\n"):
+        raise BookError("damaged: the last line is cut off", path)
+    steps = [Step("", "")]
+    for number, line in enumerate(text.split("\n")[:-1], start=1):
+        if line.startswith(HEADING):
+            steps.append(Step(line[len(HEADING):], ""))
+        elif line == _NO_NEWLINE:
+            last = steps[-1].text.removesuffix("\n")
+            steps[-1] = replace(steps[-1], text=last)
+        else:
+            plain = line
+            if line.startswith("\\"):
+                plain = line[1:]
+                if not plain.startswith((HEADING, "\\")):
+                    raise BookError("damaged: an unknown escape", path, number)
+            steps[-1] = replace(steps[-1], text=f"{steps[-1].text}{plain}\n")
+    return tuple(steps[1:] if steps[0].text == "" else steps)
+
+
+def load(book, device, recipe, exercise=None):
+    """Reads a sample."""
+    text_path, json_path = book.sample_paths(device, recipe, exercise)
+    raw = parse_json(_read(book, json_path, device, recipe),
+                     book.show(json_path))
+    show = book.show(json_path)
+    head = _head(raw, show)
+    for name, wanted in (("recipe", recipe), ("device", device)):
+        if head[name] != wanted:
+            raise BookError(f"{name!r} is {head[name]!r}; its place says "
+                            f"{wanted!r}", show)
+    text = _read(book, text_path, device, recipe)
+    try:
+        steps = parse_text(text.decode("utf-8"), book.show(text_path))
+    except UnicodeDecodeError as error:
+        raise BookError(f"not UTF-8: {error.reason}",
+                        book.show(text_path)) from None
+    sample = Sample(steps=steps, exercise=exercise,
+                    source_sha256=_get(raw, "source_sha256", str, show),
+                    **head)
+    return _whole(sample, book.show(text_path))
+
+
+def _read(book, path, device, recipe):
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise BookError(
+            "there is no such sample; make it with: "
+            f"{capture_command(recipe, device)}", book.show(path)) from None
+    except OSError as error:
+        raise BookError(f"cannot be read: {error.strerror}",
+                        book.show(path)) from None
+
+
+def store(book, sample):
+    """Writes both files of a sample, or neither."""
+    paths = book.sample_paths(sample.device, sample.recipe, sample.exercise)
+    values = {name: v.to_json() for name, v in sorted(sample.values.items())}
+    document = {
+        "format": FORMAT,
+        "recipe": sample.recipe,
+        "exercise": sample.exercise,
+        "device": sample.device,
+        "source_sha256": sample.source_sha256,
+        "options": sample.options,
+        "provenance": sample.provenance,
+        "values": values,
+    }
+    if sample.exercise is None:
+        del document["exercise"]
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    write_files({paths[0]: format_text(sample.steps), paths[1]: f"{text}\n"})
+    return paths
+
+
+def write_files(contents):
+    """Writes every file aside first, then renames them into place."""
+    staged = []
+    try:
+        for path, text in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(prefix=f".{path.name}.",
+                                            dir=path.parent)
+            staged.append((name, path))
+            with os.fdopen(handle, "wb") as file:
+                file.write(text.encode("utf-8"))
+                os.fchmod(file.fileno(), 0o644)
+        while staged:
+            os.replace(*staged[0])
+            staged.pop(0)
+    except OSError as error:
+        path = error.filename2 or error.filename
+        raise BookError(f"cannot be written: {error.strerror}",
+                        path) from None
+    finally:
+        for name, _ in staged:
+            os.unlink(name)

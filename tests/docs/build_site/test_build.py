@@ -1,0 +1,317 @@
+"""Builds a toy book with Sphinx: what is on the pages, what is an error."""
+
+import filecmp
+import os
+import re
+import tempfile
+import unittest
+from pathlib import Path
+
+from bs4 import BeautifulSoup
+
+from support import build, make_sources, plain_record, toy_record
+
+from fusebook_docs import samples
+from fusebook_docs.book import Book
+
+TOY = "recipes/toy_optimizer"
+
+
+class SiteCase(unittest.TestCase):
+    """A test with toy sources of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="toy-site-")
+        self.addCleanup(folder.cleanup)
+        self.start(Path(folder.name))
+
+    def start(self, root):
+        make_sources(root)
+        self.open(root)
+
+    def open(self, root):
+        self.root, self.book, self.out = root, Book(root), root / "out"
+
+    def built(self):
+        code, text = build(self.root, self.out)
+        self.assertEqual(code, 0, text)
+
+    def broken(self, *words):
+        code, text = build(self.root, self.out)
+        self.assertNotEqual(code, 0, text)
+        for word in words:
+            self.assertIn(word, text)
+
+    def page(self, name=TOY):
+        html = (self.out / f"{name}.html").read_text(encoding="utf-8")
+        return BeautifulSoup(html, "html.parser").article
+
+    def line(self, text):
+        """The number of the recipe's line with `text` in it."""
+        lines = self.recipe.read_text().split("\n")
+        return next(n for n, line in enumerate(lines, 1) if text in line)
+
+    def edit(self, path, old, new):
+        text = path.read_text()
+        self.assertIn(old, text)
+        path.write_text(text.replace(old, new))
+
+    @property
+    def recipe(self):
+        return self.book.recipe_path("toy_optimizer")
+
+
+class Page(SiteCase):
+    """Looks at one build; changes nothing."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="toy-site-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = Path(folder.name)
+        make_sources(cls.folder)
+        code, text = build(cls.folder, cls.folder / "out")
+        assert code == 0, text
+
+    def setUp(self):
+        self.open(self.folder)
+
+    def test_headings_are_the_titles(self):
+        headings = [h.get_text().removesuffix("¶")
+                    for h in self.page().find_all(["h1", "h2"])]
+        self.assertEqual(headings, [
+            "A toy optimizer", "Model setup", "Compile *and* run: “both”",
+            "A quiet step", "Change it", "The whole program"])
+
+    def test_output_follows_its_code(self):
+        blocks = self.page("recipes/plain_recipe").select("div.recipe-code")
+        self.assertEqual(len(blocks), 3)
+        panel = blocks[1].find_next_sibling()
+        self.assertEqual(panel["class"], ["recipe-output"])
+        self.assertEqual(panel.find_next_sibling(), blocks[2])
+        self.assertIn("int main", blocks[2].get_text())
+
+    def test_text_is_what_was_printed(self):
+        sample = samples.load(self.book, "cpu", "toy_optimizer")
+        shown = [block.get_text() for block in self.page().select(
+            ".sd-tab-content:first-of-type pre.output-text")]
+        expected = [samples.filled(step.text, sample.values).rstrip("\n")
+                    for step in sample.steps if step.text]
+        self.assertEqual(shown[:len(expected)], expected)
+
+    def test_varying_values_are_marked(self):
+        block = self.page().find("pre", string=None,
+                                 class_="output-text").find_next(
+                                     class_="varies")
+        self.assertEqual(block.get_text(), "747.2 us")
+        self.assertIn("varies from run to run", block["title"])
+
+    def test_tabs_and_stale_samples(self):
+        tabs = self.page().select(".sd-tab-set.devices")
+        self.assertEqual(len(tabs), 2)
+        labels = [label.get_text().strip() for label in tabs[0].select("label")]
+        self.assertEqual(labels, ["CPU", "GPU"])
+        lines = [p.get_text() for p in tabs[0].select(".provenance")]
+        self.assertEqual(lines[0], "Toy CPU 9, 2 threads · g++ 12.2.0 · "
+                                   "2026-11-21")
+        self.assertIn("captured before the last change", lines[1])
+
+    def test_a_page_without_a_gpu_says_so(self):
+        quiet = self.page("recipes/plain_recipe").select(".recipe-quiet")
+        self.assertEqual(len(quiet), 1)
+        self.assertIn("No GPU", quiet[0].get_text())
+        self.assertEqual(self.page().select(".recipe-quiet"), [])
+
+    def test_whole_program(self):
+        pre = self.page().select_one("details.whole-program pre")
+        self.assertEqual(pre.get_text(), self.recipe.read_text())
+        link = self.page().select("a.download")[-1]
+        target = (self.out / "recipes" / link["href"]).resolve()
+        self.assertEqual(target.read_bytes(), self.recipe.read_bytes())
+
+    def test_exercise(self):
+        answer = self.page().select_one(".exercise details.answer")
+        self.assertIsNone(answer.get("open"))
+        text = answer.get_text()
+        self.assertIn("+  Adam opt(model.parameters(), {.amsgrad", text)
+        self.assertIn("launches: 5, arrays: 5", text)
+        self.assertNotIn("parameters: 10", text)
+
+    def test_gallery(self):
+        titles = [p.get_text() for p in
+                  self.page("recipes").select(".recipe-card-title")]
+        self.assertEqual(titles, ["A plain recipe", "A toy optimizer"])
+
+    def test_nothing_of_this_machine(self):
+        for path in self.out.rglob("*"):
+            if path.is_file() and ".doctrees" not in path.parts:
+                self.assertNotIn(str(self.root).encode(), path.read_bytes(),
+                                 path)
+
+
+class Errors(SiteCase):
+    """Each of these ends the build, and names file and line or step."""
+
+    def test_wrong_markup_in_prose(self):
+        self.edit(self.recipe, "A stack of", "A :nothing:`stack` of")
+        self.broken(f"{TOY}.cpp:{self.line(':nothing:')}: ")
+
+    def test_unknown_term(self):
+        self.edit(self.recipe, ":term:`kernel`", ":term:`colonel`")
+        self.broken(f"{TOY}.cpp:{self.line('colonel')}: ", "colonel")
+
+    def test_grammar(self):
+        self.edit(self.recipe, 'step("A quiet step")', "step(name)")
+        self.broken(f"{TOY}.cpp:", "string literal")
+
+    def test_step_without_output(self):
+        self.edit(self.recipe, 'step("Model setup")', 'step("Models")')
+        self.broken(f"{TOY}.cpp:{self.line('Models')}: ", "step 'Models'",
+                    "step 'Model setup'", "./fusebook capture toy_optimizer")
+
+    def test_output_without_step(self):
+        record = toy_record()
+        record["steps"].append({"title": "More", "text": "x\n"})
+        samples.store(self.book, samples.from_record(
+            record, "toy", source_sha256="0"))
+        self.broken("step 'More'", "toy_optimizer")
+
+    def test_no_sample(self):
+        self.book.sample_paths("cpu", "toy_optimizer")[0].unlink()
+        self.broken(f"{TOY}.cpp", "./fusebook capture toy_optimizer")
+
+    def test_damaged_sample(self):
+        self.book.sample_paths("cpu", "toy_optimizer")[1].write_text("{")
+        self.broken("docs/samples/cpu/toy_optimizer.json:1", "damaged")
+
+    def test_patch_that_does_not_fit(self):
+        self.edit(self.recipe, "Adam opt(model", "Adam o(model")
+        self.broken("amsgrad.patch:3", "no longer fits",
+                    f"{TOY}.cpp:{self.line('exercise::')}: ")
+
+    def test_exercise_without_patch(self):
+        self.book.patch_path("toy_optimizer", "amsgrad").unlink()
+        self.broken("docs/exercises/toy_optimizer/amsgrad.patch",
+                    "no such exercise")
+
+    def test_exercise_without_sample(self):
+        for path in self.book.sample_paths("cpu", "toy_optimizer", "amsgrad"):
+            path.unlink()
+        self.broken("toy_optimizer.amsgrad.json", "no such sample")
+
+    def test_old_gpu_sample_is_no_error(self):
+        record = toy_record("cuda")
+        record["steps"][1]["title"] = "An older title"
+        samples.store(self.book, samples.from_record(
+            record, "toy", source_sha256="0"))
+        self.built()
+        self.assertIn("newer than the sample", self.page().get_text())
+
+
+class Rebuild(SiteCase):
+    """A page is read again when, and only when, something of it changed."""
+
+    def setUp(self):
+        super().setUp()
+        self.built()
+
+    def changed(self):
+        """Pages written since `mark`."""
+        self.built()
+        return {f"recipes/{path.stem}"
+                for path in (self.out / "recipes").glob("*.html")
+                if path.stat().st_mtime_ns > self.before}
+
+    def mark(self):
+        pages = (self.out / "recipes").glob("*.html")
+        self.before = max(path.stat().st_mtime_ns for path in pages)
+
+    def later(self, path):
+        """Makes a change of `path` visible on file systems with coarse time."""
+        stat = path.stat()
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
+
+    def test_nothing_changed(self):
+        self.mark()
+        self.assertEqual(self.changed(), set())
+
+    def test_sample_changed(self):
+        self.mark()
+        path = self.book.sample_paths("cpu", "toy_optimizer")[1]
+        self.edit(path, "747.2", "748.3")
+        self.later(path)
+        self.assertIn(TOY, self.changed())
+        self.assertIn("748.3", self.page().get_text())
+
+    def test_exercise_sample_changed(self):
+        self.mark()
+        path = self.book.sample_paths("cpu", "toy_optimizer", "amsgrad")[0]
+        self.edit(path, "arrays: 5", "arrays: 6")
+        self.later(path)
+        self.assertIn(TOY, self.changed())
+
+    def test_patch_changed(self):
+        self.mark()
+        path = self.book.patch_path("toy_optimizer", "amsgrad")
+        self.edit(path, "+  Adam opt(model.parameters(), {.amsgrad = true});",
+                  "+  Adam opt(model.parameters(), {.amsgrad = 1 > 0});")
+        self.later(path)
+        self.assertIn(TOY, self.changed())
+
+    def test_sample_of_another_device_comes_and_goes(self):
+        self.mark()
+        record = plain_record()
+        record["device"] = "cuda"
+        sample = samples.from_record(record, "toy", source_sha256="0")
+        paths = samples.store(self.book, sample)
+        self.assertIn("recipes/plain_recipe", self.changed())
+        self.assertEqual(len(self.page("recipes/plain_recipe").select(
+            ".sd-tab-set.devices")), 1)
+        self.mark()
+        for path in paths:
+            path.unlink()
+        self.assertIn("recipes/plain_recipe", self.changed())
+
+    def test_recipe_changed(self):
+        self.mark()
+        self.edit(self.recipe, "A stack of layers", "A pile of layers")
+        self.later(self.recipe)
+        self.assertIn(TOY, self.changed())
+        self.assertIn("A pile of layers", self.page().get_text())
+
+
+class Reproducible(SiteCase):
+    def files(self, folder):
+        return sorted(str(path.relative_to(folder))
+                      for path in folder.rglob("*") if path.is_file()
+                      and ".doctrees" not in path.parts)
+
+    def test_byte_for_byte(self):
+        self.built()
+        with tempfile.TemporaryDirectory(prefix="other-place-") as name:
+            other = Path(name)
+            make_sources(other)
+            code, text = build(other, other / "out")
+            self.assertEqual(code, 0, text)
+            names = self.files(self.out)
+            self.assertEqual(names, self.files(other / "out"))
+            _, differ, failed = filecmp.cmpfiles(self.out, other / "out",
+                                                 names, shallow=False)
+            self.assertEqual((differ, failed), ([], []))
+
+
+class Translations(SiteCase):
+    def test_messages_point_into_the_recipe(self):
+        code, text = build(self.root, self.out, builder="gettext")
+        self.assertEqual(code, 0, text)
+        catalogue = (self.out / "recipes.pot").read_text(encoding="utf-8")
+        lines = self.recipe.read_text().split("\n")
+        entry = re.search(r"#: (\S+?):(\d+)\nmsgid \"A stack of layers",
+                          catalogue)
+        self.assertIsNotNone(entry, catalogue)
+        self.assertTrue(entry[1].endswith("recipes/toy_optimizer.cpp"))
+        self.assertIn("A stack of layers", lines[int(entry[2]) - 1])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,295 @@
+"""Opens the built pages in headless Chromium, on a desk and on a phone.
+
+The real site is the folder in FUSEBOOK_SITE. A toy book with two devices and
+an awkward recipe is built and opened as well.
+"""
+
+import contextlib
+import functools
+import http.server
+import itertools
+import os
+import shutil
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import sync_playwright
+
+from support import ROOT, build, make_sources
+
+from fusebook_docs import literate, samples
+from fusebook_docs.book import Book
+
+VIEWPORTS = {"desk": (1280, 800), "phone": (390, 844)}
+SCHEMES = ("light", "dark")
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+def serve(folder):
+    """Serves a folder on a free port of this machine; returns the server."""
+    handler = functools.partial(Quiet, directory=str(folder))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def setUpModule():
+    global playwright, browser
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        raise RuntimeError("no chromium on PATH; install it with: "
+                           "apt-get install chromium")
+    playwright = sync_playwright().start()
+    unittest.addModuleCleanup(playwright.stop)
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    browser = playwright.chromium.launch(executable_path=chromium,
+                                         args=arguments)
+    unittest.addModuleCleanup(browser.close)
+
+
+class Site:
+    """Tests for a built site; the subclasses say which."""
+
+    @classmethod
+    def open(cls, book, folder):
+        server = serve(folder)
+        cls.addClassCleanup(server.server_close)
+        cls.addClassCleanup(server.shutdown)
+        cls.book = book
+        cls.base = f"http://127.0.0.1:{server.server_port}/"
+        cls.names = sorted(
+            str(path.relative_to(folder)) for path in folder.rglob("*.html")
+            if "_static" not in path.parts)
+        cls.recipes = book.recipe_names()
+
+    def setUp(self):
+        self.complaints = []
+
+    def visit(self, name, viewport="desk", scheme="light"):
+        """Opens a page in a browser of its own; remembers what it complains."""
+        width, height = VIEWPORTS[viewport]
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme,
+            permissions=["clipboard-read", "clipboard-write"])
+        self.addCleanup(context.close)
+        page = context.new_page()
+        page.on("console", self._hear)
+        page.on("pageerror", lambda e: self.complaints.append(str(e)))
+        page.on("requestfailed", lambda r: self.complaints.append(r.url))
+        page.goto(self.base + name, wait_until="load")
+        return page
+
+    def _hear(self, message):
+        if message.type in ("error", "warning"):
+            self.complaints.append(message.text)
+
+    @contextlib.contextmanager
+    def visits(self, name, viewport, scheme="light"):
+        """A subtest with one page, every fold of it open."""
+        with self.subTest(name, viewport=viewport, scheme=scheme):
+            self.complaints.clear()
+            page = self.visit(name, viewport, scheme)
+            page.evaluate("document.querySelectorAll('details')"
+                          ".forEach(fold => fold.open = true)")
+            yield page
+            page.context.close()
+
+    def recipe_pages(self):
+        return [f"recipes/{name}.html" for name in self.recipes]
+
+    def printing_steps(self, name):
+        """The steps that print on the CPU, text before the first included."""
+        sample = samples.load(self.book, "cpu", name)
+        return sample, [step for step in sample.steps if step.text]
+
+    def test_no_page_scrolls_sideways_or_complains(self):
+        for name, viewport in itertools.product(self.names, VIEWPORTS):
+            with self.visits(name, viewport) as page:
+                wide, room = page.evaluate(
+                    "[document.scrollingElement.scrollWidth,"
+                    " document.scrollingElement.clientWidth]")
+                self.assertLessEqual(wide, room)
+                self.assertEqual(page.evaluate(_SPILLS), [])
+                self.assertEqual(self.complaints, [])
+
+    def test_everybody_can_read_it(self):
+        for case in itertools.product(self.names, VIEWPORTS, SCHEMES):
+            with self.visits(*case) as page:
+                found = Axe().run(page).response["violations"]
+                grave = [(item["id"], item["nodes"][0]["html"])
+                         for item in found
+                         if item["impact"] in ("serious", "critical")]
+                self.assertEqual(grave, [])
+
+    def test_scrolling_text_is_reachable_by_keyboard(self):
+        for name in self.recipe_pages():
+            with self.visits(name, "phone") as page:
+                page.wait_for_timeout(100)
+                wide = page.locator("pre").evaluate_all(
+                    "all => all.filter(p => p.scrollWidth > p.clientWidth)"
+                    ".map(p => p.tabIndex)")
+                self.assertGreater(len(wide), 0)
+                self.assertEqual(set(wide), {0})
+
+    def test_output_stands_under_its_code(self):
+        for name, viewport in itertools.product(self.recipes, VIEWPORTS):
+            sample, steps = self.printing_steps(name)
+            with self.visits(f"recipes/{name}.html", viewport) as page:
+                blocks = page.evaluate(_OUTPUTS)
+                self.assertEqual(len(blocks), len(steps))
+                for block, step in zip(blocks, steps, strict=True):
+                    text = samples.filled(step.text, sample.values)
+                    self.assertEqual(block["text"], text.removesuffix("\n"))
+                    self.assertTrue(block["afterCode"], step.title)
+                    self.assertTrue(block["visible"], step.title)
+
+    def test_provenance_stands_under_every_output(self):
+        for name in self.recipes:
+            sample, steps = self.printing_steps(name)
+            page = self.visit(f"recipes/{name}.html", "phone")
+            for block in page.evaluate(_OUTPUTS):
+                for fact in ("device", "compiler", "date"):
+                    self.assertIn(sample.provenance[fact], block["provenance"])
+
+    def test_values_that_vary_are_marked(self):
+        for name in self.recipes:
+            sample, steps = self.printing_steps(name)
+            page = self.visit(f"recipes/{name}.html")
+            for block, step in zip(page.evaluate(_OUTPUTS), steps,
+                                   strict=True):
+                wanted = [sample.values[n].shown.strip(" ")
+                          for n in samples.names_in(step.text)]
+                self.assertEqual([v["text"] for v in block["varies"]], wanted)
+                for mark in block["varies"]:
+                    self.assertEqual(mark["style"], "dotted")
+                    self.assertTrue(mark["title"])
+                self.assertEqual("dotted values vary" in block["provenance"],
+                                 bool(wanted))
+
+    def test_fold_is_the_program_and_so_is_the_download(self):
+        for name in self.recipes:
+            source = self.book.recipe_path(name)
+            page = self.visit(f"recipes/{name}.html", "phone")
+            program = page.locator("details.whole-program pre")
+            self.assertFalse(program.is_visible())
+            page.locator("details.whole-program summary").click()
+            self.assertTrue(program.is_visible())
+            self.assertEqual(program.text_content(), source.read_text())
+            with page.expect_download() as download:
+                page.locator("a.download").last.click()
+            self.assertEqual(download.value.suggested_filename, source.name)
+            self.assertEqual(Path(download.value.path()).read_bytes(),
+                             source.read_bytes())
+
+    def test_code_can_be_copied(self):
+        for name in self.recipes:
+            path = self.book.recipe_path(name)
+            part = literate.read(path).steps[0]
+            page = self.visit(f"recipes/{name}.html")
+            block = page.locator("div.recipe-code").nth(1)
+            block.hover()
+            block.locator("button.copybtn").click()
+            page.locator("button.copybtn.success").first.wait_for()
+            copied = page.evaluate("navigator.clipboard.readText()")
+            self.assertEqual(copied.rstrip("\n"),
+                             "\n".join(line.text for line in part.code))
+
+    def test_search_finds_adam(self):
+        page = self.visit("search.html?q=Adam")
+        page.locator("#search-results ul.search li a").first.wait_for()
+        links = page.locator("#search-results ul.search li a").evaluate_all(
+            "links => links.map(link => link.getAttribute('href'))")
+        self.assertTrue(any(link.startswith("recipes/") for link in links),
+                        links)
+        self.assertEqual(self.complaints, [])
+
+
+# Elements whose content sticks out of them, where nothing scrolls or clips it.
+_SPILLS = """() => [...document.querySelectorAll(
+  "article :is(pre, p, li, div, dd, figure, details, table)")].filter(
+    e => e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1 &&
+         getComputedStyle(e).overflowX === "visible"
+  ).map(e => e.outerHTML.slice(0, 80))"""
+
+# Every output of the page's own steps, not of exercises, on the CPU.
+_OUTPUTS = """() => {
+  const all = [...document.querySelectorAll("article .recipe-output")];
+  const own = all.filter(panel => !panel.closest(".exercise") &&
+                                  panel.ariaLabel.endsWith("CPU"));
+  return own.map(panel => {
+    const outer = panel.closest(".sd-tab-set") || panel;
+    const above = outer.previousElementSibling;
+    const text = panel.querySelector("pre");
+    return {
+      text: text.textContent,
+      afterCode: above.classList.contains("recipe-code"),
+      visible: text.getClientRects().length > 0,
+      provenance: panel.querySelector(".provenance").textContent,
+      varies: [...text.querySelectorAll(".varies")].map(mark => ({
+        text: mark.textContent, title: mark.title,
+        style: getComputedStyle(mark).textDecorationStyle})),
+    };
+  });
+}"""
+
+
+class RealSite(Site, unittest.TestCase):
+    """The book itself."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.open(Book(ROOT), Path(os.environ["FUSEBOOK_SITE"]))
+
+    def test_the_book_has_its_pages(self):
+        self.assertGreater(len(self.recipes), 0)
+        for name in ("index.html", "first_five_minutes.html", "recipes.html",
+                     "glossary.html", "credits.html", *self.recipe_pages()):
+            self.assertIn(name, self.names)
+
+
+class ToySite(Site, unittest.TestCase):
+    """Two toy recipes; one of them has output of two devices."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="toy-site-")
+        cls.addClassCleanup(folder.cleanup)
+        root = Path(folder.name)
+        make_sources(root)
+        code, text = build(root, root / "out")
+        if code != 0:
+            raise RuntimeError(text)
+        cls.open(Book(root), root / "out")
+        # The other pages are those of the book itself.
+        cls.names = ["recipes.html", *(f"recipes/{name}.html"
+                                       for name in cls.recipes)]
+
+    def test_devices_change_together(self):
+        page = self.visit("recipes/toy_optimizer.html", "phone")
+        panels = page.locator(".devices .recipe-output[aria-label$=GPU]")
+        self.assertEqual(panels.count(), 2)
+        self.assertFalse(panels.nth(1).is_visible())
+        page.locator(".devices label", has_text="GPU").first.click()
+        for index in (0, 1):
+            self.assertTrue(panels.nth(index).is_visible())
+            self.assertIn("captured before the last change",
+                          panels.nth(index).text_content())
+
+    def test_answer_opens(self):
+        page = self.visit("recipes/toy_optimizer.html", "phone")
+        answer = page.locator(".exercise .recipe-output").first
+        self.assertFalse(answer.is_visible())
+        page.locator(".exercise summary").first.click()
+        self.assertTrue(answer.is_visible())
+        self.assertIn("arrays: 5", answer.text_content())
+
+
+if __name__ == "__main__":
+    unittest.main()

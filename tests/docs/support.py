@@ -1,0 +1,183 @@
+"""What the tests share: a book of two toy recipes, and programs to run.
+
+The toy book is made anew in a temporary folder. Its programs are small
+scripts that write a record as a recipe would; its samples are captured from
+them with the book's own `capture`.
+"""
+
+import contextlib
+import copy
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+FIXTURES = HERE / "fixtures"
+sys.path.insert(0, str(ROOT / "docs"))
+
+from fusebook_docs import checking, cli, samples  # noqa: E402
+from fusebook_docs.book import Book  # noqa: E402
+
+_SCRIPT = """#!{python}
+import json, sys, time
+spec = json.loads({spec!r})
+assert sys.argv[1:4:2] == ["--device", "--record"], sys.argv
+assert sys.argv[2] == spec["record"]["device"] or spec["any_device"]
+for step in spec["record"]["steps"][:spec["stop"]]:
+    if step["title"]:
+        print("== " + step["title"])
+    print(step["text"], end="", flush=True)
+sys.stderr.write(spec["stderr"])
+sys.stderr.flush()
+time.sleep(spec["sleep"])
+if spec["exit"]:
+    sys.exit(spec["exit"])
+if spec["write"]:
+    json.dump(spec["record"], open(sys.argv[4], "w"))
+"""
+
+RUN = "Compile *and* run: \"both\""
+
+
+def toy_record(device="cpu"):
+    """A record of toy_optimizer, to be changed at will."""
+    return copy.deepcopy({
+        "format": 1,
+        "recipe": "toy_optimizer",
+        "device": device,
+        "options": {"layers": 10, "width": 64},
+        "provenance": {
+            "device": "Toy CPU 9" if device == "cpu" else "Toy GPU 1",
+            "threads": 2, "compiler": "g++ 12.2.0",
+            "system": "Debian GNU/Linux 12", "date": "2026-11-21"},
+        "steps": [
+            {"title": "", "text": ""},
+            {"title": "Model setup",
+             "text": "parameters: 10 // not a comment { \n"},
+            {"title": RUN, "text":
+             "launches: 5\neager:    @{eager_us}\n"
+             "ratio:    @{ratio} at @@{home}\n"
+             "place:    @{here}, on @{cpu_name}\n"},
+            {"title": "A quiet step", "text": ""}],
+        "values": {
+            "eager_us": {"kind": "measured", "value": 747.2, "unit": "us",
+                         "shown": " 747.2 us"},
+            "ratio": {"kind": "varying", "value": 2.5, "unit": "x",
+                      "low": 1.0, "high": 10.0, "shown": "2.50"},
+            "here": {"kind": "place", "shown": "recipes/toy_optimizer.cpp:45",
+                     "value": "recipes/toy_optimizer.cpp:45"},
+            "cpu_name": {"kind": "text", "value": "Toy <&> 9",
+                         "shown": "Toy <&> 9"}},
+    })
+
+
+def amsgrad_record():
+    record = toy_record()
+    record["steps"][2]["text"] = record["steps"][2]["text"].replace(
+        "launches: 5", "launches: 5, arrays: 5")
+    return record
+
+
+def plain_record():
+    record = toy_record()
+    record.update(recipe="plain_recipe", values={}, steps=[
+        {"title": "Say it", "text":
+         "A line that is long enough to need scrolling on a phone, so that we "
+         "can see that it scrolls inside its own box and not with the "
+         "page.\n"}])
+    return record
+
+
+def write_program(path, record, *, stop=None, exit_code=0, stderr="",
+                  sleep=0.0, write=True, any_device=False):
+    """An executable that prints and records what it is told to."""
+    spec = json.dumps({"record": record, "stop": stop, "exit": exit_code,
+                       "stderr": stderr, "sleep": sleep, "write": write,
+                       "any_device": any_device})
+    path.write_text(_SCRIPT.format(python=sys.executable, spec=spec))
+    path.chmod(0o755)
+    return path
+
+
+class BookCase(unittest.TestCase):
+    """A test with a toy book of its own, without samples at first."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="toy-book-")
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        make_book(self.root)
+        self.book = Book(self.root)
+
+    def command(self, *arguments):
+        """Runs a command: exit code, and all it wrote."""
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            code = cli.main(["--root", str(self.root), *map(str, arguments)])
+        return code, out.getvalue()
+
+    def run_on(self, command, record, *options, exercise=None, **program):
+        """`verify` or `capture` of toy_optimizer with a fake program."""
+        path = write_program(self.root / "program", record, **program)
+        if exercise:
+            options = (*options, "--exercise", exercise)
+        return self.command(command, "--program", path, "--recipe",
+                            "toy_optimizer", *options)
+
+    def capture(self, record=None, *options, **program):
+        code, out = self.run_on("capture", record or toy_record(), *options,
+                                **program)
+        self.assertEqual(code, 0, out)
+        return out
+
+    def files(self):
+        """Every file of the samples, with its bytes."""
+        return {path.relative_to(self.root): path.read_bytes()
+                for path in self.book.samples.rglob("*") if path.is_file()}
+
+
+def make_book(root):
+    shutil.copytree(FIXTURES / "recipes", root / "recipes")
+    shutil.copytree(FIXTURES / "exercises", root / "docs" / "exercises")
+
+
+def make_sources(root):
+    """The whole toy book, ready for Sphinx: the real site, toy recipes."""
+    make_book(root)
+    fill_samples(root)
+    for path in (ROOT / "docs").iterdir():
+        if path.name not in ("samples", "exercises", "recipes"):
+            (root / "docs" / path.name).symlink_to(path)
+    (root / "docs" / "recipes").symlink_to("../recipes")
+
+
+def build(root, out, *options, builder="html"):
+    """Builds the toy book as the real one is built: exit code, messages."""
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b",
+         builder, *options, str(root / "docs"), str(out)],
+        capture_output=True, text=True, check=False,
+        env={**os.environ, "NO_COLOR": "1", "SOURCE_DATE_EPOCH": "0"})
+    return done.returncode, done.stdout + done.stderr
+
+
+def fill_samples(root):
+    """Samples of the whole toy book: CPU, and an old one of a GPU."""
+    book = Book(root)
+    runs = ((plain_record(), None), (toy_record(), None),
+            (amsgrad_record(), "amsgrad"))
+    for record, exercise in runs:
+        source = checking.source_of(book, record["recipe"], exercise)
+        samples.store(book, samples.from_record(
+            record, "toy", exercise=exercise,
+            source_sha256=source.fingerprint))
+    gpu = samples.from_record(toy_record("cuda"), "toy",
+                              source_sha256="0" * 64)
+    samples.store(book, gpu)
