@@ -14,7 +14,7 @@ std::int64_t print_rung(const std::string& name,
   const double time = blocked_autorange(step).mean_us();
   print(name, ": ", grid.launches, grid.launches == 1 ? " launch, " : " launches, ",
         grid.bytes / 1000000, " MB, ", measured(name + "_us", time, "us"));
-  print_block(to_string(grid));
+  print_block(to_string(grid) + "\n");
   return grid.launches;
 }
 

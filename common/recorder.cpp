@@ -156,10 +156,18 @@ ValueId Recorder::record(OpCode op, Operands operands,
   return program_.apply(op, std::span(in).first(operands.size()), place);
 }
 
+// A step that was made before makes the same lists again: it allocates none.
+std::shared_ptr<ListImpl> Recorder::take_spare() {
+  if (spare_.empty()) return std::make_shared<ListImpl>();
+  std::shared_ptr<ListImpl> impl = std::move(spare_.back());
+  spare_.pop_back();
+  return impl;
+}
+
 TensorList Recorder::pending(ValueId value,
                              Operands operands) {
   const Node& node = program_.node(value);
-  auto impl = std::make_shared<ListImpl>();
+  std::shared_ptr<ListImpl> impl = take_spare();
   impl->recorder = this;
   impl->value = value;
   impl->rate = node.rate;
@@ -265,11 +273,12 @@ void Recorder::flush(const std::string& why) {
 void Recorder::finish() { execute(); }
 
 void Recorder::abandon() {
-  for (const auto& impl : pending_) {
+  for (auto& impl : pending_) {
     if (impl->recorder != this) continue;
     impl->recorder = nullptr;
     impl->like = nullptr;
     impl->value = -1;
+    if (impl.use_count() == 1) spare_.push_back(std::move(impl));
   }
   program_.clear();
   held_.clear();

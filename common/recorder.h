@@ -93,6 +93,7 @@ class Recorder {
   ValueId value_of(const Scalar& scalar);
   std::int32_t slot_of(const std::shared_ptr<ListImpl>& list);
   TensorList pending(ValueId value, Operands operands);
+  std::shared_ptr<ListImpl> take_spare();
   std::vector<std::shared_ptr<ListImpl>> materialize();
   void execute();
 
@@ -101,6 +102,7 @@ class Recorder {
   Program program_;
   std::vector<std::shared_ptr<ListImpl>> held_;     // one a slot
   std::vector<std::shared_ptr<ListImpl>> pending_;  // without memory so far
+  std::vector<std::shared_ptr<ListImpl>> spare_;    // to be pending again
   std::uint64_t serial_;
 };
 

@@ -53,11 +53,11 @@ struct AdamOptions {
 };
 
 /// Adam (Kingma and Ba, 2015) as torch.optim.Adam computes it.
-class Adam : public Optimizer<AdamOptions> {
+class Adam : public ListOptimizer<AdamOptions> {
  public:
   explicit Adam(std::vector<Tensor> params, AdamOptions options = {})
       : Adam(std::vector<Group>{{std::move(params), std::move(options)}}) {}
-  explicit Adam(std::vector<Group> groups) : Optimizer(std::move(groups)) {}
+  explicit Adam(std::vector<Group> groups) : ListOptimizer(std::move(groups)) {}
 
  protected:
   std::vector<StateSpec> state_specs(const AdamOptions& o) const override {

@@ -48,8 +48,8 @@ void check_parameters(const std::vector<const ParamGroup*>& groups) {
   if (seen.empty()) throw Error("optimizer got an empty parameter list");
 }
 
-bool BatchCache::unchanged(const std::vector<Tensor>& params,
-                           bool foreach) const {
+bool BatchCache::current(const std::vector<Tensor>& params,
+                         bool foreach) const {
   if (seen_.size() != params.size() || foreach != foreach_) return false;
   for (std::size_t i = 0; i < params.size(); ++i) {
     if (params[i].impl()->grad != seen_[i].impl()) return false;
@@ -101,12 +101,8 @@ void BatchCache::add_batch(const std::vector<Tensor>& params,
   batches_.push_back(std::move(batch));
 }
 
-const std::vector<Batch>& BatchCache::refresh(
-    const std::vector<Tensor>& params, const std::vector<StateSpec>& specs,
-    bool foreach) {
-  if (unchanged(params, foreach) && names_.size() == specs.size()) {
-    return batches_;
-  }
+void BatchCache::rebuild(const std::vector<Tensor>& params,
+                         const std::vector<StateSpec>& specs, bool foreach) {
   create_missing(params, specs);
   batches_.clear();
   std::map<DType, std::vector<Tensor>> by_dtype;
@@ -124,7 +120,6 @@ const std::vector<Batch>& BatchCache::refresh(
   names_.clear();
   for (const StateSpec& spec : specs) names_.push_back(spec.name);
   foreach_ = foreach;
-  return batches_;
 }
 
 Tensor BatchCache::state(const Tensor& param, const std::string& name) const {
@@ -137,9 +132,18 @@ Tensor BatchCache::state(const Tensor& param, const std::string& name) const {
   return {};
 }
 
-void zero_grad(const std::vector<Tensor>& params, bool set_to_none) {
+std::vector<Tensor> Optimizer::parameters() const {
+  std::vector<Tensor> all;
+  for (std::size_t g = 0; g < group_count(); ++g) {
+    const auto& params = group(g).params;
+    all.insert(all.end(), params.begin(), params.end());
+  }
+  return all;
+}
+
+void Optimizer::zero_grad(bool set_to_none) const {
   std::map<DType, std::vector<Tensor>> grads;
-  for (Tensor param : params) {
+  for (Tensor param : parameters()) {
     const Tensor grad = param.grad();
     if (!grad.defined()) continue;
     if (set_to_none) {

@@ -57,11 +57,14 @@ void check_parameters(const std::vector<const ParamGroup*>& groups);
 /// Lists of one group, kept as long as the same gradients are there.
 class BatchCache {
  public:
-  /// The batches for the parameters that have a gradient now. With `foreach`
-  /// one for each dtype, else one for each parameter. Creates missing state.
-  const std::vector<Batch>& refresh(const std::vector<Tensor>& params,
-                                    const std::vector<StateSpec>& specs,
-                                    bool foreach);
+  /// True when the batches still are those of `params` and their gradients.
+  bool current(const std::vector<Tensor>& params, bool foreach) const;
+  /// Makes the batches for the parameters that have a gradient now. With
+  /// `foreach` one for each dtype, else one for each parameter. Creates missing
+  /// state.
+  void rebuild(const std::vector<Tensor>& params,
+               const std::vector<StateSpec>& specs, bool foreach);
+  const std::vector<Batch>& batches() const { return batches_; }
   /// State of a parameter by name ("step" too); undefined before its first
   /// step.
   Tensor state(const Tensor& param, const std::string& name) const;
@@ -72,7 +75,6 @@ class BatchCache {
     std::vector<Tensor> tensors;
   };
 
-  bool unchanged(const std::vector<Tensor>& params, bool foreach) const;
   void create_missing(const std::vector<Tensor>& params,
                       const std::vector<StateSpec>& specs);
   void add_batch(const std::vector<Tensor>& params,
@@ -85,9 +87,35 @@ class BatchCache {
   std::vector<Batch> batches_;
 };
 
+/// What every optimizer can do, whatever its options: what schedulers and
+/// training loops need.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  /// One update of all parameters that have a gradient.
+  virtual void step() = 0;
+  virtual std::size_t group_count() const = 0;
+  /// A parameter group with its hyper-parameters.
+  virtual ParamGroup& group(std::size_t index) = 0;
+  virtual const ParamGroup& group(std::size_t index) const = 0;
+
+  /// The parameters of all groups, in order.
+  std::vector<Tensor> parameters() const;
+  /// Removes the gradients, or sets them to zero (recorded inside `compile`).
+  void zero_grad(bool set_to_none = true) const;
+
+ protected:
+  Optimizer() = default;
+  Optimizer(const Optimizer&) = default;
+  Optimizer& operator=(const Optimizer&) = default;
+  Optimizer(Optimizer&&) = default;
+  Optimizer& operator=(Optimizer&&) = default;
+};
+
 /// An optimizer whose step is written once, as operations on lists.
 template <class Options>
-class Optimizer {
+class ListOptimizer : public Optimizer {
  public:
   struct Group : ParamGroup {
     Group(std::vector<Tensor> tensors, Options wanted = {})
@@ -95,7 +123,7 @@ class Optimizer {
     Options options;
 
    protected:
-    friend class Optimizer;
+    friend class ListOptimizer;
     std::vector<Named> scalars() override {
       std::vector<Named> all;
       options.for_each_scalar([&](const char* name, int index, Scalar& s) {
@@ -105,7 +133,7 @@ class Optimizer {
     }
   };
 
-  explicit Optimizer(std::vector<Group> groups)
+  explicit ListOptimizer(std::vector<Group> groups)
       : param_groups(std::move(groups)), caches_(param_groups.size()) {
     std::vector<const ParamGroup*> all;
     for (const Group& group : param_groups) {
@@ -114,10 +142,8 @@ class Optimizer {
     }
     check_parameters(all);
   }
-  virtual ~Optimizer() = default;
 
-  /// One update of all parameters that have a gradient.
-  void step() {
+  void step() override {
     ++steps_;
     for (std::size_t g = 0; g < param_groups.size(); ++g) {
       Options& options = param_groups[g].options;
@@ -128,25 +154,22 @@ class Optimizer {
         origin.group = int(g);
         s.set_origin(origin);
       });
-      const auto& batches = caches_[g].refresh(
-          param_groups[g].params, state_specs(options), options.foreach);
-      for (const Batch& batch : batches) update(options, batch);
+      const auto& params = param_groups[g].params;
+      BatchCache& cache = caches_[g];
+      if (!cache.current(params, options.foreach)) {
+        cache.rebuild(params, state_specs(options), options.foreach);
+      }
+      for (const Batch& batch : cache.batches()) update(options, batch);
     }
   }
 
   /// How often `step` was called.
   std::int64_t steps() const { return steps_; }
-  /// The parameters of all groups, in order.
-  std::vector<Tensor> parameters() const {
-    std::vector<Tensor> all;
-    for (const Group& group : param_groups) {
-      all.insert(all.end(), group.params.begin(), group.params.end());
-    }
-    return all;
+  std::size_t group_count() const override { return param_groups.size(); }
+  Group& group(std::size_t index) override { return param_groups.at(index); }
+  const Group& group(std::size_t index) const override {
+    return param_groups.at(index);
   }
-
-  /// Removes the gradients, or sets them to zero.
-  void zero_grad(bool set_to_none = true);
 
   /// A state tensor, such as state(param, "exp_avg") or state(param, "step");
   /// undefined before the parameter's first step.
@@ -169,16 +192,5 @@ class Optimizer {
   std::vector<BatchCache> caches_;
   std::int64_t steps_ = 0;
 };
-
-/// Removes the gradients of tensors, or sets them to zero (recorded inside
-/// `compile`).
-void zero_grad(const std::vector<Tensor>& params, bool set_to_none);
-
-template <class Options>
-void Optimizer<Options>::zero_grad(bool set_to_none) {
-  for (const Group& group : param_groups) {
-    fuse::zero_grad(group.params, set_to_none);
-  }
-}
 
 }  // namespace fuse
