@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace fuse {
+
+/// Owns a file descriptor; closes it at the end. -1: none.
+class UniqueFd {
+ public:
+  explicit UniqueFd(int fd = -1) : fd_(fd) {}
+  ~UniqueFd();
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  UniqueFd(const UniqueFd&) = delete;
+  UniqueFd& operator=(const UniqueFd&) = delete;
+
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+/// Writes all of `bytes`. False on failure, with errno set; a limit on the size
+/// of files (RLIMIT_FSIZE) is a failure too and raises no signal.
+bool write_all(int fd, std::string_view bytes);
+
+/// Reads exactly `size` bytes from the start of the file. False on failure,
+/// with errno set (0 when the file is shorter).
+bool read_exactly(int fd, std::size_t size, std::string* bytes);
+
+/// Creates `path`, which must not exist, readable and writable by its owner
+/// alone, and writes `bytes`. False on failure, with errno set.
+bool write_new_file(const std::string& path, std::string_view bytes);
+
+/// What the current value of errno means, in words.
+std::string errno_text();
+
+}  // namespace fuse
