@@ -36,7 +36,7 @@ class Compiled {
     if (Recorder::current() != nullptr) {
       return function_(std::forward<Args>(args)...);
     }
-    const Call call(state_->recorder);
+    const Call call(*state_);
     if constexpr (std::is_void_v<std::invoke_result_t<F&, Args...>>) {
       run(std::forward<Args>(args)...);
       state_->recorder.finish();
@@ -64,11 +64,11 @@ class Compiled {
 
   // Nothing recorded survives a call, also when it ends with an exception.
   struct Call {
-    explicit Call(Recorder& r) : recorder(r) {}
+    explicit Call(State& s) : state(s) { state.function.begin(); }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
-    ~Call() { recorder.abandon(); }
-    Recorder& recorder;
+    ~Call() { state.recorder.abandon(); }
+    State& state;
   };
 
   template <class... Args>

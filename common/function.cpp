@@ -1,7 +1,6 @@
 #include "function.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -10,17 +9,12 @@
 #include "describe.h"
 #include "error.h"
 #include "log.h"
+#include "number_text.h"
 #include "parallel.h"
 #include "trace.h"
 
 namespace fuse {
 namespace {
-
-std::string shortest(double value) {
-  char text[32];
-  const auto end = std::to_chars(std::begin(text), std::end(text), value).ptr;
-  return {text, end};
-}
 
 bool same_bits(double a, double b) {
   return std::memcmp(&a, &b, sizeof(double)) == 0;
@@ -105,6 +99,14 @@ void Function::promote(const Origin& origin) {
   if (may_bake(origin)) promoted_.push_back(origin);
 }
 
+// False for the first kernel of a segment between graph breaks.
+bool Function::is_recompile(std::uint64_t hash, const Program& program) const {
+  return segment_ < segments_ ||
+         std::any_of(compiled_.begin(), compiled_.end(), [&](const auto& known) {
+           return known->hash == hash && known->program.same_structure(program);
+         });
+}
+
 // Why no earlier kernel fits; what moved becomes an argument from now on.
 void Function::report_misses(std::uint64_t hash, const Program& program) {
   std::vector<std::string> lines;
@@ -117,7 +119,7 @@ void Function::report_misses(std::uint64_t hash, const Program& program) {
       const Origin& origin = known.program.scalars()[scalar].origin;
       promote(origin);
       const std::string line =
-          "\n    - " + to_string(origin) + " == " + shortest(guard.value);
+          "\n    - " + to_string(origin) + " == " + number_text(guard.value);
       if (std::find(lines.begin(), lines.end(), line) == lines.end()) {
         lines.push_back(line);
       }
@@ -134,10 +136,8 @@ void Function::report_misses(std::uint64_t hash, const Program& program) {
 
 CompiledProgram& Function::compile(std::uint64_t hash,
                                    const Program& program) {
-  if (!eager_ && !compiled_.empty()) {
-    report_misses(hash, program);
-    count({.recompiles = 1});
-  }
+  const bool again = !eager_ && is_recompile(hash, program);
+  if (again) report_misses(hash, program);
   auto made = std::make_unique<CompiledProgram>();
   made->hash = hash;
   made->program = program;
@@ -155,7 +155,7 @@ CompiledProgram& Function::compile(std::uint64_t hash,
     }
   }
   made->kernel = make_kernel(made->plan, options_.backend);
-  if (!eager_) count({.compilations = 1});
+  if (!eager_) count({.compilations = 1, .recompiles = again ? 1 : 0});
   compiled_.push_back(std::move(made));
   return *compiled_.back();
 }
@@ -177,6 +177,7 @@ void Function::execute(const Program& program) {
   CompiledProgram* compiled = find(hash, program);
   if (compiled == nullptr) compiled = &compile(hash, program);
   launch(*compiled, program);
+  segments_ = std::max(segments_, ++segment_);
 }
 
 void Function::graph_break(const std::string& why) {

@@ -44,6 +44,8 @@ class Function final : public Executor {
  public:
   explicit Function(FunctionOptions options) : options_(std::move(options)) {}
 
+  /// A call begins: what it executes until a graph break is its first segment.
+  void begin() { segment_ = 0; }
   void execute(const Program& program) override;
   void graph_break(const std::string& why) override;
 
@@ -60,6 +62,7 @@ class Function final : public Executor {
  private:
   CompiledProgram* find(std::uint64_t hash, const Program& program);
   CompiledProgram& compile(std::uint64_t hash, const Program& program);
+  bool is_recompile(std::uint64_t hash, const Program& program) const;
   void report_misses(std::uint64_t hash, const Program& program);
   void promote(const Origin& origin);
   bool may_bake(const Origin& origin) const;
@@ -68,6 +71,8 @@ class Function final : public Executor {
 
   FunctionOptions options_;
   bool eager_ = false;
+  int segment_ = 0;   // of the running call
+  int segments_ = 0;  // the most that a call has had
   Counters counters_;
   std::vector<Origin> promoted_;
   std::vector<std::unique_ptr<CompiledProgram>> compiled_;  // newest last

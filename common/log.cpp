@@ -1,6 +1,7 @@
 #include "log.h"
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
@@ -15,7 +16,7 @@ constexpr std::array names = {"recompiles", "output_code", "graph"};
 
 struct State {
   std::mutex mutex;
-  std::array<bool, names.size()> on{};
+  std::array<std::atomic<bool>, names.size()> on{};
   std::function<void(const std::string&)> sink;
 };
 

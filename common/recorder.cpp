@@ -55,6 +55,8 @@ void check_lists(OpCode op, Operands operands,
   for (std::size_t k = 0; k < operands.size(); ++k) {
     if (!operands[k]->is_list) continue;
     const ListImpl& list = *operands[k]->list.impl();
+    // An error if it never got a value, and thus no shapes.
+    if (list.recorder == nullptr) operands[k]->list.tensors();
     if (first == operands.size()) first = k;
     const std::size_t length = operands[first]->list.size();
     if (list.count != length) {
@@ -212,23 +214,27 @@ void Recorder::apply_into(OpCode op, const TensorList& target,
 }
 
 bool Recorder::involves(const TensorImpl& tensor, bool stores_only) const {
-  const auto* begin = static_cast<const char*>(tensor.data);
-  const char* end = begin + tensor.numel * std::int64_t(size_of(tensor.dtype));
+  const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data);
+  const auto end =
+      begin + std::size_t(tensor.numel) * size_of(tensor.dtype);
   for (std::size_t s = 0; s < held_.size(); ++s) {
     const ListImpl& list = *held_[s];
     if (stores_only && program_.first_store(std::int32_t(s)) < 0) continue;
-    const auto size = std::int64_t(size_of(list.dtype));
+    // Seldom anywhere near, and a rate is read for each of many groups.
+    if (list.end <= begin || end <= list.begin) continue;
     for (std::size_t i = 0; i < list.count; ++i) {
-      const auto* first = static_cast<const char*>(list.addresses[i]);
-      if (first < end && begin < first + list.numels[i] * size) return true;
+      const auto first = reinterpret_cast<std::uintptr_t>(list.addresses[i]);
+      const std::size_t size =
+          std::size_t(list.numels[i]) * size_of(list.dtype);
+      if (first < end && begin < first + size) return true;
     }
   }
   return false;
 }
 
 // Gives memory to every list that somebody still holds.
-std::vector<std::shared_ptr<ListImpl>> Recorder::materialize() {
-  std::vector<std::shared_ptr<ListImpl>> results;
+std::vector<Recorder::Result> Recorder::materialize() {
+  std::vector<Result> results;
   for (auto& impl : pending_) {
     if (impl.use_count() == 1) continue;
     auto result = std::make_shared<ListImpl>();
@@ -237,7 +243,7 @@ std::vector<std::shared_ptr<ListImpl>> Recorder::materialize() {
     result->label = impl->label;
     result->hold(allocate(*impl));
     program_.store(slot_of(result), impl->value, std::source_location());
-    results.push_back(impl);
+    results.push_back({impl, result->tensors});
   }
   return results;
 }
@@ -247,18 +253,12 @@ void Recorder::execute() {
     Recorder& recorder;
     ~Cleanup() { recorder.abandon(); }
   } cleanup{*this};
-  const auto results = materialize();
-  const std::size_t first = held_.size() - results.size();
-  const bool anything = !program_.stores().empty();
-  std::vector<std::vector<Tensor>> memory;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    memory.push_back(held_[first + i]->tensors);
-  }
-  if (anything) executor_.execute(program_);
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    results[i]->recorder = nullptr;
-    results[i]->like = nullptr;
-    results[i]->hold(std::move(memory[i]));
+  std::vector<Result> results = materialize();
+  if (!program_.stores().empty()) executor_.execute(program_);
+  for (Result& result : results) {
+    result.list->recorder = nullptr;
+    result.list->like = nullptr;
+    result.list->hold(std::move(result.memory));
   }
 }
 

@@ -86,6 +86,12 @@ class Recorder {
  private:
   friend class Recording;
 
+  // A list that was recorded, and the memory its value goes into.
+  struct Result {
+    std::shared_ptr<ListImpl> list;
+    std::vector<Tensor> memory;
+  };
+
   static std::uint64_t next_serial();
   ValueId record(OpCode op, Operands operands,
                  std::source_location place);
@@ -94,7 +100,7 @@ class Recorder {
   std::int32_t slot_of(const std::shared_ptr<ListImpl>& list);
   TensorList pending(ValueId value, Operands operands);
   std::shared_ptr<ListImpl> take_spare();
-  std::vector<std::shared_ptr<ListImpl>> materialize();
+  std::vector<Result> materialize();
   void execute();
 
   Executor& executor_;

@@ -100,13 +100,17 @@ void ListImpl::hold(std::vector<Tensor> list) {
   if (count > 0) dtype = tensors[0].dtype();
   content_hash = mix(std::uint64_t(dtype), std::uint64_t(rate));
   shape_hash = 0;
+  begin = UINTPTR_MAX;
+  end = 0;
   addresses.reserve(count);
   numels.reserve(count);
   for (const Tensor& tensor : tensors) {
+    const auto address = reinterpret_cast<std::uintptr_t>(tensor.raw_data());
+    begin = std::min(begin, address);
+    end = std::max(end, address + tensor.nbytes());
     addresses.push_back(tensor.raw_data());
     numels.push_back(tensor.numel());
-    content_hash = mix(content_hash,
-                       reinterpret_cast<std::uintptr_t>(tensor.raw_data()));
+    content_hash = mix(content_hash, address);
     content_hash = mix(content_hash, std::uint64_t(tensor.numel()));
     shape_hash = mix(shape_hash, tensor.shape().size());
     for (const std::int64_t size : tensor.shape()) {

@@ -29,6 +29,8 @@ struct ListImpl {
   std::vector<Tensor> tensors;
   std::vector<void*> addresses;
   std::vector<std::int64_t> numels;
+  std::uintptr_t begin = 0;  ///< all tensors lie between begin and end
+  std::uintptr_t end = 0;
   std::uint64_t id = 0;  ///< equal for lists of the same memory; 0: no memory
   std::uint64_t content_hash = 0;
   std::uint64_t shape_hash = 0;

@@ -1,7 +1,9 @@
 #include "binding.h"
 
 #include <algorithm>
+#include <string>
 
+#include "error.h"
 #include "hazards.h"
 
 namespace fuse {
@@ -14,7 +16,52 @@ constexpr i64 least_weight = 16384;
 // Rows are cut at multiples of this, so that vectors stay whole.
 constexpr i64 grain = 1024;
 
+std::string describe(const ListView& list, std::size_t entry) {
+  return (list.label != nullptr ? list.label : "list") + std::string("[") +
+         std::to_string(entry) + "] has " + std::to_string(list.numels[entry]) +
+         " elements";
+}
+
+// Lists of other shapes come together when both use the same per-tensor list.
+void check_sizes(const ListView& a, const ListView& b) {
+  const auto [at_a, at_b] =
+      std::mismatch(a.numels, a.numels + a.count, b.numels);
+  if (at_a == a.numels + a.count) return;
+  const auto entry = std::size_t(at_a - a.numels);
+  throw Error(describe(a, entry) + " but " + describe(b, entry) +
+              ", and both are updated with the same list of per-tensor "
+              "scalars; compile them as two functions");
+}
+
 i64 weight_of(const Row& row) { return row.numel + row_weight; }
+
+// The place in a row that has about this much weight of it before it.
+Cut cut_row(const Row& row, i64 number, i64 weight) {
+  const i64 element = weight / grain * grain;
+  if (element < row.numel) return {number, element};
+  return row.numel == 0 ? Cut{number, 0} : Cut{number + 1, 0};
+}
+
+// Where one thread's share ends and the next one's begins: shares of equal
+// weight, but for up to one grain.
+std::vector<Cut> find_cuts(const std::vector<Row>& rows, int threads) {
+  i64 total = 0;
+  for (const Row& row : rows) total += weight_of(row);
+  const i64 useful = std::max<i64>(1, total / least_weight);
+  const i64 shares = std::min<i64>(threads, useful);
+  std::vector<Cut> cuts;
+  i64 before = 0;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const i64 after = before + weight_of(rows[r]);
+    for (i64 k = i64(cuts.size()) + 1; k < shares; ++k) {
+      const i64 border = total * k / shares;
+      if (border >= after) break;
+      cuts.push_back(cut_row(rows[r], i64(r), border - before));
+    }
+    before = after;
+  }
+  return cuts;
+}
 
 }  // namespace
 
@@ -66,12 +113,15 @@ void Table::gather_instance(const Plan& plan, const Program& program,
   while (sized + 1 < slots && body.slots[sized].rate != Rate::element) ++sized;
   const bool scalars_only = body.slots[sized].rate != Rate::element;
   const ListView& sizes = lists[std::size_t(bound.slots[sized])];
+  for (std::size_t s = sized + 1; s < slots; ++s) {
+    if (body.slots[s].rate != Rate::element) continue;
+    check_sizes(sizes, lists[std::size_t(bound.slots[s])]);
+  }
   const i64 per_element = body.bytes_per_element();
   const i64 per_entry = body.bytes_per_entry();
   for (std::size_t e = 0; e < sizes.count; ++e) {
     const i64 numel = scalars_only ? 0 : sizes.numels[e];
-    rows_.push_back(
-        {numel, i64(pointers_.size()), bound.body, int(instance)});
+    rows_.push_back({numel, i64(pointers_.size()), bound.body, int(instance)});
     for (std::size_t s = 0; s < slots; ++s) {
       pointers_.push_back(lists[std::size_t(bound.slots[s])].addresses[e]);
     }
@@ -97,49 +147,31 @@ void Table::gather_scalars(const Plan& plan, const Program& program) {
   }
 }
 
+// Whole rows from `begin` on, and a share of the row that `end` lies in.
+void Table::add_part(const Cut& begin, const Cut& end) {
+  if (begin.row == end.row && begin.element == end.element) return;
+  if (end.element > 0) {
+    parts_.push_back({begin.row, begin.element, end.row, end.element});
+    if (split_rows_.empty() || split_rows_.back() != end.row) {
+      split_rows_.push_back(end.row);
+    }
+  } else {
+    const i64 last = end.row - 1;
+    parts_.push_back(
+        {begin.row, begin.element, last, rows_[std::size_t(last)].numel});
+  }
+}
+
 void Table::split(int threads) {
   parts_.clear();
   split_rows_.clear();
-  i64 total = 0;
-  for (const Row& row : rows_) total += weight_of(row);
   if (rows_.empty()) return;
-  const i64 useful = std::max<i64>(1, total / least_weight);
-  const i64 count = std::min<i64>(threads, useful);
-  Part part = {0, 0, 0, 0};
-  i64 before = 0;  // weight of the rows before r
-  i64 next = 1;    // the part that ends at the next border
-  for (i64 r = 0; r < i64(rows_.size()); ++r) {
-    const Row& row = rows_[std::size_t(r)];
-    const i64 after = before + weight_of(row);
-    while (next < count && total * next / count < after) {
-      const i64 inside = total * next / count - before;
-      const i64 cut = std::min(row.numel, inside / grain * grain);
-      ++next;
-      if (r == part.row && cut <= part.begin) continue;
-      if (cut == 0) {
-        part.last_row = r - 1;
-        part.end = rows_[std::size_t(r - 1)].numel;
-      } else {
-        part.last_row = r;
-        part.end = cut;
-      }
-      parts_.push_back(part);
-      if (cut == row.numel && cut != 0) {
-        part = {r + 1, 0, 0, 0};
-      } else {
-        part = {r, cut, 0, 0};
-        if (cut > 0 && (split_rows_.empty() || split_rows_.back() != r)) {
-          split_rows_.push_back(r);
-        }
-      }
-    }
-    before = after;
+  Cut begin;
+  for (const Cut& cut : find_cuts(rows_, threads)) {
+    add_part(begin, cut);
+    begin = cut;
   }
-  if (part.row < i64(rows_.size())) {
-    part.last_row = i64(rows_.size()) - 1;
-    part.end = rows_.back().numel;
-    parts_.push_back(part);
-  }
+  add_part(begin, {i64(rows_.size()), 0});
 }
 
 }  // namespace fuse

@@ -9,6 +9,12 @@
 
 namespace fuse {
 
+/// A place between two elements: before `element` of row `row`.
+struct Cut {
+  i64 row = 0;
+  i64 element = 0;
+};
+
 /// The table a launch reads: one row a tensor with its addresses, and the
 /// shares of the threads. Built from a plan and the lists of a program; built
 /// again only when the lists, or the number of threads, have changed.
@@ -36,6 +42,7 @@ class Table {
                        std::size_t instance);
   void gather_scalars(const Plan& plan, const Program& program);
   void split(int threads);
+  void add_part(const Cut& begin, const Cut& end);
 
   std::vector<std::uint64_t> list_ids_;
   int threads_ = 0;

@@ -77,7 +77,8 @@ class BodyWriter {
     const DType other =
         dtype == DType::float32 ? DType::float64 : DType::float32;
     const bool both = entry_needs_.count({value, other}) != 0;
-    return name(value) + (both && dtype == DType::float32 ? "_f32" : "");
+    return both && dtype == DType::float32 ? names_.rounded[std::size_t(value)]
+                                           : name(value);
   }
 
   void write_types() {

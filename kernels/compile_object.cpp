@@ -1,11 +1,15 @@
 // Running the host compiler, and telling what went wrong.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <string_view>
+#include <system_error>
+#include <utility>
 
 #include "error.h"
 #include "file_io.h"
@@ -88,19 +92,24 @@ std::string how_it_ended(const ProcessResult& result) {
   return "failed with exit code " + std::to_string(result.exit_code);
 }
 
-// LC_ALL=C makes the compiler speak English.
-bool speaks_of_full_disk(const std::string& output) {
-  return output.find("No space left on device") != output.npos ||
-         output.find("Disk quota exceeded") != output.npos;
+// What the compiler's words say about the directory; empty: nothing. LC_ALL=C
+// makes it speak English.
+std::string directory_problem(std::string_view words) {
+  for (const int error : {ENOSPC, EDQUOT, EIO, EROFS, ENAMETOOLONG}) {
+    const std::string text = std::generic_category().message(error);
+    if (words.find(text) != words.npos) {
+      return "cannot hold the compiler's files: " + text;
+    }
+  }
+  return {};
 }
 
 void write_source(const std::string& path, const std::string& source) {
   if (write_new_file(path, source)) return;
-  const bool full = errno == ENOSPC || errno == EDQUOT;
-  const std::string message =
-      "cannot write the kernel's source to '" + path + "': " + errno_text();
-  if (full) throw DiskFull(message);
-  throw Error(message);
+  const std::string why = errno_text();
+  throw UnusableDirectory(
+      "cannot write the kernel's source to '" + path + "': " + why,
+      "cannot hold the compiler's files: " + why);
 }
 
 [[noreturn]] void throw_failed(const std::vector<std::string>& command,
@@ -120,27 +129,22 @@ void write_source(const std::string& path, const std::string& source) {
   message +=
       "  FUSEBOOK_CXX chooses another compiler (g++ 12 and clang++ 14 "
       "are known to work)";
-  if (speaks_of_full_disk(result.output)) throw DiskFull(message);
+  std::string problem = directory_problem(result.output);
+  if (!problem.empty()) throw UnusableDirectory(message, std::move(problem));
   throw Error(message);
 }
 
-std::string read_object(const std::string& path,
-                        const std::vector<std::string>& command,
-                        const std::string& said) {
+// Reads the shared object, if it is one that this user's compiler can have
+// written.
+bool read_object(const std::string& path, std::string* bytes) {
   const UniqueFd file(
       open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status = {};
-  std::string bytes;
-  if (file.valid() && fstat(file.get(), &status) == 0 &&
-      S_ISREG(status.st_mode) && std::uint64_t(status.st_size) < object_limit &&
-      read_exactly(file.get(), std::size_t(status.st_size), &bytes) &&
-      !bytes.empty()) {
-    return bytes;
-  }
-  throw Error(
-      "the host compiler reported no failure but wrote no shared "
-      "object\n  command: " +
-      join(command) + "\n  it said:\n" + first_lines(said));
+  if (!file.valid() || fstat(file.get(), &status) != 0) return false;
+  if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) return false;
+  if (std::uint64_t(status.st_size) >= object_limit) return false;
+  return read_exactly(file.get(), std::size_t(status.st_size), bytes) &&
+         !bytes->empty();
 }
 
 }  // namespace
@@ -197,7 +201,12 @@ std::string compile_object(const HostCompiler& compiler,
   if (result.status_known && !ended_well) {
     throw_failed(command, source, directory, result);
   }
-  return read_object(output, command, result.output);
+  std::string object;
+  if (read_object(output, &object)) return object;
+  throw Error(
+      "the host compiler reported no failure but wrote no shared "
+      "object\n  command: " +
+      join(command) + "\n  it said:\n" + first_lines(result.output));
 }
 
 }  // namespace fuse

@@ -35,7 +35,7 @@ std::string key_prefix(const HostCompiler& compiler) {
 }
 
 // Compiles and loads inside the cache, so that a finished entry can be renamed
-// into place. Nothing when the cache has no room for that.
+// into place. Nothing when the cache cannot hold what that needs.
 std::shared_ptr<Library> build_in_cache(const HostCompiler& compiler,
                                         const std::string& key,
                                         const std::string& source,
@@ -48,8 +48,8 @@ std::shared_ptr<Library> build_in_cache(const HostCompiler& compiler,
     auto library = load_library(object);
     cache.store(key, object, scratch.path());
     return library;
-  } catch (const DiskFull&) {
-    cache.warn_unusable("has no space left");
+  } catch (const UnusableDirectory& error) {
+    cache.warn_unusable(error.problem());
     return nullptr;
   }
 }

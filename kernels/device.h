@@ -118,7 +118,8 @@ FUSE_FN T clamp(T a, T low, T high) {
 }
 
 // A product kept as the sum of two doubles: a power of thousands of factors
-// then still rounds as if it had been computed exactly.
+// then still rounds as if it had been computed exactly, within a unit in the
+// last place (two among the very smallest numbers, where no low part fits).
 struct TwoDoubles {
   double high;
   double low;
@@ -134,15 +135,24 @@ FUSE_FN TwoDoubles multiply(TwoDoubles x, TwoDoubles y) {
   return {sum, low - (sum - high)};
 }
 
-// base to a whole power, the same on every machine.
+FUSE_FN TwoDoubles reciprocal(double x) {
+  const double high = 1.0 / x;
+  const bool ordinary = abs(high) >= 0x1p-960 && abs(high) < __builtin_inf();
+  if (!ordinary) return {high, 0.0};
+  return {high, __builtin_fma(-high, x, 1.0) / x};
+}
+
+// base to a whole power, the same on every machine. Negative powers multiply
+// reciprocals: dividing at the end would overflow where the result is small.
 inline double power(double base, i64 exponent) {
   TwoDoubles result = {1.0, 0.0};
-  TwoDoubles square = {base, 0.0};
+  TwoDoubles square =
+      exponent < 0 ? reciprocal(base) : TwoDoubles{base, 0.0};
   for (i64 rest = exponent < 0 ? -exponent : exponent; rest != 0; rest >>= 1) {
     if (rest & 1) result = multiply(result, square);
     if (rest > 1) square = multiply(square, square);
   }
-  return exponent < 0 ? 1.0 / result.high : result.high;
+  return result.high;
 }
 
 // Whole exponents of this size go through `power`, all others to the host.

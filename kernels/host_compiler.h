@@ -2,16 +2,24 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "error.h"
 
 namespace fuse {
 
-/// There was no room for the compiler's files.
-class DiskFull : public Error {
+/// The directory given to a compilation cannot hold the compiler's files: it is
+/// full, it fails, or its path is too long.
+class UnusableDirectory : public Error {
  public:
-  using Error::Error;
+  UnusableDirectory(const std::string& message, std::string problem)
+      : Error(message), problem_(std::move(problem)) {}
+  /// What is wrong with the directory: "cannot hold the compiler's files: ...".
+  const std::string& problem() const { return problem_; }
+
+ private:
+  std::string problem_;
 };
 
 /// The compiler that turns generated source into code for this machine.
@@ -34,8 +42,8 @@ const std::vector<std::string>& compile_flags();
 
 /// Compiles `source` and returns the bytes of the shared object. Its files, and
 /// those of the compiler, lie in the private directory `directory`.
-/// Throws Error when the compiler fails, is killed, or writes nothing; DiskFull
-/// when that was for want of space.
+/// Throws Error when the compiler fails, is killed, or writes nothing, and
+/// UnusableDirectory when that is the directory's fault.
 std::string compile_object(const HostCompiler& compiler,
                            const std::string& source,
                            const std::string& directory);

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -114,6 +115,20 @@ void for_each_entry(int directory, Visit visit) {
   closedir(listing);
 }
 
+void warn_not_kept(const std::string& why) {
+  warn_once("kernels are not kept for the next run: " + why +
+            ". Set FUSEBOOK_CACHE_DIR to a directory of your own, or to 'off'");
+}
+
+// A run that finds every kernel makes no scratch directory, which would sweep.
+// Two links mean that there is no folder in the directory, so that the usual
+// case costs one system call; some file systems do not count, and say one.
+void sweep_if_needed(const std::string& path, int directory) {
+  struct stat status = {};
+  if (fstat(directory, &status) != 0 || status.st_nlink == 2) return;
+  if (first_time("sweep " + path)) sweep_scratch(path);
+}
+
 }  // namespace
 
 std::string entry_name(const std::string& key) {
@@ -122,17 +137,21 @@ std::string entry_name(const std::string& key) {
 
 KernelCache KernelCache::open() {
   KernelCache cache(cache_path());
-  if (cache.path_.empty()) return cache;
+  if (cache.path_.empty()) {
+    if (std::getenv("FUSEBOOK_CACHE_DIR") == nullptr) {
+      warn_not_kept("neither XDG_CACHE_HOME nor HOME names a directory");
+    }
+    return cache;
+  }
   std::string problem;
   cache.directory_ = open_cache_directory(cache.path_, true, &problem);
   if (!problem.empty()) cache.warn_unusable(problem);
+  if (cache.usable()) sweep_if_needed(cache.path_, cache.directory_.get());
   return cache;
 }
 
 void KernelCache::warn_unusable(const std::string& problem) const {
-  warn_once("kernels are not kept for the next run: the cache directory '" +
-            path_ + "' " + problem +
-            ". Set FUSEBOOK_CACHE_DIR to a directory of your own, or to 'off'");
+  warn_not_kept("the cache directory '" + path_ + "' " + problem);
 }
 
 ScratchDirectory KernelCache::make_scratch() const {

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 #include <set>
+#include <sstream>
+#include <string_view>
 
 namespace fuse {
 namespace {
@@ -19,17 +21,17 @@ std::string shortest(T value) {
 template <class T>
 std::string hexadecimal(T value) {
   std::array<char, 64> text{};
-  const auto end =
-      std::to_chars(text.begin(), text.end(), std::abs(value),
-                    std::chars_format::hex)
-          .ptr;
+  const auto end = std::to_chars(text.begin(), text.end(), std::abs(value),
+                                 std::chars_format::hex)
+                       .ptr;
   const std::string sign = std::signbit(value) ? "-" : "";
   return sign + "0x" + std::string(text.begin(), end);
 }
 
 template <class T>
 std::string literal(T value, const char* suffix) {
-  if (std::isnan(value)) return std::string("__builtin_nan") + suffix + "(\"\")";
+  if (std::isnan(value))
+    return std::string("__builtin_nan") + suffix + "(\"\")";
   if (std::isinf(value)) {
     return std::string(value < 0 ? "-" : "") + "__builtin_inf" + suffix + "()";
   }
@@ -42,38 +44,38 @@ std::string identifier(const std::string& text) {
     const bool usual = std::isalnum(static_cast<unsigned char>(c)) != 0;
     result += usual ? c : '_';
   }
-  const bool usable = !result.empty() &&
-                      std::isdigit(static_cast<unsigned char>(result[0])) == 0 &&
-                      result[0] != '_';
+  const bool usable =
+      !result.empty() &&
+      std::isdigit(static_cast<unsigned char>(result[0])) == 0 &&
+      result[0] != '_';
   return usable ? result : "x" + result;
 }
 
 // What a list or a hyper-parameter must not be called in generated code.
-constexpr std::array reserved = {
-    "alignas",  "and",      "asm",       "auto",     "bitand",   "bitor",
-    "bool",     "break",    "case",      "catch",    "char",     "class",
-    "compl",    "concept",  "const",     "continue", "default",  "delete",
-    "do",       "double",   "else",      "enum",     "explicit", "export",
-    "extern",   "false",    "float",     "for",      "friend",   "goto",
-    "if",       "inline",   "int",       "long",     "mutable",  "namespace",
-    "new",      "not",      "operator",  "or",       "private",  "protected",
-    "public",   "register", "requires",  "return",   "short",    "signed",
-    "sizeof",   "static",   "struct",    "switch",   "template", "this",
-    "throw",    "true",     "try",       "typedef",  "typeid",   "typename",
-    "union",    "unsigned", "using",     "virtual",  "void",     "volatile",
-    "while",    "xor",      "uniform",   "inputs",   "entry",    "compute",
-    "load",     "store",    "finish",    "Uniform",  "Inputs",   "Entry",
-    "Element",  "Pointers", "Unaligned", "math",     "calls",    "device",
-    "fuse",     "args",     "columns",   "none",     "x",        "e",
-    "u",        "in",       "at",        "i",        "p",        "i64",
-    "Launch",   "Part",     "Row",       "Runner",   "Calls",    "T",
-    "decltype", "noexcept", "nullptr",      "linux",    "unix",
-};
+constexpr std::string_view reserved =
+    // The words of C++.
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch "
+    "char char16_t char32_t char8_t class co_await co_return co_yield compl "
+    "concept const const_cast consteval constexpr constinit continue "
+    "decltype default delete do double dynamic_cast else enum explicit "
+    "export extern false float for friend goto if inline int long mutable "
+    "namespace new noexcept not not_eq nullptr operator or or_eq private "
+    "protected public register reinterpret_cast requires return short "
+    "signed sizeof static static_assert static_cast struct switch template "
+    "this thread_local throw true try typedef typeid typename union "
+    "unsigned using virtual void volatile wchar_t while xor xor_eq "
+    // Names that generated code and device.h use themselves.
+    "uniform inputs entry compute load store finish Uniform Inputs Entry "
+    "Element Pointers Unaligned math calls device fuse args columns none x "
+    "e u in at i p i64 Launch Part Row Runner Calls T load_scalar "
+    "store_scalar FUSE_FN FUSE_DEVICE FUSE_EXPORT FUSE_INDEPENDENT "
+    "FUSEBOOK_DEVICE_H linux unix ";
 
 class Names {
  public:
   Names() {
-    for (const char* word : reserved) taken_.insert(word);
+    std::istringstream words{std::string(reserved)};
+    for (std::string word; words >> word;) taken_.insert(word);
     for (const OpInfo& op : op_table()) taken_.insert(std::string(op.name));
   }
 
@@ -130,6 +132,12 @@ BodyNames name_body(const Body& body) {
     } else {
       names.values[i] = used.numbered(std::string(name_of(node.op)));
     }
+  }
+  names.rounded.resize(body.nodes.size());
+  for (std::size_t i = 0; i < body.nodes.size(); ++i) {
+    if (body.nodes[i].rate == Rate::element || names.values[i].empty())
+      continue;
+    names.rounded[i] = used.unique(names.values[i] + "_f32");
   }
   return names;
 }

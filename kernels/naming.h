@@ -11,6 +11,9 @@ namespace fuse {
 struct BodyNames {
   std::vector<std::string> slots;
   std::vector<std::string> values;  ///< of nodes that are not constants
+  /// Of per-tensor and uniform values rounded to float32, where the value
+  /// itself is needed as well.
+  std::vector<std::string> rounded;
 };
 BodyNames name_body(const Body& body);
 

@@ -256,7 +256,9 @@ std::uint64_t Program::structure_hash() const {
 bool Program::same_structure(const Program& other) const {
   return same_bytes(nodes(), other.nodes()) &&
          same_bytes(slots(), other.slots()) &&
-         same_bytes(stores(), other.stores());
+         same_bytes(stores(), other.stores()) &&
+         // The check for overlaps depends on the order of reads and stores.
+         last_read_ == other.last_read_ && first_store_ == other.first_store_;
 }
 
 std::string Program::dump() const {

@@ -23,7 +23,7 @@ struct Origin {
   const char* name = nullptr;
   int index = -1;
   int group = -1;
-  std::source_location place;
+  std::source_location place = {};
 };
 
 /// `param_groups[0]["lr"]`, or "scalar operand 2 of foreach_mul_ at file:line".

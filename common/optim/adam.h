@@ -1,11 +1,13 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <utility>
 #include <vector>
 
-#include "error.h"
 #include "foreach.h"
+#include "optim/arguments.h"
+#include "optim/gradients.h"
 #include "optim/optimizer.h"
 
 namespace fuse {
@@ -34,21 +36,10 @@ struct AdamOptions {
 
   /// Throws Error for what torch.optim.Adam rejects.
   void validate() const {
-    check(lr.value() >= 0, "learning rate", lr);
-    check(eps.value() >= 0, "epsilon value", eps);
-    for (std::size_t i = 0; i < betas.size(); ++i) {
-      const double beta = betas[i].value();
-      const std::string what = "beta parameter at index " + std::to_string(i);
-      check(beta >= 0 && beta < 1, what.c_str(), betas[i]);
-    }
-    check(weight_decay.value() >= 0, "weight_decay value", weight_decay);
-  }
-
- private:
-  static void check(bool valid, const char* what, const Scalar& value) {
-    if (valid) return;
-    throw Error("Adam: invalid " + std::string(what) + ": " +
-                std::to_string(value.value()));
+    check_not_negative("Adam", "learning rate", lr);
+    check_not_negative("Adam", "epsilon value", eps);
+    check_betas("Adam", betas);
+    check_not_negative("Adam", "weight_decay value", weight_decay);
   }
 };
 
@@ -60,10 +51,10 @@ class Adam : public ListOptimizer<AdamOptions> {
   explicit Adam(std::vector<Group> groups) : ListOptimizer(std::move(groups)) {}
 
  protected:
-  std::vector<StateSpec> state_specs(const AdamOptions& o) const override {
-    std::vector<StateSpec> specs = {{"exp_avg"}, {"exp_avg_sq"}};
-    if (o.amsgrad) specs.push_back({"max_exp_avg_sq"});
-    return specs;
+  std::span<const StateSpec> state_specs(const AdamOptions& o) const override {
+    static constexpr StateSpec specs[] = {
+        {"exp_avg"}, {"exp_avg_sq"}, {"max_exp_avg_sq"}};
+    return std::span(specs).first(o.amsgrad ? 3 : 2);
   }
 
   void update(const AdamOptions& o, const Batch& batch) const override {
@@ -72,7 +63,8 @@ class Adam : public ListOptimizer<AdamOptions> {
     const TensorList& exp_avgs = batch.states[0];
     const TensorList& exp_avg_sqs = batch.states[1];
     foreach_add_(batch.steps, 1.0);
-    const TensorList grads = decay(o, batch);
+    const TensorList grads = decayed_gradients(
+        batch, o.maximize, o.weight_decay, o.decoupled_weight_decay, o.lr);
 
     foreach_lerp_(exp_avgs, grads, 1.0 - beta1);
     foreach_mul_(exp_avg_sqs, beta2);
@@ -80,8 +72,8 @@ class Adam : public ListOptimizer<AdamOptions> {
     if (o.amsgrad) foreach_maximum_(batch.states[2], exp_avg_sqs);
 
     // One number a parameter.
-    const TensorList step_sizes = foreach_neg(foreach_div(
-        o.lr, foreach_sub(1.0, foreach_pow(beta1, batch.steps))));
+    const TensorList step_sizes = foreach_neg(
+        foreach_div(o.lr, foreach_sub(1.0, foreach_pow(beta1, batch.steps))));
     const TensorList bias_corrections2_sqrt =
         foreach_sqrt(foreach_sub(1.0, foreach_pow(beta2, batch.steps)));
 
@@ -90,21 +82,6 @@ class Adam : public ListOptimizer<AdamOptions> {
     foreach_div_(denominators, bias_corrections2_sqrt);
     foreach_add_(denominators, o.eps);
     foreach_addcdiv_(params, exp_avgs, denominators, step_sizes);
-  }
-
- private:
-  // The gradients with sign and weight decay as the options want them.
-  static TensorList decay(const AdamOptions& o, const Batch& batch) {
-    const TensorList grads =
-        o.maximize ? foreach_neg(batch.grads) : batch.grads;
-    if (!o.weight_decay.is_tensor() && o.weight_decay.value() == 0) {
-      return grads;
-    }
-    if (!o.decoupled_weight_decay) {
-      return foreach_add_scaled(grads, batch.params, o.weight_decay);
-    }
-    foreach_mul_(batch.params, 1.0 - o.lr * o.weight_decay);
-    return grads;
   }
 };
 

@@ -15,7 +15,51 @@ std::string full_name(const char* name, int index) {
                    : std::string(name) + "[" + std::to_string(index) + "]";
 }
 
+// The parameters that have a gradient, as they are updated: together for each
+// dtype, or without `foreach` one by one.
+std::vector<std::vector<Tensor>> partition(const std::vector<Tensor>& params,
+                                           bool foreach) {
+  std::vector<std::vector<Tensor>> parts;
+  std::map<DType, std::vector<Tensor>> by_dtype;
+  for (const Tensor& param : params) {
+    if (!param.grad().defined()) continue;
+    if (foreach) {
+      by_dtype[param.dtype()].push_back(param);
+    } else {
+      parts.push_back({param});
+    }
+  }
+  for (auto& [dtype, tensors] : by_dtype) parts.push_back(std::move(tensors));
+  return parts;
+}
+
+TensorList make_state_list(const StateSpec& spec, std::vector<Tensor> tensors) {
+  const std::string label = std::string(spec.name) + "s";
+  return spec.rate == Rate::entry
+             ? TensorList::per_tensor(std::move(tensors), label.c_str())
+             : TensorList(std::move(tensors), label.c_str());
+}
+
+bool same_tensors(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(),
+      [](const Tensor& x, const Tensor& y) { return x.impl() == y.impl(); });
+}
+
+std::vector<Tensor> gradients_of(const std::vector<Tensor>& params) {
+  std::vector<Tensor> grads;
+  for (const Tensor& param : params) grads.push_back(param.grad());
+  return grads;
+}
+
 }  // namespace
+
+Scalar* ParamGroup::find(const std::string& name) {
+  for (const Named& named : scalars()) {
+    if (full_name(named.name, named.index) == name) return named.scalar;
+  }
+  return nullptr;
+}
 
 Scalar& ParamGroup::operator[](const std::string& name) {
   std::string known;
@@ -32,8 +76,8 @@ void check_parameters(const std::vector<const ParamGroup*>& groups) {
   std::set<const TensorImpl*> seen;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     for (std::size_t i = 0; i < groups[g]->params.size(); ++i) {
-      const std::string name = "parameter " + std::to_string(i) +
-                               " of group " + std::to_string(g);
+      const std::string name =
+          "parameter " + std::to_string(i) + " of group " + std::to_string(g);
       const Tensor& param = groups[g]->params[i];
       if (!param.defined()) {
         throw Error("optimizer: " + name + " is an undefined tensor");
@@ -48,37 +92,71 @@ void check_parameters(const std::vector<const ParamGroup*>& groups) {
   if (seen.empty()) throw Error("optimizer got an empty parameter list");
 }
 
-bool BatchCache::current(const std::vector<Tensor>& params,
-                         bool foreach) const {
-  if (seen_.size() != params.size() || foreach != foreach_) return false;
-  for (std::size_t i = 0; i < params.size(); ++i) {
-    if (params[i].impl()->grad != seen_[i].impl()) return false;
+const TensorList& Batch::state(std::string_view name) const {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    throw Error("this optimizer keeps no state \"" + std::string(name) + "\"");
   }
-  return true;
+  return states[std::size_t(found - names.begin())];
+}
+
+std::vector<StateSpec> with_initials(std::span<const StateSpec> specs,
+                                     ParamGroup& group) {
+  std::vector<StateSpec> resolved(specs.begin(), specs.end());
+  for (StateSpec& spec : resolved) {
+    if (spec.initial_from == nullptr) continue;
+    spec.initial = group[spec.initial_from].value();
+  }
+  return resolved;
+}
+
+bool BatchCache::current(const std::vector<Tensor>& params,
+                         std::span<const StateSpec> specs, bool foreach) const {
+  if (foreach != foreach_ || !same_tensors(params, params_)) return false;
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    if (params[i].impl()->grad != grads_[i].impl()) return false;
+  }
+  // Options such as amsgrad may be switched between two steps.
+  return std::equal(specs.begin(), specs.end(), names_.begin(), names_.end(),
+                    [](const StateSpec& spec, std::string_view name) {
+                      return spec.name == name;
+                    });
+}
+
+void BatchCache::create_steps(const std::vector<Tensor>& params) {
+  std::vector<ParamState*> fresh;
+  for (const Tensor& param : params) {
+    if (!param.grad().defined()) continue;
+    ParamState& state = states_[param.impl().get()];
+    state.param = param;
+    if (!state.step.defined()) fresh.push_back(&state);
+  }
+  const std::vector<Tensor> steps = scalars(fresh.size());
+  for (std::size_t i = 0; i < fresh.size(); ++i) fresh[i]->step = steps[i];
 }
 
 void BatchCache::create_missing(const std::vector<Tensor>& params,
-                                const std::vector<StateSpec>& specs) {
-  std::vector<const Tensor*> fresh;
+                                const StateSpec& spec) {
+  std::vector<Tensor*> numbers;
   for (const Tensor& param : params) {
-    const auto known = states_.find(param.impl().get());
-    const bool complete =
-        known != states_.end() && known->second.tensors.size() == specs.size();
-    if (param.grad().defined() && !complete) fresh.push_back(&param);
-  }
-  const std::vector<Tensor> steps = scalars(fresh.size());
-  for (std::size_t i = 0; i < fresh.size(); ++i) {
-    ParamState& state = states_[fresh[i]->impl().get()];
-    if (!state.step.defined()) state.step = steps[i];
-    for (std::size_t s = state.tensors.size(); s < specs.size(); ++s) {
-      state.tensors.push_back(
-          full(fresh[i]->shape(), specs[s].initial, fresh[i]->dtype()));
+    if (!param.grad().defined()) continue;
+    Tensor& tensor = states_[param.impl().get()].tensors[spec.name];
+    if (tensor.defined()) continue;
+    if (spec.rate == Rate::entry) {
+      numbers.push_back(&tensor);
+    } else {
+      tensor = full(param.shape(), spec.initial, param.dtype());
     }
+  }
+  std::vector<Tensor> fresh = scalars(numbers.size());
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    fresh[i].fill_(spec.initial);
+    *numbers[i] = fresh[i];
   }
 }
 
 void BatchCache::add_batch(const std::vector<Tensor>& params,
-                           const std::vector<StateSpec>& specs) {
+                           std::span<const StateSpec> specs) {
   std::vector<Tensor> grads;
   std::vector<Tensor> steps;
   std::vector<std::vector<Tensor>> states(specs.size());
@@ -87,7 +165,7 @@ void BatchCache::add_batch(const std::vector<Tensor>& params,
     grads.push_back(param.grad());
     steps.push_back(state.step);
     for (std::size_t s = 0; s < specs.size(); ++s) {
-      states[s].push_back(state.tensors[s]);
+      states[s].push_back(state.tensors.at(specs[s].name));
     }
   }
   Batch batch;
@@ -95,28 +173,20 @@ void BatchCache::add_batch(const std::vector<Tensor>& params,
   batch.grads = TensorList(std::move(grads), "grads");
   batch.steps = TensorList::per_tensor(std::move(steps), "steps");
   for (std::size_t s = 0; s < specs.size(); ++s) {
-    const std::string label = std::string(specs[s].name) + "s";
-    batch.states.emplace_back(std::move(states[s]), label.c_str());
+    batch.states.push_back(make_state_list(specs[s], std::move(states[s])));
+    batch.names.push_back(specs[s].name);
   }
   batches_.push_back(std::move(batch));
 }
 
 void BatchCache::rebuild(const std::vector<Tensor>& params,
-                         const std::vector<StateSpec>& specs, bool foreach) {
-  create_missing(params, specs);
+                         std::span<const StateSpec> specs, bool foreach) {
+  create_steps(params);
+  for (const StateSpec& spec : specs) create_missing(params, spec);
   batches_.clear();
-  std::map<DType, std::vector<Tensor>> by_dtype;
-  for (const Tensor& param : params) {
-    if (!param.grad().defined()) continue;
-    if (foreach) {
-      by_dtype[param.dtype()].push_back(param);
-    } else {
-      add_batch({param}, specs);
-    }
-  }
-  for (const auto& [dtype, tensors] : by_dtype) add_batch(tensors, specs);
-  seen_.clear();
-  for (const Tensor& param : params) seen_.push_back(param.grad());
+  for (const auto& part : partition(params, foreach)) add_batch(part, specs);
+  params_ = params;
+  grads_ = gradients_of(params);
   names_.clear();
   for (const StateSpec& spec : specs) names_.push_back(spec.name);
   foreach_ = foreach;
@@ -126,10 +196,8 @@ Tensor BatchCache::state(const Tensor& param, const std::string& name) const {
   const auto found = states_.find(param.impl().get());
   if (found == states_.end()) return {};
   if (name == "step") return found->second.step;
-  for (std::size_t s = 0; s < names_.size(); ++s) {
-    if (name == names_[s]) return found->second.tensors[s];
-  }
-  return {};
+  const auto tensor = found->second.tensors.find(name);
+  return tensor != found->second.tensors.end() ? tensor->second : Tensor();
 }
 
 std::vector<Tensor> Optimizer::parameters() const {
@@ -142,18 +210,16 @@ std::vector<Tensor> Optimizer::parameters() const {
 }
 
 void Optimizer::zero_grad(bool set_to_none) const {
-  std::map<DType, std::vector<Tensor>> grads;
-  for (Tensor param : parameters()) {
-    const Tensor grad = param.grad();
-    if (!grad.defined()) continue;
-    if (set_to_none) {
-      param.set_grad(Tensor());
-    } else {
-      grads[grad.dtype()].push_back(grad);
+  for (std::size_t g = 0; g < group_count(); ++g) {
+    // List by list as `step` does, so that both fuse.
+    for (const auto& part : partition(group(g).params, group(g).foreach ())) {
+      std::vector<Tensor> grads;
+      for (Tensor param : part) {
+        grads.push_back(param.grad());
+        if (set_to_none) param.set_grad(Tensor());
+      }
+      if (!set_to_none) foreach_zero_(TensorList(std::move(grads), "grads"));
     }
-  }
-  for (auto& [dtype, list] : grads) {
-    foreach_zero_(TensorList(std::move(list), "grads"));
   }
 }
 

@@ -1,7 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -21,8 +26,15 @@ class ParamGroup {
   /// A hyper-parameter by its name in torch.optim: "lr", "eps", "betas[0]".
   /// Throws Error naming the known ones.
   Scalar& operator[](const std::string& name);
+  /// The same, or null where this optimizer has no such hyper-parameter.
+  Scalar* find(const std::string& name);
+  /// False when the tensors are updated one after the other.
+  virtual bool foreach () const = 0;
 
   std::vector<Tensor> params;
+  /// The learning rate that schedules start from: a number of its own, set by
+  /// the first scheduler, that stays as it is while a tensor `lr` moves.
+  std::optional<double> initial_lr;
 
  protected:
   ParamGroup(const ParamGroup&) = default;
@@ -35,10 +47,14 @@ class ParamGroup {
   virtual std::vector<Named> scalars() = 0;
 };
 
-/// A state tensor that an optimizer keeps for each parameter.
+/// A state that an optimizer keeps for each parameter: a tensor like it, or
+/// (at Rate::entry) one number in float64. The names are string literals.
 struct StateSpec {
   const char* name;
   double initial = 0;
+  Rate rate = Rate::element;
+  /// The hyper-parameter it starts from instead of `initial`, such as "lr".
+  const char* initial_from = nullptr;
 };
 
 /// Everything that takes part in one step, list by list: tensors of one group
@@ -48,7 +64,15 @@ struct Batch {
   TensorList grads;
   TensorList steps;                ///< float64 step counts, one a parameter
   std::vector<TensorList> states;  ///< in the order of the StateSpecs
+  std::vector<const char*> names;  ///< of the states
+
+  /// A state by its name, for optimizers that do not always keep the same ones.
+  const TensorList& state(std::string_view name) const;
 };
+
+/// The same states with the values that they start from in a group.
+std::vector<StateSpec> with_initials(std::span<const StateSpec> specs,
+                                     ParamGroup& group);
 
 /// Checks what torch.optim checks: at least one parameter, none twice, all
 /// defined. Throws Error.
@@ -57,13 +81,15 @@ void check_parameters(const std::vector<const ParamGroup*>& groups);
 /// Lists of one group, kept as long as the same gradients are there.
 class BatchCache {
  public:
-  /// True when the batches still are those of `params` and their gradients.
-  bool current(const std::vector<Tensor>& params, bool foreach) const;
+  /// True when the batches still are those of `params`, their gradients and
+  /// these states.
+  bool current(const std::vector<Tensor>& params,
+               std::span<const StateSpec> specs, bool foreach) const;
   /// Makes the batches for the parameters that have a gradient now. With
   /// `foreach` one for each dtype, else one for each parameter. Creates missing
   /// state.
   void rebuild(const std::vector<Tensor>& params,
-               const std::vector<StateSpec>& specs, bool foreach);
+               std::span<const StateSpec> specs, bool foreach);
   const std::vector<Batch>& batches() const { return batches_; }
   /// State of a parameter by name ("step" too); undefined before its first
   /// step.
@@ -71,18 +97,20 @@ class BatchCache {
 
  private:
   struct ParamState {
+    Tensor param;  // held, so that no other tensor gets its address
     Tensor step;
-    std::vector<Tensor> tensors;
+    std::map<std::string, Tensor, std::less<>> tensors;
   };
 
-  void create_missing(const std::vector<Tensor>& params,
-                      const std::vector<StateSpec>& specs);
+  void create_steps(const std::vector<Tensor>& params);
+  void create_missing(const std::vector<Tensor>& params, const StateSpec& spec);
   void add_batch(const std::vector<Tensor>& params,
-                 const std::vector<StateSpec>& specs);
+                 std::span<const StateSpec> specs);
 
   std::unordered_map<const TensorImpl*, ParamState> states_;
   std::vector<const char*> names_;
-  std::vector<Tensor> seen_;  // the gradients of the lists, undefined for none
+  std::vector<Tensor> params_;
+  std::vector<Tensor> grads_;  // of the parameters, undefined for none
   bool foreach_ = true;
   std::vector<Batch> batches_;
 };
@@ -120,6 +148,7 @@ class ListOptimizer : public Optimizer {
   struct Group : ParamGroup {
     Group(std::vector<Tensor> tensors, Options wanted = {})
         : ParamGroup(std::move(tensors)), options(std::move(wanted)) {}
+    bool foreach () const override { return options.foreach; }
     Options options;
 
    protected:
@@ -156,8 +185,10 @@ class ListOptimizer : public Optimizer {
       });
       const auto& params = param_groups[g].params;
       BatchCache& cache = caches_[g];
-      if (!cache.current(params, options.foreach)) {
-        cache.rebuild(params, state_specs(options), options.foreach);
+      const auto specs = state_specs(options);
+      if (!cache.current(params, specs, options.foreach)) {
+        cache.rebuild(params, with_initials(specs, param_groups[g]),
+                      options.foreach);
       }
       for (const Batch& batch : cache.batches()) update(options, batch);
     }
@@ -185,7 +216,9 @@ class ListOptimizer : public Optimizer {
   std::vector<Group> param_groups;
 
  protected:
-  virtual std::vector<StateSpec> state_specs(const Options& options) const = 0;
+  /// What the optimizer keeps for each parameter; a table that lives on.
+  virtual std::span<const StateSpec> state_specs(
+      const Options& options) const = 0;
   virtual void update(const Options& options, const Batch& batch) const = 0;
 
  private:

@@ -42,7 +42,9 @@ def serve(folder):
 
 def setUpModule():
     global playwright, browser
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    names = (os.environ.get("FUSEBOOK_CHROMIUM", ""), "chromium",
+             "chromium-browser")
+    chromium = next(filter(None, map(shutil.which, names)), None)
     if chromium is None:
         raise RuntimeError("no chromium on PATH; install it with: "
                            "apt-get install chromium")

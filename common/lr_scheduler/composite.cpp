@@ -1,0 +1,144 @@
+#include "lr_scheduler/composite.h"
+
+#include <algorithm>
+
+#include "error.h"
+#include "number_text.h"
+
+namespace fuse {
+namespace {
+
+// The optimizer of all of them.
+Optimizer& check_schedulers(const std::string& name,
+                            const SchedulerList& schedulers) {
+  if (schedulers.empty()) {
+    throw Error(name + " expects at least one scheduler, but got no scheduler");
+  }
+  for (std::size_t i = 0; i < schedulers.size(); ++i) {
+    if (schedulers[i] == nullptr) {
+      throw Error(name + ": the scheduler at index " + number_text(i) +
+                  " is null");
+    }
+    if (&schedulers[i]->optimizer() != &schedulers[0]->optimizer()) {
+      throw Error(name +
+                  " expects all schedulers to belong to the same "
+                  "optimizer, but got scheduler " +
+                  schedulers[i]->name() + " at index " + number_text(i) +
+                  ", which has another one");
+    }
+  }
+  return schedulers[0]->optimizer();
+}
+
+std::vector<SchedulerBase*> as_parts(const SchedulerList& schedulers) {
+  return {schedulers.begin(), schedulers.end()};
+}
+
+}  // namespace
+
+SequentialLR::SequentialLR(Optimizer& optimizer, SequentialLROptions options)
+    : LRScheduler(optimizer),
+      schedulers_(std::move(options.schedulers)),
+      milestones_(std::move(options.milestones)) {
+  if (&check_schedulers(name(), schedulers_) != &optimizer) {
+    throw Error(
+        "SequentialLR expects all schedulers to belong to the same "
+        "optimizer, but theirs is not the one that it was given");
+  }
+  if (milestones_.size() + 1 != schedulers_.size()) {
+    throw Error(
+        "Sequential Schedulers expects number of schedulers provided "
+        "to be one more than the number of milestone points, but got "
+        "number of schedulers " +
+        number_text(schedulers_.size()) +
+        " and the number of milestones to be equal to " +
+        number_text(milestones_.size()));
+  }
+  if (!std::is_sorted(milestones_.begin(), milestones_.end()) ||
+      (!milestones_.empty() && milestones_.front() < 0)) {
+    throw Error("SequentialLR: milestones must be increasing epochs from 0 on");
+  }
+  // Each constructor has made its first step: only the first part's counts.
+  for (std::size_t g = 0; g < optimizer.group_count(); ++g) {
+    set_lr(g, optimizer.group(g).initial_lr.value());
+  }
+  for (LRScheduler* scheduler : schedulers_) scheduler->undo();
+  last_epoch_ = options.last_epoch;
+  initial_step();
+}
+
+std::size_t SequentialLR::part_at(std::int64_t epoch) const {
+  const auto next =
+      std::upper_bound(milestones_.begin(), milestones_.end(), epoch);
+  return std::size_t(next - milestones_.begin());
+}
+
+void SequentialLR::step() {
+  const std::int64_t epoch = last_epoch_ + 1;
+  const std::size_t part = part_at(epoch);
+  if (part > 0 && milestones_[part - 1] == epoch) {
+    schedulers_[part]->restart();
+  } else {
+    schedulers_[part]->step();
+  }
+  last_epoch_ = epoch;
+  read_last_lr();
+}
+
+void SequentialLR::undo() {
+  --last_epoch_;
+  schedulers_[0]->undo();
+}
+
+void SequentialLR::initial_step() {
+  schedulers_[0]->initial_step();
+  ++last_epoch_;
+  read_last_lr();
+}
+
+void SequentialLR::restart() {
+  schedulers_[0]->restart();
+  last_epoch_ = 0;
+  read_last_lr();
+}
+
+std::vector<SchedulerBase*> SequentialLR::parts() const {
+  return as_parts(schedulers_);
+}
+
+ChainedScheduler::ChainedScheduler(SchedulerList schedulers)
+    : LRScheduler(check_schedulers("ChainedScheduler", schedulers)),
+      schedulers_(std::move(schedulers)) {
+  read_last_lr();
+}
+
+void ChainedScheduler::step() {
+  for (LRScheduler* scheduler : schedulers_) scheduler->step();
+  ++last_epoch_;
+  read_last_lr();
+}
+
+void ChainedScheduler::undo() {
+  --last_epoch_;
+  for (LRScheduler* scheduler : schedulers_) scheduler->undo();
+}
+
+void ChainedScheduler::initial_step() {
+  for (LRScheduler* scheduler : schedulers_) scheduler->initial_step();
+  ++last_epoch_;
+  read_last_lr();
+}
+
+// Each part multiplies what the one before has set.
+void ChainedScheduler::restart() {
+  for (std::size_t g = 0; g < optimizer().group_count(); ++g) {
+    set_lr(g, optimizer().group(g).initial_lr.value());
+  }
+  initial_step();
+}
+
+std::vector<SchedulerBase*> ChainedScheduler::parts() const {
+  return as_parts(schedulers_);
+}
+
+}  // namespace fuse

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "lr_scheduler/per_group.h"
+#include "lr_scheduler/scheduler.h"
+
+namespace fuse {
+
+/// Options of torch.optim.lr_scheduler.CyclicLR, with its defaults.
+struct CyclicLROptions {
+  static constexpr const char* name = "CyclicLR";
+  PerGroup<double> base_lr = {};  ///< required
+  PerGroup<double> max_lr = {};   ///< required
+  std::int64_t step_size_up = 2000;
+  std::optional<std::int64_t> step_size_down = {};  ///< default: as up
+  std::string mode = "triangular";  ///< or "triangular2", "exp_range"
+  double gamma = 1;                 ///< for "exp_range"
+  /// Scales the height of a cycle, instead of `mode`.
+  std::function<double(double)> scale_fn = {};
+  std::string scale_mode = "cycle";  ///< what scale_fn gets; or "iterations"
+  /// Moves momentum, or betas[0] where an optimizer has betas, the other way.
+  bool cycle_momentum = true;
+  PerGroup<double> base_momentum = 0.8;
+  PerGroup<double> max_momentum = 0.9;
+  std::int64_t last_epoch = -1;
+
+  void validate(std::size_t groups) const;
+  void begin(ParamGroup& group, std::size_t index) const;
+  double next_lr(const Moment& now) const;
+  double next_momentum(const Moment& now) const;
+
+ private:
+  double scaled_height(double height, std::int64_t epoch) const;
+};
+/// Up and down between two rates (Smith, 2017).
+using CyclicLR = ScheduledBy<CyclicLROptions>;
+
+/// Options of torch.optim.lr_scheduler.OneCycleLR, with its defaults.
+struct OneCycleLROptions {
+  static constexpr const char* name = "OneCycleLR";
+  PerGroup<double> max_lr = {};  ///< required
+  /// Required, or else both `epochs` and `steps_per_epoch`.
+  std::optional<std::int64_t> total_steps = {};
+  std::optional<std::int64_t> epochs = {};
+  std::optional<std::int64_t> steps_per_epoch = {};
+  double pct_start = 0.3;
+  std::string anneal_strategy = "cos";  ///< or "linear"
+  /// Moves momentum, or betas[0] where an optimizer has betas, the other way.
+  bool cycle_momentum = true;
+  PerGroup<double> base_momentum = 0.85;
+  PerGroup<double> max_momentum = 0.95;
+  double div_factor = 25;
+  double final_div_factor = 1e4;
+  bool three_phase = false;
+  std::int64_t last_epoch = -1;
+
+  void validate(std::size_t groups) const;
+  void begin(ParamGroup& group, std::size_t index) const;
+  /// Throws Error after `steps()` steps.
+  double next_lr(const Moment& now) const;
+  double next_momentum(const Moment& now) const;
+  std::int64_t steps() const {
+    return total_steps ? *total_steps : *epochs * *steps_per_epoch;
+  }
+
+ private:
+  struct Place {
+    int phase;
+    double done;  ///< how much of it, from 0 to 1
+  };
+
+  Place place(std::int64_t epoch) const;
+  double end_of(int phase) const;
+  double anneal(double from, double to, double done) const;
+  double initial_lr(std::size_t group) const {
+    return max_lr[group] / div_factor;
+  }
+};
+/// Up to `max_lr` and down far below the beginning (Smith and Topin, 2018).
+using OneCycleLR = ScheduledBy<OneCycleLROptions>;
+
+}  // namespace fuse

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "lr_scheduler/per_group.h"
+#include "lr_scheduler/scheduler.h"
+
+namespace fuse {
+
+/// A factor for each epoch. State is kept without it.
+using LRLambda = std::function<double(std::int64_t epoch)>;
+
+/// Throws Error unless there is one function, or one for each group.
+void check_lambdas(const char* scheduler, const PerGroup<LRLambda>& lr_lambda,
+                   std::size_t groups);
+
+/// Options of torch.optim.lr_scheduler.LambdaLR.
+struct LambdaLROptions {
+  static constexpr const char* name = "LambdaLR";
+  PerGroup<LRLambda> lr_lambda = {};  ///< required
+  std::int64_t last_epoch = -1;
+
+  void validate(std::size_t groups) const {
+    check_lambdas(name, lr_lambda, groups);
+  }
+  double next_lr(const Moment& now) const {
+    return now.base_lr * lr_lambda[now.group](now.epoch);
+  }
+};
+/// The initial rate times a function of the epoch.
+using LambdaLR = ScheduledBy<LambdaLROptions>;
+
+/// Options of torch.optim.lr_scheduler.MultiplicativeLR.
+struct MultiplicativeLROptions {
+  static constexpr const char* name = "MultiplicativeLR";
+  PerGroup<LRLambda> lr_lambda = {};  ///< required
+  std::int64_t last_epoch = -1;
+
+  void validate(std::size_t groups) const {
+    check_lambdas(name, lr_lambda, groups);
+  }
+  double next_lr(const Moment& now) const {
+    return now.initial ? now.lr : now.lr * lr_lambda[now.group](now.epoch);
+  }
+};
+/// The rate before, times a function of the epoch.
+using MultiplicativeLR = ScheduledBy<MultiplicativeLROptions>;
+
+}  // namespace fuse

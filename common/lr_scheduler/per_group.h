@@ -1,0 +1,54 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "error.h"
+#include "number_text.h"
+
+namespace fuse {
+
+/// An option that is one value for all parameter groups, or a list with one for
+/// each: `.max_lr = 0.1` or `.max_lr = {0.1, 0.02}`.
+template <class T>
+class PerGroup {
+ public:
+  PerGroup() = default;
+  template <std::convertible_to<T> U>
+  PerGroup(U value)  // NOLINT(google-explicit-constructor)
+      : values_{T(std::move(value))} {}
+  PerGroup(std::initializer_list<T> values) : values_(values), list_(true) {}
+  PerGroup(std::vector<T> values)  // NOLINT(google-explicit-constructor)
+      : values_(std::move(values)), list_(true) {}
+
+  /// False when nothing was given.
+  bool given() const { return list_ || !values_.empty(); }
+  bool is_list() const { return list_; }
+  std::size_t size() const { return values_.size(); }
+  const T& operator[](std::size_t group) const {
+    return values_[list_ ? group : 0];
+  }
+
+  /// Throws Error unless something was given, and a list of it has one value
+  /// for each group.
+  void check(const std::string& scheduler, const std::string& name,
+             std::size_t groups) const {
+    if (!given()) throw Error(scheduler + " needs " + name);
+    if (list_ && size() != groups) {
+      throw Error(scheduler + ": " + name +
+                  " must have the same length as optimizer.param_groups. " +
+                  name + " has " + number_text(size()) +
+                  " values, param_groups has " + number_text(groups) + ".");
+    }
+  }
+
+ private:
+  std::vector<T> values_;
+  bool list_ = false;
+};
+
+}  // namespace fuse

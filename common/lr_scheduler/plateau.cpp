@@ -1,0 +1,83 @@
+#include "lr_scheduler/plateau.h"
+
+#include <algorithm>
+
+#include "error.h"
+#include "number_text.h"
+
+namespace fuse {
+namespace {
+
+void check_options(const ReduceLROnPlateauOptions& options,
+                   std::size_t groups) {
+  const std::string place = "ReduceLROnPlateau: ";
+  if (!(options.factor < 1)) throw Error(place + "Factor should be < 1.0.");
+  if (options.min_lr.is_list() && options.min_lr.size() != groups) {
+    throw Error(place + "expected " + number_text(groups) + " min_lrs, got " +
+                number_text(options.min_lr.size()));
+  }
+  if (options.mode != "min" && options.mode != "max") {
+    throw Error(place + "mode " + options.mode + " is unknown!");
+  }
+  if (options.threshold_mode != "rel" && options.threshold_mode != "abs") {
+    throw Error(place + "threshold mode " + options.threshold_mode +
+                " is unknown!");
+  }
+}
+
+}  // namespace
+
+ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer,
+                                     ReduceLROnPlateauOptions options)
+    : SchedulerBase(optimizer), options_(std::move(options)) {
+  check_options(options_, optimizer.group_count());
+  if (options_.mode == "max") best_ = -best_;
+  read_last_lr();
+}
+
+void ReduceLROnPlateau::step(double metrics) {
+  ++last_epoch_;
+  if (is_better(metrics)) {
+    best_ = metrics;
+    num_bad_epochs_ = 0;
+  } else {
+    ++num_bad_epochs_;
+  }
+  if (in_cooldown()) {
+    --cooldown_counter_;
+    num_bad_epochs_ = 0;
+  }
+  if (num_bad_epochs_ > options_.patience) {
+    reduce_lr();
+    cooldown_counter_ = options_.cooldown;
+    num_bad_epochs_ = 0;
+  }
+  read_last_lr();
+}
+
+bool ReduceLROnPlateau::is_better(double metrics) const {
+  const bool relative = options_.threshold_mode == "rel";
+  const double t = options_.threshold;
+  if (options_.mode == "min") {
+    return metrics < (relative ? best_ * (1.0 - t) : best_ - t);
+  }
+  return metrics > (relative ? best_ * (t + 1.0) : best_ + t);
+}
+
+void ReduceLROnPlateau::reduce_lr() {
+  for (std::size_t g = 0; g < last_lr_.size(); ++g) {
+    const double old_lr = lr(g);
+    const double new_lr =
+        std::max(old_lr * options_.factor, options_.min_lr[g]);
+    if (old_lr - new_lr > options_.eps) set_lr(g, new_lr);
+  }
+}
+
+void ReduceLROnPlateau::visit_state(StateFields& fields) {
+  SchedulerBase::visit_state(fields);
+  fields("best", best_);
+  fields("cooldown_counter", cooldown_counter_);
+  fields("num_bad_epochs", num_bad_epochs_);
+}
+
+}  // namespace fuse

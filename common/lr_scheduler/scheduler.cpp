@@ -1,0 +1,175 @@
+#include "lr_scheduler/scheduler.h"
+
+#include "error.h"
+#include "number_text.h"
+
+namespace fuse {
+namespace {
+
+// torch prefers betas where an optimizer has both.
+Scalar* momentum_of(ParamGroup& group) {
+  Scalar* const beta1 = group.find("betas[0]");
+  return beta1 != nullptr ? beta1 : group.find("momentum");
+}
+
+void check_groups(const std::string& name, std::size_t expected,
+                  std::size_t now) {
+  if (expected == now) return;
+  throw Error(name + ": the optimizer has " + number_text(now) +
+              " parameter groups, but had " + number_text(expected) +
+              " when the scheduler was made; make the scheduler last");
+}
+
+}  // namespace
+
+double SchedulerBase::lr(std::size_t group) const {
+  return optimizer_->group(group)["lr"].value();
+}
+
+void SchedulerBase::set_lr(std::size_t group, double value) {
+  optimizer_->group(group)["lr"].assign(value);
+}
+
+void SchedulerBase::read_last_lr() {
+  last_lr_.resize(optimizer_->group_count());
+  for (std::size_t g = 0; g < last_lr_.size(); ++g) last_lr_[g] = lr(g);
+}
+
+void SchedulerBase::visit_state(StateFields& fields) {
+  fields("last_epoch", last_epoch_);
+  fields("last_lr", last_lr_);
+}
+
+SchedulerState SchedulerBase::state() const {
+  SchedulerState state;
+  save(state);
+  return state;
+}
+
+void SchedulerBase::save(SchedulerState& state) const {
+  state.kind = name();
+  StateFields fields(StateFields::Mode::save, state);
+  // Saving and checking only read; one list of fields serves all directions.
+  const_cast<SchedulerBase*>(this)->visit_state(fields);
+  for (const SchedulerBase* part : parts()) {
+    part->save(state.schedulers.emplace_back());
+  }
+}
+
+void SchedulerBase::load_state(const SchedulerState& state) {
+  check(state);
+  load(state);
+}
+
+void SchedulerBase::check(const SchedulerState& state) const {
+  if (state.kind != name()) {
+    throw Error("cannot load the state of \"" + state.kind + "\" into " +
+                name());
+  }
+  const std::vector<SchedulerBase*> own = parts();
+  if (state.schedulers.size() != own.size()) {
+    throw Error("state of " + name() + ": has " +
+                number_text(state.schedulers.size()) +
+                " schedulers inside instead of " + number_text(own.size()));
+  }
+  SchedulerState copy = state;
+  StateFields fields(StateFields::Mode::check, copy);
+  const_cast<SchedulerBase*>(this)->visit_state(fields);
+  fields.check_no_others();
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    own[i]->check(state.schedulers[i]);
+  }
+}
+
+void SchedulerBase::load(const SchedulerState& state) {
+  SchedulerState copy = state;
+  StateFields fields(StateFields::Mode::load, copy);
+  visit_state(fields);
+  const std::vector<SchedulerBase*> own = parts();
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    own[i]->load(state.schedulers[i]);
+  }
+}
+
+void RuleScheduler::visit_state(StateFields& fields) {
+  SchedulerBase::visit_state(fields);
+  fields("base_lrs", base_lrs_);
+  // SequentialLR starts from these, and so does the next scheduler.
+  std::vector<double> initial(base_lrs_.size());
+  for (std::size_t g = 0; g < initial.size(); ++g) {
+    initial[g] = optimizer().group(g).initial_lr.value_or(base_lrs_[g]);
+  }
+  fields("initial_lrs", initial);
+  if (fields.mode() != StateFields::Mode::load) return;
+  for (std::size_t g = 0; g < initial.size(); ++g) {
+    optimizer().group(g).initial_lr = initial[g];
+  }
+}
+
+void RuleScheduler::check_momentum() {
+  if (!cycles_momentum()) return;
+  for (std::size_t g = 0; g < optimizer().group_count(); ++g) {
+    if (momentum_of(optimizer().group(g)) == nullptr) {
+      throw Error(name() +
+                  ": optimizer must support momentum or beta1 with "
+                  "`cycle_momentum` option enabled");
+    }
+  }
+}
+
+void RuleScheduler::start(std::int64_t last_epoch) {
+  if (last_epoch < -1) {
+    throw Error(name() +
+                ": last_epoch must be -1 (a fresh start) or the last "
+                "epoch of the run to resume, but is " +
+                number_text(last_epoch));
+  }
+  check_momentum();
+  for (std::size_t g = 0; g < optimizer().group_count(); ++g) {
+    ParamGroup& group = optimizer().group(g);
+    if (last_epoch == -1) {
+      begin(group, g);
+      if (!group.initial_lr) group.initial_lr = lr(g);
+    } else if (!group.initial_lr) {
+      throw Error(name() +
+                  ": param 'initial_lr' is not specified in "
+                  "param_groups[" +
+                  number_text(g) +
+                  "] when resuming scheduler with last_epoch >= 0; set it to "
+                  "the rate that the run began with");
+    }
+    base_lrs_.push_back(*group.initial_lr);
+  }
+  last_epoch_ = last_epoch;
+  initial_step();
+}
+
+void RuleScheduler::move_to(std::int64_t epoch, How how) {
+  check_groups(name(), base_lrs_.size(), optimizer().group_count());
+  advance(epoch);
+  set_rates(epoch, how);
+}
+
+// Nothing is written before every rate is known: a rule may throw.
+void RuleScheduler::set_rates(std::int64_t epoch, How how) {
+  next_lrs_.clear();
+  next_momentums_.clear();
+  for (std::size_t g = 0; g < base_lrs_.size(); ++g) {
+    const Moment now = {.epoch = epoch,
+                        .group = g,
+                        .lr = lr(g),
+                        .base_lr = base_lrs_[g],
+                        .initial = how == How::initial};
+    next_lrs_.push_back(how == How::restart ? restart_lr(now) : next_lr(now));
+    if (cycles_momentum()) next_momentums_.push_back(next_momentum(now));
+  }
+  for (std::size_t g = 0; g < base_lrs_.size(); ++g) {
+    set_lr(g, next_lrs_[g]);
+    if (!cycles_momentum()) continue;
+    momentum_of(optimizer().group(g))->assign(next_momentums_[g]);
+  }
+  last_epoch_ = epoch;
+  read_last_lr();
+}
+
+}  // namespace fuse

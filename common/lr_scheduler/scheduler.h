@@ -1,0 +1,223 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lr_scheduler/state.h"
+#include "optim/optimizer.h"
+
+namespace fuse {
+
+/// What every scheduler has, ReduceLROnPlateau included. A scheduler refers to
+/// its optimizer, which must outlive it. It writes a hyper-parameter only by
+/// Scalar::assign: in place into a 0-d tensor, never another tensor in its
+/// stead, so a compiled step that reads the tensor stays as it is.
+///
+/// All arithmetic is in float64 and starts from the rate the optimizer really
+/// uses, read back at every step, so several schedulers and changes from
+/// outside combine. A float32 tensor therefore rounds once a step, when it is
+/// written; a float64 tensor or a plain number gives the digits of torch's
+/// schedulers on a float.
+class SchedulerBase {
+ public:
+  virtual ~SchedulerBase() = default;
+  SchedulerBase(const SchedulerBase&) = delete;
+  SchedulerBase& operator=(const SchedulerBase&) = delete;
+
+  /// The name in torch.optim.lr_scheduler.
+  virtual std::string name() const = 0;
+  /// The rates after the last step, one a group, as the optimizer has them.
+  const std::vector<double>& get_last_lr() const { return last_lr_; }
+  /// How many steps were made; 0 after construction.
+  std::int64_t last_epoch() const { return last_epoch_; }
+  Optimizer& optimizer() const { return *optimizer_; }
+
+  /// All that changes from step to step. Options and functions are not part of
+  /// it, nor are the optimizer's hyper-parameters: save those with it.
+  SchedulerState state() const;
+  /// Goes on as the scheduler did from which `state` came. Construct the
+  /// scheduler first, then load its state and the optimizer's. Throws Error for
+  /// the state of another kind of scheduler, of another number of groups, or a
+  /// damaged one; then nothing has changed.
+  void load_state(const SchedulerState& state);
+
+ protected:
+  explicit SchedulerBase(Optimizer& optimizer) : optimizer_(&optimizer) {}
+
+  /// Lists every number of the state; extends the base class's.
+  virtual void visit_state(StateFields& fields);
+  /// Schedulers whose state is part of this one's.
+  virtual std::vector<SchedulerBase*> parts() const { return {}; }
+
+  double lr(std::size_t group) const;
+  void set_lr(std::size_t group, double value);
+  /// Keeps what the optimizer has now for get_last_lr().
+  void read_last_lr();
+
+  // NOLINTBEGIN(*-non-private-member-variables-in-classes)
+  std::int64_t last_epoch_ = 0;
+  std::vector<double> last_lr_;
+  // NOLINTEND(*-non-private-member-variables-in-classes)
+
+ private:
+  void save(SchedulerState& state) const;
+  void check(const SchedulerState& state) const;
+  void load(const SchedulerState& state);
+
+  Optimizer* optimizer_;
+};
+
+/// A scheduler that moves on by `step()`.
+class LRScheduler : public SchedulerBase {
+ public:
+  /// One step: call it after the optimizer's.
+  virtual void step() = 0;
+
+  /// For SequentialLR and ChainedScheduler. `undo` takes back the count of the
+  /// step that the constructor made, `initial_step` makes it again, and
+  /// `restart` sets the rates of epoch 0 from the initial ones, whatever they
+  /// are now.
+  virtual void undo() = 0;
+  virtual void initial_step() = 0;
+  virtual void restart() = 0;
+
+ protected:
+  using SchedulerBase::SchedulerBase;
+};
+
+/// What a schedule may look at to set the rate of one group.
+struct Moment {
+  std::int64_t epoch = 0;
+  std::size_t group = 0;
+  double lr = 0;         ///< as the optimizer has it now
+  double base_lr = 0;    ///< as it was at the beginning
+  bool initial = false;  ///< in the step that the constructor makes
+};
+
+/// A scheduler that finds the next rate of each group by itself.
+class RuleScheduler : public LRScheduler {
+ public:
+  void step() override { move_to(last_epoch_ + 1, How::step); }
+  void undo() override { --last_epoch_; }
+  void initial_step() override { move_to(last_epoch_ + 1, How::initial); }
+  void restart() override { move_to(0, How::restart); }
+
+  /// The rates that the schedule starts from, one a group.
+  const std::vector<double>& base_lrs() const { return base_lrs_; }
+
+ protected:
+  using LRScheduler::LRScheduler;
+
+  virtual double next_lr(const Moment& now) const = 0;
+  virtual double restart_lr(const Moment& now) const = 0;
+  virtual bool cycles_momentum() const = 0;
+  virtual double next_momentum(const Moment& now) const = 0;
+  /// What a group starts from when nothing was resumed.
+  virtual void begin(ParamGroup& group, std::size_t index) const = 0;
+  /// Moves what the rule counts by itself.
+  virtual void advance(std::int64_t epoch) = 0;
+
+  /// Everything the constructor does: must be called at its end.
+  void start(std::int64_t last_epoch);
+  void visit_state(StateFields& fields) override;
+  /// Sets the rates for an epoch that `advance` has moved to.
+  void apply(std::int64_t epoch) { set_rates(epoch, How::step); }
+
+ private:
+  enum class How { initial, step, restart };
+
+  void check_momentum();
+  void move_to(std::int64_t epoch, How how);
+  void set_rates(std::int64_t epoch, How how);
+
+  std::vector<double> base_lrs_;
+  std::vector<double> next_lrs_;
+  std::vector<double> next_momentums_;
+};
+
+/// A scheduler made from a struct that holds its options and the rule:
+///
+///     struct HalveLROptions {
+///       static constexpr const char* name = "HalveLR";
+///       std::int64_t every = 10;
+///       std::int64_t last_epoch = -1;
+///
+///       void validate(std::size_t groups) const;  // throws Error
+///       double next_lr(const Moment& now) const {
+///         return now.epoch % every == 0 && !now.initial ? now.lr / 2 : now.lr;
+///       }
+///     };
+///     using HalveLR = ScheduledBy<HalveLROptions>;
+///
+///     HalveLR sched(opt, {.every = 20});
+///
+/// The struct may have more:
+/// - `restart_lr(now)`: the rate at epoch 0 when a SequentialLR comes to it;
+///   without it, `next_lr`.
+/// - `cycle_momentum` and `next_momentum(now)`: the momentum, or else betas[0].
+/// - `begin(group, index)`: what to set before the first step.
+/// - `advance(epoch)` and `visit_state(fields)`: numbers that it counts by
+///   itself, and keeps in the state.
+template <class Options>
+class ScheduledBy : public RuleScheduler {
+ public:
+  explicit ScheduledBy(Optimizer& optimizer, Options options = {})
+      : RuleScheduler(optimizer), options_(std::move(options)) {
+    options_.validate(optimizer.group_count());
+    // None of the virtual functions below is overridden further.
+    start(options_.last_epoch);
+  }
+
+  std::string name() const final { return Options::name; }
+  const Options& options() const { return options_; }
+
+ protected:
+  double next_lr(const Moment& now) const final {
+    return options_.next_lr(now);
+  }
+  double restart_lr(const Moment& now) const final {
+    if constexpr (requires { options_.restart_lr(now); }) {
+      return options_.restart_lr(now);
+    } else {
+      return options_.next_lr(now);
+    }
+  }
+  bool cycles_momentum() const final {
+    if constexpr (requires { options_.cycle_momentum; }) {
+      return options_.cycle_momentum;
+    } else {
+      return false;
+    }
+  }
+  double next_momentum(const Moment& now) const final {
+    if constexpr (requires { options_.next_momentum(now); }) {
+      return options_.next_momentum(now);
+    } else {
+      return 0;
+    }
+  }
+  void begin(ParamGroup& group, std::size_t index) const final {
+    if constexpr (requires { options_.begin(group, index); }) {
+      options_.begin(group, index);
+    }
+  }
+  void advance(std::int64_t epoch) final {
+    if constexpr (requires { options_.advance(epoch); }) {
+      options_.advance(epoch);
+    }
+  }
+  void visit_state(StateFields& fields) final {
+    RuleScheduler::visit_state(fields);
+    if constexpr (requires { options_.visit_state(fields); }) {
+      options_.visit_state(fields);
+    }
+  }
+  Options& rule() { return options_; }
+
+ private:
+  Options options_;
+};
+
+}  // namespace fuse

@@ -1,0 +1,68 @@
+#include "lr_scheduler/state.h"
+
+#include <cmath>
+
+#include "error.h"
+#include "number_text.h"
+
+namespace fuse {
+namespace {
+
+constexpr double kLargestCount = 0x1p53;
+
+}  // namespace
+
+const std::vector<double>& StateFields::stored(const char* name,
+                                               std::size_t size) const {
+  const std::string place = "state of " + state_.kind + ": ";
+  const auto found = state_.values.find(name);
+  if (found == state_.values.end()) {
+    throw Error(place + "\"" + name + "\" is missing");
+  }
+  if (found->second.size() != size) {
+    throw Error(place + "\"" + name + "\" holds " +
+                number_text(found->second.size()) + " numbers instead of " +
+                number_text(size) +
+                "; the optimizer had another number of parameter groups");
+  }
+  return found->second;
+}
+
+std::vector<double> StateFields::exchange(const char* name,
+                                          const std::vector<double>& list) {
+  ++seen_;
+  if (mode_ == Mode::save) {
+    state_.values[name] = list;
+    return list;
+  }
+  const std::vector<double>& kept = stored(name, list.size());
+  return mode_ == Mode::load ? kept : list;
+}
+
+void StateFields::operator()(const char* name, double& number) {
+  number = exchange(name, {number})[0];
+}
+
+void StateFields::operator()(const char* name, std::vector<double>& list) {
+  list = exchange(name, list);
+}
+
+void StateFields::operator()(const char* name, std::int64_t& count) {
+  if (mode_ == Mode::check) {
+    const double kept = stored(name, 1)[0];
+    if (std::trunc(kept) != kept || std::abs(kept) > kLargestCount) {
+      throw Error("state of " + state_.kind + ": \"" + name + "\" is " +
+                  number_text(kept) + ", which is no count");
+    }
+  }
+  count = std::int64_t(exchange(name, {double(count)})[0]);
+}
+
+void StateFields::check_no_others() const {
+  if (state_.values.size() == seen_) return;
+  throw Error("state of " + state_.kind + ": holds " +
+              number_text(state_.values.size()) + " named values instead of " +
+              number_text(seen_) + "; it is not from this scheduler");
+}
+
+}  // namespace fuse

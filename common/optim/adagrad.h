@@ -1,0 +1,79 @@
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "foreach.h"
+#include "optim/arguments.h"
+#include "optim/gradients.h"
+#include "optim/optimizer.h"
+
+namespace fuse {
+
+/// Options of torch.optim.Adagrad, with its defaults.
+struct AdagradOptions {
+  Scalar lr = 1e-2;
+  Scalar lr_decay = 0.0;
+  Scalar weight_decay = 0.0;
+  /// What the sums of squares start from; read when a parameter gets its state.
+  Scalar initial_accumulator_value = 0.0;
+  Scalar eps = 1e-10;
+  bool maximize = false;
+  /// False updates one tensor after the other.
+  bool foreach = true;
+
+  template <class F>
+  void for_each_scalar(F f) {
+    f("lr", -1, lr);
+    f("lr_decay", -1, lr_decay);
+    f("weight_decay", -1, weight_decay);
+    f("initial_accumulator_value", -1, initial_accumulator_value);
+    f("eps", -1, eps);
+  }
+
+  /// Throws Error for what torch.optim.Adagrad rejects.
+  void validate() const {
+    check_not_negative("Adagrad", "learning rate", lr);
+    check_not_negative("Adagrad", "lr_decay value", lr_decay);
+    check_not_negative("Adagrad", "weight_decay value", weight_decay);
+    check_not_negative("Adagrad", "initial_accumulator_value value",
+                       initial_accumulator_value);
+    check_not_negative("Adagrad", "epsilon value", eps);
+  }
+};
+
+/// Adagrad (Duchi and others, 2011) as torch.optim.Adagrad computes it.
+class Adagrad : public ListOptimizer<AdagradOptions> {
+ public:
+  explicit Adagrad(std::vector<Tensor> params, AdagradOptions options = {})
+      : Adagrad(std::vector<Group>{{std::move(params), std::move(options)}}) {}
+  explicit Adagrad(std::vector<Group> groups)
+      : ListOptimizer(std::move(groups)) {}
+
+ protected:
+  std::span<const StateSpec> state_specs(const AdagradOptions&) const override {
+    static constexpr StateSpec specs[] = {
+        {.name = "sum", .initial_from = "initial_accumulator_value"}};
+    return specs;
+  }
+
+  void update(const AdagradOptions& o, const Batch& batch) const override {
+    const TensorList& sums = batch.states[0];
+    foreach_add_(batch.steps, 1.0);
+    const TensorList grads =
+        decayed_gradients(batch, o.maximize, o.weight_decay);
+
+    // One number a parameter.
+    const TensorList decays = foreach_add(
+        1.0, foreach_mul(foreach_sub(batch.steps, 1.0), o.lr_decay));
+    const TensorList step_sizes = foreach_neg(foreach_div(o.lr, decays));
+
+    foreach_addcmul_(sums, grads, grads, 1.0);
+    const TensorList denominators = foreach_add(foreach_sqrt(sums), o.eps);
+    foreach_addcdiv_(batch.params, foreach_mul(grads, step_sizes), denominators,
+                     1.0);
+  }
+};
+
+}  // namespace fuse

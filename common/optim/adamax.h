@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "foreach.h"
+#include "optim/arguments.h"
+#include "optim/gradients.h"
+#include "optim/optimizer.h"
+
+namespace fuse {
+
+/// Options of torch.optim.Adamax, with its defaults.
+struct AdamaxOptions {
+  Scalar lr = 2e-3;
+  std::array<Scalar, 2> betas = {0.9, 0.999};
+  Scalar eps = 1e-8;
+  Scalar weight_decay = 0.0;
+  bool maximize = false;
+  /// False updates one tensor after the other.
+  bool foreach = true;
+
+  template <class F>
+  void for_each_scalar(F f) {
+    f("lr", -1, lr);
+    f("betas", 0, betas[0]);
+    f("betas", 1, betas[1]);
+    f("eps", -1, eps);
+    f("weight_decay", -1, weight_decay);
+  }
+
+  /// Throws Error for what torch.optim.Adamax rejects.
+  void validate() const {
+    check_not_negative("Adamax", "learning rate", lr);
+    check_not_negative("Adamax", "epsilon value", eps);
+    check_betas("Adamax", betas);
+    check_not_negative("Adamax", "weight_decay value", weight_decay);
+  }
+};
+
+/// Adam with the infinity norm (Kingma and Ba, 2015) as torch.optim.Adamax
+/// computes it.
+class Adamax : public ListOptimizer<AdamaxOptions> {
+ public:
+  explicit Adamax(std::vector<Tensor> params, AdamaxOptions options = {})
+      : Adamax(std::vector<Group>{{std::move(params), std::move(options)}}) {}
+  explicit Adamax(std::vector<Group> groups)
+      : ListOptimizer(std::move(groups)) {}
+
+ protected:
+  std::span<const StateSpec> state_specs(const AdamaxOptions&) const override {
+    static constexpr StateSpec specs[] = {{"exp_avg"}, {"exp_inf"}};
+    return specs;
+  }
+
+  void update(const AdamaxOptions& o, const Batch& batch) const override {
+    const auto& [beta1, beta2] = o.betas;
+    const TensorList& exp_avgs = batch.states[0];
+    const TensorList& exp_infs = batch.states[1];
+    foreach_add_(batch.steps, 1.0);
+    const TensorList grads =
+        decayed_gradients(batch, o.maximize, o.weight_decay);
+
+    foreach_lerp_(exp_avgs, grads, 1.0 - beta1);
+    foreach_mul_(exp_infs, beta2);
+    foreach_maximum_(exp_infs, foreach_add(foreach_abs(grads), o.eps));
+
+    const TensorList step_sizes = foreach_neg(
+        foreach_div(o.lr, foreach_sub(1.0, foreach_pow(beta1, batch.steps))));
+    foreach_addcdiv_(batch.params, exp_avgs, exp_infs, step_sizes);
+  }
+};
+
+}  // namespace fuse

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "foreach.h"
+#include "optim/arguments.h"
+#include "optim/gradients.h"
+#include "optim/optimizer.h"
+
+namespace fuse {
+
+/// Options of torch.optim.ASGD, with its defaults.
+struct ASGDOptions {
+  Scalar lr = 1e-2;
+  Scalar lambd = 1e-4;
+  Scalar alpha = 0.75;
+  /// The step after which averaging begins.
+  Scalar t0 = 1e6;
+  Scalar weight_decay = 0.0;
+  bool maximize = false;
+  /// False updates one tensor after the other.
+  bool foreach = true;
+
+  template <class F>
+  void for_each_scalar(F f) {
+    f("lr", -1, lr);
+    f("lambd", -1, lambd);
+    f("alpha", -1, alpha);
+    f("t0", -1, t0);
+    f("weight_decay", -1, weight_decay);
+  }
+
+  /// Throws Error for what torch.optim.ASGD rejects.
+  void validate() const {
+    check_not_negative("ASGD", "learning rate", lr);
+    check_not_negative("ASGD", "weight_decay value", weight_decay);
+  }
+};
+
+/// Averaged stochastic gradient descent (Polyak and Juditsky, 1992) as
+/// torch.optim.ASGD computes it. The state "ax" holds the averages. A step uses
+/// the rate "eta" and the weight "mu" that the step before it left behind.
+class ASGD : public ListOptimizer<ASGDOptions> {
+ public:
+  explicit ASGD(std::vector<Tensor> params, ASGDOptions options = {})
+      : ASGD(std::vector<Group>{{std::move(params), std::move(options)}}) {}
+  explicit ASGD(std::vector<Group> groups) : ListOptimizer(std::move(groups)) {}
+
+ protected:
+  std::span<const StateSpec> state_specs(const ASGDOptions&) const override {
+    static constexpr StateSpec specs[] = {
+        {"ax"},
+        {.name = "eta", .rate = Rate::entry, .initial_from = "lr"},
+        {"mu", 1, Rate::entry}};
+    return specs;
+  }
+
+  void update(const ASGDOptions& o, const Batch& batch) const override {
+    const TensorList& params = batch.params;
+    const TensorList& axs = batch.states[0];
+    const TensorList& etas = batch.states[1];
+    const TensorList& mus = batch.states[2];
+    foreach_add_(batch.steps, 1.0);
+    const TensorList grads =
+        decayed_gradients(batch, o.maximize, o.weight_decay);
+
+    foreach_addcmul_(params, foreach_add_scaled(grads, params, o.lambd), etas,
+                     -1.0);
+    foreach_addcmul_(axs, foreach_sub(params, axs), mus, 1.0);
+
+    // One number a parameter, for the next step.
+    const TensorList growth =
+        foreach_add(1.0, foreach_mul(o.lambd * o.lr, batch.steps));
+    foreach_copy_(etas, foreach_div(o.lr, foreach_pow(growth, o.alpha)));
+    foreach_copy_(mus, foreach_reciprocal(foreach_maximum(
+                           foreach_sub(batch.steps, o.t0), 1.0)));
+  }
+};
+
+}  // namespace fuse

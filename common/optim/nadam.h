@@ -1,0 +1,110 @@
+#pragma once
+
+#include <array>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "foreach.h"
+#include "optim/arguments.h"
+#include "optim/gradients.h"
+#include "optim/optimizer.h"
+
+namespace fuse {
+
+/// Options of torch.optim.NAdam, with its defaults.
+struct NAdamOptions {
+  Scalar lr = 2e-3;
+  std::array<Scalar, 2> betas = {0.9, 0.999};
+  Scalar eps = 1e-8;
+  Scalar weight_decay = 0.0;
+  Scalar momentum_decay = 4e-3;
+  /// Decays the parameters themselves instead of adding to the gradients.
+  bool decoupled_weight_decay = false;
+  bool maximize = false;
+  /// False updates one tensor after the other.
+  bool foreach = true;
+
+  template <class F>
+  void for_each_scalar(F f) {
+    f("lr", -1, lr);
+    f("betas", 0, betas[0]);
+    f("betas", 1, betas[1]);
+    f("eps", -1, eps);
+    f("weight_decay", -1, weight_decay);
+    f("momentum_decay", -1, momentum_decay);
+  }
+
+  /// Throws Error for what torch.optim.NAdam rejects.
+  void validate() const {
+    check_not_negative("NAdam", "learning rate", lr);
+    check_not_negative("NAdam", "epsilon value", eps);
+    check_betas("NAdam", betas);
+    check_not_negative("NAdam", "weight_decay value", weight_decay);
+    check_not_negative("NAdam", "momentum_decay value", momentum_decay);
+  }
+};
+
+/// Adam with Nesterov momentum (Dozat, 2016) as torch.optim.NAdam computes it.
+class NAdam : public ListOptimizer<NAdamOptions> {
+ public:
+  explicit NAdam(std::vector<Tensor> params, NAdamOptions options = {})
+      : NAdam(std::vector<Group>{{std::move(params), std::move(options)}}) {}
+  explicit NAdam(std::vector<Group> groups)
+      : ListOptimizer(std::move(groups)) {}
+
+ protected:
+  std::span<const StateSpec> state_specs(const NAdamOptions&) const override {
+    static constexpr StateSpec specs[] = {
+        {"exp_avg"}, {"exp_avg_sq"}, {"mu_product", 1, Rate::entry}};
+    return specs;
+  }
+
+  void update(const NAdamOptions& o, const Batch& batch) const override {
+    const auto& [beta1, beta2] = o.betas;
+    const TensorList& exp_avgs = batch.states[0];
+    const TensorList& exp_avg_sqs = batch.states[1];
+    const TensorList& mu_products = batch.states[2];
+    foreach_add_(batch.steps, 1.0);
+    const TensorList grads = decayed_gradients(
+        batch, o.maximize, o.weight_decay, o.decoupled_weight_decay, o.lr);
+
+    foreach_lerp_(exp_avgs, grads, 1.0 - beta1);
+    foreach_mul_(exp_avg_sqs, beta2);
+    foreach_addcmul_(exp_avg_sqs, grads, grads, 1.0 - beta2);
+
+    // One number a parameter.
+    const TensorList bias_corrections2_sqrt =
+        foreach_sqrt(foreach_sub(1.0, foreach_pow(beta2, batch.steps)));
+    const TensorList mus = momentum_at(o, batch.steps);
+    const TensorList next_mus = momentum_at(o, foreach_add(batch.steps, 1.0));
+    foreach_mul_(mu_products, mus);
+
+    const TensorList denominators = foreach_sqrt(exp_avg_sqs);
+    foreach_div_(denominators, bias_corrections2_sqrt);
+    foreach_add_(denominators, o.eps);
+    foreach_addcdiv_(batch.params, grads, denominators,
+                     step_sizes(o.lr, foreach_sub(1.0, mus), mu_products));
+    foreach_addcdiv_(
+        batch.params, exp_avgs, denominators,
+        step_sizes(o.lr, next_mus, foreach_mul(mu_products, next_mus)));
+  }
+
+ private:
+  // beta1 * (1 - 0.96^(step * momentum_decay) / 2), the momentum of a step.
+  static TensorList momentum_at(const NAdamOptions& o,
+                                const TensorList& steps) {
+    const TensorList powers =
+        foreach_pow(0.96, foreach_mul(steps, o.momentum_decay));
+    return foreach_mul(o.betas[0], foreach_sub(1.0, foreach_mul(0.5, powers)));
+  }
+
+  // -lr * weight / (1 - product).
+  static TensorList step_sizes(const Scalar& lr, const TensorList& weights,
+                               const TensorList& products) {
+    return foreach_neg(
+        foreach_div(foreach_mul(lr, weights), foreach_sub(1.0, products)));
+  }
+};
+
+}  // namespace fuse

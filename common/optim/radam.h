@@ -1,0 +1,109 @@
+#pragma once
+
+#include <array>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "foreach.h"
+#include "optim/arguments.h"
+#include "optim/gradients.h"
+#include "optim/optimizer.h"
+
+namespace fuse {
+
+/// Options of torch.optim.RAdam, with its defaults.
+struct RAdamOptions {
+  Scalar lr = 1e-3;
+  std::array<Scalar, 2> betas = {0.9, 0.999};
+  Scalar eps = 1e-8;
+  Scalar weight_decay = 0.0;
+  /// Decays the parameters themselves instead of adding to the gradients.
+  bool decoupled_weight_decay = false;
+  bool maximize = false;
+  /// False updates one tensor after the other.
+  bool foreach = true;
+
+  template <class F>
+  void for_each_scalar(F f) {
+    f("lr", -1, lr);
+    f("betas", 0, betas[0]);
+    f("betas", 1, betas[1]);
+    f("eps", -1, eps);
+    f("weight_decay", -1, weight_decay);
+  }
+
+  /// Throws Error for what torch.optim.RAdam rejects.
+  void validate() const {
+    check_not_negative("RAdam", "learning rate", lr);
+    check_not_negative("RAdam", "epsilon value", eps);
+    check_betas("RAdam", betas);
+    check_not_negative("RAdam", "weight_decay value", weight_decay);
+  }
+};
+
+/// Rectified Adam (Liu and others, 2020) as torch.optim.RAdam computes it: plain
+/// momentum until enough steps were seen to trust the second moments.
+class RAdam : public ListOptimizer<RAdamOptions> {
+ public:
+  explicit RAdam(std::vector<Tensor> params, RAdamOptions options = {})
+      : RAdam(std::vector<Group>{{std::move(params), std::move(options)}}) {}
+  explicit RAdam(std::vector<Group> groups)
+      : ListOptimizer(std::move(groups)) {}
+
+ protected:
+  std::span<const StateSpec> state_specs(const RAdamOptions&) const override {
+    static constexpr StateSpec specs[] = {{"exp_avg"}, {"exp_avg_sq"}};
+    return specs;
+  }
+
+  void update(const RAdamOptions& o, const Batch& batch) const override {
+    const auto& [beta1, beta2] = o.betas;
+    const TensorList& exp_avgs = batch.states[0];
+    const TensorList& exp_avg_sqs = batch.states[1];
+    foreach_add_(batch.steps, 1.0);
+    const TensorList grads = decayed_gradients(
+        batch, o.maximize, o.weight_decay, o.decoupled_weight_decay, o.lr);
+
+    foreach_lerp_(exp_avgs, grads, 1.0 - beta1);
+    foreach_mul_(exp_avg_sqs, beta2);
+    foreach_addcmul_(exp_avg_sqs, grads, grads, 1.0 - beta2);
+
+    // One number a parameter.
+    const Scalar length_limit = 2.0 / (1.0 - beta2) - 1.0;
+    const TensorList powers2 = foreach_pow(beta2, batch.steps);
+    const TensorList corrections2 = foreach_sub(1.0, powers2);
+    const TensorList lengths = foreach_sub(
+        length_limit,
+        foreach_div(foreach_mul(foreach_mul(2.0, batch.steps), powers2),
+                    corrections2));
+    const TensorList corrections1 =
+        foreach_sub(1.0, foreach_pow(beta1, batch.steps));
+    const TensorList adaptive = foreach_neg(foreach_mul(
+        foreach_sqrt(corrections2),
+        foreach_div(foreach_mul(o.lr, rectification(lengths, length_limit)),
+                    corrections1)));
+    const TensorList plain = foreach_neg(foreach_div(o.lr, corrections1));
+
+    const TensorList factors = foreach_sqrt(exp_avg_sqs);
+    foreach_add_(factors, o.eps);
+    foreach_div_(factors, adaptive);
+    foreach_reciprocal_(factors);
+    foreach_addcmul_(batch.params, exp_avgs,
+                     foreach_where(foreach_gt(lengths, 5.0), factors, plain),
+                     1.0);
+  }
+
+ private:
+  // Meaningful where the length of the average exceeds 4.
+  static TensorList rectification(const TensorList& lengths,
+                                  const Scalar& limit) {
+    const TensorList numerators = foreach_mul(
+        foreach_mul(foreach_sub(lengths, 4.0), foreach_sub(lengths, 2.0)),
+        limit);
+    const Scalar scale = (limit - 4.0) * (limit - 2.0);
+    return foreach_sqrt(foreach_div(numerators, foreach_mul(scale, lengths)));
+  }
+};
+
+}  // namespace fuse

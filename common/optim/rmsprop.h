@@ -1,0 +1,96 @@
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "foreach.h"
+#include "optim/arguments.h"
+#include "optim/gradients.h"
+#include "optim/optimizer.h"
+
+namespace fuse {
+
+/// Options of torch.optim.RMSprop, with its defaults.
+struct RMSpropOptions {
+  Scalar lr = 1e-2;
+  Scalar alpha = 0.99;
+  Scalar eps = 1e-8;
+  Scalar weight_decay = 0.0;
+  Scalar momentum = 0.0;
+  /// Divides by an estimate of the variance instead of the second moment.
+  bool centered = false;
+  bool maximize = false;
+  /// False updates one tensor after the other.
+  bool foreach = true;
+
+  template <class F>
+  void for_each_scalar(F f) {
+    f("lr", -1, lr);
+    f("alpha", -1, alpha);
+    f("eps", -1, eps);
+    f("weight_decay", -1, weight_decay);
+    f("momentum", -1, momentum);
+  }
+
+  /// Throws Error for what torch.optim.RMSprop rejects.
+  void validate() const {
+    check_not_negative("RMSprop", "learning rate", lr);
+    check_not_negative("RMSprop", "epsilon value", eps);
+    check_not_negative("RMSprop", "momentum value", momentum);
+    check_not_negative("RMSprop", "weight_decay value", weight_decay);
+    check_not_negative("RMSprop", "alpha value", alpha);
+  }
+};
+
+/// RMSprop (Hinton, 2012; centered: Graves, 2013) as torch.optim.RMSprop
+/// computes it.
+class RMSprop : public ListOptimizer<RMSpropOptions> {
+ public:
+  explicit RMSprop(std::vector<Tensor> params, RMSpropOptions options = {})
+      : RMSprop(std::vector<Group>{{std::move(params), std::move(options)}}) {}
+  explicit RMSprop(std::vector<Group> groups)
+      : ListOptimizer(std::move(groups)) {}
+
+ protected:
+  std::span<const StateSpec> state_specs(
+      const RMSpropOptions& o) const override {
+    static constexpr StateSpec specs[] = {
+        {"grad_avg"}, {"square_avg"}, {"momentum_buffer"}};
+    return std::span(specs).subspan(
+        o.centered ? 0 : 1, 1 + int(o.centered) + int(!is_off(o.momentum)));
+  }
+
+  void update(const RMSpropOptions& o, const Batch& batch) const override {
+    const TensorList& square_avgs = batch.state("square_avg");
+    foreach_add_(batch.steps, 1.0);
+    const TensorList grads =
+        decayed_gradients(batch, o.maximize, o.weight_decay);
+
+    foreach_mul_(square_avgs, o.alpha);
+    foreach_addcmul_(square_avgs, grads, grads, 1.0 - o.alpha);
+    const TensorList denominators =
+        foreach_sqrt(o.centered ? variances(o, batch, grads) : square_avgs);
+    foreach_add_(denominators, o.eps);
+
+    if (is_off(o.momentum)) {
+      foreach_addcdiv_(batch.params, grads, denominators, 0.0 - o.lr);
+    } else {
+      const TensorList& buffers = batch.state("momentum_buffer");
+      foreach_mul_(buffers, o.momentum);
+      foreach_addcdiv_(buffers, grads, denominators, 1.0);
+      foreach_sub_scaled_(batch.params, buffers, o.lr);
+    }
+  }
+
+ private:
+  static TensorList variances(const RMSpropOptions& o, const Batch& batch,
+                              const TensorList& grads) {
+    const TensorList& grad_avgs = batch.state("grad_avg");
+    foreach_lerp_(grad_avgs, grads, 1.0 - o.alpha);
+    return foreach_addcmul(batch.state("square_avg"), grad_avgs, grad_avgs,
+                           -1.0);
+  }
+};
+
+}  // namespace fuse

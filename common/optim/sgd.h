@@ -1,0 +1,95 @@
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "error.h"
+#include "foreach.h"
+#include "optim/arguments.h"
+#include "optim/gradients.h"
+#include "optim/optimizer.h"
+
+namespace fuse {
+
+/// Options of torch.optim.SGD, with its defaults.
+struct SGDOptions {
+  Scalar lr = 1e-3;
+  Scalar momentum = 0.0;
+  Scalar dampening = 0.0;
+  Scalar weight_decay = 0.0;
+  bool nesterov = false;
+  bool maximize = false;
+  /// False updates one tensor after the other.
+  bool foreach = true;
+
+  template <class F>
+  void for_each_scalar(F f) {
+    f("lr", -1, lr);
+    f("momentum", -1, momentum);
+    f("dampening", -1, dampening);
+    f("weight_decay", -1, weight_decay);
+  }
+
+  /// Throws Error for what torch.optim.SGD rejects.
+  void validate() const {
+    check_not_negative("SGD", "learning rate", lr);
+    check_not_negative("SGD", "momentum value", momentum);
+    check_not_negative("SGD", "weight_decay value", weight_decay);
+    if (nesterov && (momentum.value() <= 0 || dampening.value() != 0)) {
+      throw Error(
+          "SGD: Nesterov momentum requires a momentum and zero "
+          "dampening");
+    }
+  }
+};
+
+/// Stochastic gradient descent, with momentum or without, as torch.optim.SGD
+/// computes it. With momentum, the gradients are left as they are where torch's
+/// own list version overwrites them (nesterov).
+class SGD : public ListOptimizer<SGDOptions> {
+ public:
+  explicit SGD(std::vector<Tensor> params, SGDOptions options = {})
+      : SGD(std::vector<Group>{{std::move(params), std::move(options)}}) {}
+  explicit SGD(std::vector<Group> groups) : ListOptimizer(std::move(groups)) {}
+
+ protected:
+  // Momentum may begin at any step: its own count says which was its first.
+  std::span<const StateSpec> state_specs(const SGDOptions& o) const override {
+    static constexpr StateSpec specs[] = {{"momentum_buffer"},
+                                          {"momentum_steps", 0, Rate::entry}};
+    return std::span(specs).first(is_off(o.momentum) ? 0 : 2);
+  }
+
+  void update(const SGDOptions& o, const Batch& batch) const override {
+    foreach_add_(batch.steps, 1.0);
+    const TensorList grads =
+        decayed_gradients(batch, o.maximize, o.weight_decay);
+    if (is_off(o.momentum)) {
+      foreach_sub_scaled_(batch.params, grads, o.lr);
+      return;
+    }
+    const TensorList& buffers = batch.state("momentum_buffer");
+    accumulate(o, buffers, batch.state("momentum_steps"), grads);
+    if (o.nesterov) {
+      foreach_sub_scaled_(batch.params,
+                          foreach_add_scaled(grads, buffers, o.momentum), o.lr);
+    } else {
+      foreach_sub_scaled_(batch.params, buffers, o.lr);
+    }
+  }
+
+ private:
+  // The first gradient enters whole, whatever the dampening.
+  static void accumulate(const SGDOptions& o, const TensorList& buffers,
+                         const TensorList& momentum_steps,
+                         const TensorList& grads) {
+    foreach_add_(momentum_steps, 1.0);
+    const TensorList kept = foreach_mul(buffers, o.momentum);
+    foreach_copy_(buffers, foreach_where(foreach_eq(momentum_steps, 1.0), grads,
+                                         foreach_add_scaled(
+                                             kept, grads, 1.0 - o.dampening)));
+  }
+};
+
+}  // namespace fuse

@@ -1,0 +1,446 @@
+"""Tests of the shell entry `./fusebook`, on a tiny checkout of its own.
+
+The tiny checkout has the real entry and presets but recipes that only print
+what they were given, so that everything is quick. Nothing is installed: where
+an installation is tested, apt-get, sudo and id are stand-ins that write down
+how they were called.
+"""
+
+import json
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import subprocess
+import tempfile
+import textwrap
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# What a minimal system has, and nothing that ./fusebook has to install.
+BASICS = ("awk basename cat cp dirname env flock head id mkdir nproc "
+          "readlink rm sed sh sha256sum tr").split()
+PRESETS = ROOT / "CMakePresets.json"
+
+CMAKE_TOP = """
+cmake_minimum_required(VERSION 3.25)
+project(tiny LANGUAGES CXX)
+add_subdirectory(recipes)
+"""
+CMAKE_RECIPES = """
+foreach(name adam broken sgd)
+  add_executable(${name} ${name}.cpp)
+endforeach()
+"""
+# Prints its arguments; writes results where --json says.
+ADAM = r"""
+#include <cstdio>
+#include <cstring>
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) std::printf("argument: %s\n", argv[i]);
+  for (int i = 1; i + 1 < argc; ++i) {
+    if (std::strcmp(argv[i], "--json") != 0) continue;
+    std::FILE* file = std::fopen(argv[i + 1], "w");
+    if (file == nullptr) return 1;
+    std::fputs("{\n  \"recipe\": \"NAME\",\n  \"device\": \"cpu\",\n"
+               "  \"eager_us\": 61234.5,\n  \"compiled_us\": 25000,\n"
+               "  \"speedup\": 2.449,\n  \"eager_launches\": 130,\n"
+               "  \"compiled_launches\": 1,\n  \"compilations\": 2,\n"
+               "  \"bitwise_equal\": true\n}\n", file);
+    std::fclose(file);
+  }
+}
+"""
+# Ends with the exit code it is told, or waits to be interrupted.
+BROKEN = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <unistd.h>
+int main(int argc, char** argv) {
+  if (argc > 2) return std::atoi(argv[2]);
+  std::puts("waiting");
+  std::fflush(stdout);
+  sleep(30);
+}
+"""
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def make_checkout(folder):
+    """A tiny checkout in `folder`."""
+    folder.mkdir(parents=True)
+    shutil.copy(ROOT / "fusebook", folder / "fusebook")
+    shutil.copy(PRESETS, folder / "CMakePresets.json")
+    write(folder / "CMakeLists.txt", CMAKE_TOP)
+    write(folder / "recipes" / "CMakeLists.txt", CMAKE_RECIPES)
+    for name in ("adam", "sgd"):
+        write(folder / "recipes" / f"{name}.cpp", ADAM.replace("NAME", name))
+    write(folder / "recipes" / "broken.cpp", BROKEN)
+    return folder
+
+
+class Entry(unittest.TestCase):
+    """Helpers: a scratch folder, a tiny checkout, calls."""
+
+    where = "checkout"
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="fusebook-entry-")
+        self.addCleanup(scratch.cleanup)
+        self.scratch = pathlib.Path(scratch.name)
+        self.checkout = make_checkout(self.scratch / self.where)
+        self.environment = {
+            name: value for name, value in os.environ.items()
+            if name not in ("CXX", "FUSEBOOK_COMPLETE", "FUSEBOOK_PYTHON",
+                            "FUSEBOOK_CHROMIUM", "FUSEBOOK_CACHE_DIR")}
+
+    def call(self, *arguments, entry=None, **options):
+        return subprocess.run(
+            [str(entry or self.checkout / "fusebook"), *arguments],
+            capture_output=True, text=True, stdin=subprocess.DEVNULL,
+            env=self.environment, timeout=100, check=False, **options)
+
+    def expect(self, status, *arguments, **options):
+        done = self.call(*arguments, **options)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done
+
+    def bare_path(self, **stand_ins):
+        """A PATH with a minimal system's programs and the stand-ins."""
+        folder = self.scratch / "bin"
+        folder.mkdir(exist_ok=True)
+        for name in BASICS:
+            found = shutil.which(name)
+            if found and not (folder / name).exists():
+                (folder / name).symlink_to(found)
+        for name, text in stand_ins.items():
+            path = folder / name.replace("_", "-")
+            path.unlink(missing_ok=True)
+            path.write_text("#!/bin/sh\n" + text, encoding="utf-8")
+            path.chmod(0o755)
+        self.environment["PATH"] = str(folder)
+
+    def logged(self):
+        path = self.scratch / "calls"
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+    def log_call(self, name):
+        return f'echo "{name} $*" >>"{self.scratch}/calls"\n'
+
+
+class CommandLine(Entry):
+    def test_unknown_words_name_the_nearest_and_exit_2(self):
+        for arguments, wanted in (
+                (["rnu"], "Did you mean 'run'?"),
+                (["tset"], "Did you mean 'test'?"),
+                (["frobnicate"], "Known: run test docs verify"),
+                (["run", "adm"], "Did you mean 'adam'? Known: adam broken sgd"),
+                (["run", "adam", "nothing at all"], "Known: adam broken sgd"),
+                (["run", ""], "Known: adam broken sgd"),
+                (["verify", "zzz"], "Known: adam broken sgd"),
+                (["verify", "--frsh"], "'--frsh'"),
+                (["capture", "--frsh"], "Did you mean '--fresh'?"),
+                (["capture", "--device"], "--device needs a name"),
+                (["docs", "--prot"], "Did you mean '--port'?"),
+                (["docs", "--port", "0"], "1 to 65535"),
+                (["docs", "--port", "70000"], "1 to 65535"),
+                (["docs", "--port", "x"], "1 to 65535"),
+                (["docs", "--port"], "--port needs a number"),
+                (["clean", "--all"], "'--all'"),
+                (["doctor", "now"], "does not take 'now'"),
+                (["bench", "now"], "does not take 'now'"),
+                (["run", "--preset", "relase"], "Did you mean 'release'?"),
+                (["run", "--preset"], "--preset needs a name"),
+                (["run", "--json", "x"], "give it with one recipe")):
+            with self.subTest(arguments=arguments):
+                done = self.expect(2, *arguments)
+                self.assertIn(wanted, done.stderr)
+                self.assertEqual(done.stdout, "")
+        self.assertFalse((self.checkout / "build").exists())
+
+    def test_help(self):
+        for arguments in ([], ["help"], ["--help"], ["run", "--help"]):
+            done = self.expect(0, *arguments)
+            self.assertIn("usage: ./fusebook COMMAND", done.stdout)
+
+
+class Missing(Entry):
+    def test_no_install_says_what_is_missing_and_leaves_nothing(self):
+        self.bare_path(apt_get=self.log_call("apt-get"), id="echo 0\n")
+        done = self.expect(1, "run", "--no-install")
+        self.assertIn("Debian packages: g++ cmake ninja-build\n", done.stdout)
+        self.assertIn("apt-get install -y --no-install-recommends "
+                      "g++ cmake ninja-build\n", done.stderr)
+        self.assertEqual(self.logged(), "")
+        self.assertFalse((self.checkout / "build").exists())
+
+    def test_root_installs_without_sudo(self):
+        self.bare_path(apt_get=self.log_call("apt-get") +
+                       'case "$*" in *install*) exit 100 ;; esac\n',
+                       id="echo 0\n", sudo=self.log_call("sudo"))
+        done = self.expect(1, "run", "--yes")
+        calls = self.logged().splitlines()
+        self.assertEqual(len(calls), 2, calls)
+        self.assertRegex(calls[0], "^apt-get .*update$")
+        self.assertRegex(calls[1], "^apt-get .*install -y "
+                         "--no-install-recommends g[+][+] cmake ninja-build$")
+        self.assertIn("apt-get failed", done.stderr)
+        self.assertLess(done.stdout.index("Debian packages:"),
+                        done.stdout.index("Installing"))
+
+    def test_a_user_goes_through_sudo(self):
+        self.bare_path(apt_get="exit 1\n", id="echo 1000\n",
+                       sudo=self.log_call("sudo") + "exit 1\n")
+        done = self.expect(1, "run")
+        self.assertRegex(self.logged(), "^sudo -n env .* update\n$")
+        self.assertIn("By hand: sudo -n apt-get install", done.stderr)
+
+    def test_a_user_without_sudo_is_told_the_command(self):
+        self.bare_path(apt_get=self.log_call("apt-get"), id="echo 1000\n")
+        done = self.expect(1, "run", "--yes")
+        self.assertEqual(self.logged(), "")
+        self.assertIn("(as root) apt-get install -y", done.stderr)
+
+    def test_another_system_is_told_the_packages(self):
+        self.bare_path(id="echo 0\n")
+        done = self.expect(1, "run")
+        self.assertIn("this system has no apt-get", done.stderr)
+        self.assertIn("g++ cmake ninja-build", done.stderr)
+
+    def test_on_a_terminal_it_asks(self):
+        self.bare_path(apt_get=self.log_call("apt-get"), id="echo 0\n")
+        ours, theirs = pty.openpty()
+        child = subprocess.Popen([str(self.checkout / "fusebook"), "run"],
+                                 stdin=theirs, stdout=theirs, stderr=theirs,
+                                 env=self.environment)
+        os.close(theirs)
+        os.write(ours, b"n\n")
+        seen = b""
+        try:
+            while data := os.read(ours, 1000):
+                seen += data
+        except OSError:  # how a terminal says that it was closed
+            pass
+        os.close(ours)
+        self.assertEqual(child.wait(timeout=30), 1)
+        self.assertIn(b"Install them now? [Y/n]", seen)
+        self.assertEqual(self.logged(), "")
+
+    def test_doctor_says_the_command(self):
+        self.bare_path(apt_get=self.log_call("apt-get"), id="echo 0\n")
+        done = self.expect(1, "doctor")
+        self.assertRegex(done.stdout, r"missing +g\+\+")
+        self.assertRegex(done.stdout, "missing +cmake")
+        self.assertRegex(done.stderr, "apt-get install -y .*g[+][+] cmake")
+        self.assertEqual(self.logged(), "")
+
+    def test_doctor_is_content_when_all_is_there(self):
+        self.environment["FUSEBOOK_CHROMIUM"] = "true"
+        done = self.call("doctor")
+        self.assertRegex(done.stdout, r"ok +g\+\+ +\d+\.\d+")
+        self.assertRegex(done.stdout, r"ok +cmake +3\.\d+")
+        self.assertRegex(done.stdout, r"not yet +docs")
+        self.assertEqual(done.returncode == 0,
+                         "Nothing is missing" in done.stdout, done.stdout)
+
+    def test_too_old_is_not_ok(self):
+        self.environment["CXX"] = str(self.scratch / "old c++")
+        path = self.scratch / "old c++"
+        path.write_text("#!/bin/sh\necho 9.4.0\n", encoding="utf-8")
+        path.chmod(0o755)
+        done = self.expect(1, "doctor")
+        self.assertRegex(done.stdout, r"too old +g\+\+ +9\.4\.0")
+        self.assertIn("set CXX or PATH", done.stderr)
+
+
+class Run(Entry):
+    where = "a (first) book for $5 #1"
+
+    def test_all_recipes_one_recipe_and_failures(self):
+        """One build serves all of these: they share it to be quick."""
+        self.all_end_with_a_table()
+        self.one_gets_the_options()
+        self.exit_codes_pass_through()
+        self.interrupted()
+        self.cxx_that_is_no_program()
+
+    def all_end_with_a_table(self):
+        (self.checkout / "recipes" / "broken.cpp").rename(
+            self.scratch / "broken.cpp")
+        recipes = self.checkout / "recipes" / "CMakeLists.txt"
+        recipes.write_text(CMAKE_RECIPES.replace("broken", ""),
+                           encoding="utf-8")
+        done = self.expect(0, "run", "--threads", "2")
+        table = done.stdout[done.stdout.rindex("recipe "):].splitlines()
+        self.assertEqual([line.split() for line in table], [
+            ["recipe", "device", "eager", "compiled", "ratio", "launches",
+             "a", "step", "compilations"],
+            *[[name, "cpu", "61.23", "ms", "25.00", "ms", "2.45x", "130",
+               "->", "1", "2"] for name in ("adam", "sgd")]])
+        self.assertEqual(done.stdout.count("argument: --threads"), 2)
+
+        again = self.expect(0, "run")
+        self.assertNotIn("Configuring", again.stdout)
+        self.assertIn("no work to do", again.stdout)
+
+        (self.scratch / "broken.cpp").rename(
+            self.checkout / "recipes" / "broken.cpp")
+        recipes.write_text(CMAKE_RECIPES, encoding="utf-8")
+
+    def one_gets_the_options(self):
+        link = self.scratch / "a link"
+        link.symlink_to(self.checkout / "fusebook")
+        elsewhere = self.scratch / "else where"
+        elsewhere.mkdir()
+        done = self.expect(0, "run", "recipes/adam.cpp", "--layers", "a b",
+                           "--json", "out.json", entry=link, cwd=elsewhere)
+        self.assertIn("argument: a b\n", done.stdout)
+        self.assertNotIn("compilations", done.stdout)
+        result = json.loads((elsewhere / "out.json").read_text())
+        self.assertEqual(result["recipe"], "adam")
+
+    def exit_codes_pass_through(self):
+        for status in (1, 2, 3):
+            self.expect(status, "run", "broken", "--status", str(status))
+        done = self.expect(3, "run", "--status", "3")
+        self.assertIn("failed: broken (exit code 3)", done.stderr)
+        self.assertIn("adam ", done.stdout[done.stdout.rindex("recipe "):])
+        done = self.expect(130, "run", "broken", "sgd", "--status", "130")
+        self.assertNotIn("==> sgd", done.stdout)
+
+    def interrupted(self):
+        child = subprocess.Popen(
+            [str(self.checkout / "fusebook"), "run", "broken"],
+            stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+            env=self.environment, start_new_session=True)
+        for line in child.stdout:
+            if line == "waiting\n":
+                break
+        os.killpg(child.pid, signal.SIGINT)
+        child.stdout.close()
+        self.assertEqual(child.wait(timeout=20), 130)
+
+    def cxx_that_is_no_program(self):
+        self.expect(0, "clean")
+        self.assertFalse((self.checkout / "build").exists())
+        self.environment["CXX"] = "no such; touch hacked"
+        done = self.expect(2, "run", cwd=self.scratch)
+        self.assertIn("CXX is 'no such; touch hacked'", done.stderr)
+        self.assertFalse((self.scratch / "hacked").exists())
+
+
+class Quote(Entry):
+    where = "it's mine & yours"
+
+    def test_a_quote_in_the_path_is_no_matter(self):
+        done = self.expect(0, "run", "adam", "--greeting", "it's")
+        self.assertIn("argument: it's\n", done.stdout)
+
+
+class Refused(Entry):
+    where = "a;b"
+
+    def test_paths_that_cmake_cannot_bear_are_refused(self):
+        quoted = make_checkout(self.scratch / 'a "book"')
+        for folder in (self.checkout, quoted):
+            done = self.expect(1, "run", entry=folder / "fusebook")
+            self.assertIn("CMake cannot build in a folder", done.stderr)
+            self.assertFalse((folder / "build" / "release").exists())
+
+
+class Cleaning(Entry):
+    def test_only_compiled_kernels_leave_the_cache(self):
+        cache = self.scratch / "cache"
+        kernel = cache / "0123456789abcdef.fbk"
+        other = cache / "letter to a friend.fbk"
+        for path in (kernel, other):
+            write(path, "x")
+        self.environment["FUSEBOOK_CACHE_DIR"] = str(cache)
+        write(self.checkout / "build" / "file", "x")
+        self.expect(0, "clean")
+        self.assertFalse((self.checkout / "build").exists())
+        self.assertTrue(kernel.exists())
+        self.expect(0, "clean", "--cache")
+        self.assertFalse(kernel.exists())
+        self.assertTrue(other.exists())
+
+
+class Environments(Entry):
+    def setUp(self):
+        super().setUp()
+        # A stand-in for python3: `-m venv FOLDER` makes an environment whose
+        # python writes its calls down, and fails as long as "offline" exists.
+        inner = (self.log_call("python") +
+                 f'[ ! -e "{self.scratch}/offline" ]\n')
+        write(self.scratch / "inner", "#!/bin/sh\n" + inner)
+        self.python = self.scratch / "python"
+        write(self.python, textwrap.dedent(f"""\
+            #!/bin/sh
+            [ "$1" = -m ] || exit 0
+            mkdir -p "$3/bin"
+            cp "{self.scratch}/inner" "$3/bin/python"
+            chmod +x "$3/bin/python"
+            """))
+        self.python.chmod(0o755)
+        self.environment["FUSEBOOK_PYTHON"] = str(self.python)
+        self.pins = self.checkout / "docs" / "requirements.txt"
+        write(self.pins, "sphinx==8.2.3\n")
+
+    def installs(self):
+        return self.logged().count("install")
+
+    def test_made_once_and_again_when_a_pin_changes(self):
+        done = self.expect(0, "docs")
+        self.assertIn("docs/requirements.txt", done.stdout)
+        self.assertIn(f"-r {self.pins}", self.logged())
+        self.assertIn("-m sphinx -W --keep-going -b html", self.logged())
+        self.assertEqual(self.installs(), 1)
+        self.expect(0, "docs")
+        self.assertEqual(self.installs(), 1)
+        write(self.pins, "sphinx==8.2.4\n")
+        self.expect(0, "docs")
+        self.assertEqual(self.installs(), 2)
+
+    def test_half_installed_is_not_installed(self):
+        (self.scratch / "offline").touch()
+        done = self.expect(1, "docs")
+        self.assertIn("Python packages could not be installed", done.stderr)
+        self.assertNotIn("sphinx", self.logged())
+        (self.scratch / "offline").unlink()
+        self.expect(0, "docs")
+        self.assertEqual(self.installs(), 2)
+
+    def test_no_install_makes_none(self):
+        done = self.expect(1, "docs", "--no-install")
+        self.assertIn("Python packages, into build/python/docs", done.stdout)
+        self.assertEqual(self.logged(), "")
+
+
+class Turns(Entry):
+    def test_two_calls_at_once_take_turns(self):
+        build = self.checkout / "build"
+        build.mkdir()
+        with subprocess.Popen(
+                ["flock", str(build / ".turn"), "-c", "echo held; read wait"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+            self.assertEqual(holder.stdout.readline(), b"held\n")
+            waiter = subprocess.Popen(
+                [str(self.checkout / "fusebook"), "run", "sgd"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                env=self.environment)
+            self.assertIn("Waiting for another", waiter.stdout.readline())
+            time.sleep(0.2)
+            self.assertIsNone(waiter.poll())
+            holder.stdin.close()
+            rest = waiter.communicate(timeout=60)[0]
+        self.assertEqual(waiter.returncode, 0, rest)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

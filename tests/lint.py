@@ -1,0 +1,246 @@
+"""Formatting and lint: clang-format, clang-tidy and shellcheck, as pinned.
+
+    python lint.py format [--fix]
+    python lint.py tidy BUILD_DIR
+    python lint.py shell
+
+What was found clean is remembered by the hash of everything that was looked
+at (the file, what it includes, its compile command, the settings, the tool's
+version), so that a second run costs nothing.
+"""
+
+import concurrent.futures
+import difflib
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LAYERS = ("kernels", "common", "recipes", "tests")
+PINS = ROOT / "tests" / "requirements-lint.txt"
+INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+def tool(name):
+    """Path of a program that the pinned packages brought."""
+    beside = pathlib.Path(sysconfig.get_path("scripts")) / name
+    packaged = (pathlib.Path(sysconfig.get_path("purelib")) /
+                name.replace("-", "_") / "data" / "bin" / name)
+    for path in (packaged, beside):
+        if path.is_file():
+            return str(path)
+    sys.exit(f"{name} is not among this Python's packages ({sys.prefix}): "
+             f"run ./fusebook test, which installs {PINS.relative_to(ROOT)}")
+
+
+def sources(*endings):
+    found = []
+    for layer in LAYERS:
+        for path in sorted((ROOT / layer).rglob("*")):
+            if path.suffix in endings and "fixtures" not in path.parts:
+                found.append(path)
+    return found
+
+
+def digest(parts):
+    total = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else str(part).encode()
+        total.update(b"%d:" % len(data) + data)
+    return total.hexdigest()
+
+
+class Clean:
+    """Remembers by hash what was found clean."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def __contains__(self, key):
+        return (self.folder / key).exists()
+
+    def add(self, key):
+        (self.folder / key).touch()
+
+    def keep_only(self, keys):
+        for path in self.folder.iterdir():
+            if path.name not in keys:
+                path.unlink(missing_ok=True)
+
+
+def show_difference(path, wanted):
+    """What clang-format would change in `path`, at most 40 lines of it."""
+    name = str(path.relative_to(ROOT))
+    lines = list(difflib.unified_diff(path.read_text().splitlines(),
+                                      wanted.splitlines(), name,
+                                      name + " (formatted)", "", "", 1, ""))
+    print("\n".join(lines[:40]))
+    if len(lines) > 40:
+        print(f"... and {len(lines) - 40} lines more of {name}")
+
+
+def format_command(fix):
+    files = sources(".h", ".cpp", ".inc")
+    if not files:
+        sys.exit("no source files found: nothing was checked")
+    program = tool("clang-format")
+    if fix:
+        return subprocess.run([program, "-i", *map(str, files)],
+                              check=False).returncode
+    if subprocess.run([program, "--dry-run", "--Werror", *map(str, files)],
+                      capture_output=True, check=False).returncode == 0:
+        print(f"{len(files)} files: format is right")
+        return 0
+    for path in files:
+        done = subprocess.run([program, str(path)], capture_output=True,
+                              text=True, check=True)
+        if done.stdout != path.read_text():
+            show_difference(path, done.stdout)
+    print("\nTo put it right:\n    "
+          f"{shlex.quote(sys.executable)} tests/lint.py format --fix")
+    return 1
+
+
+def shell_command():
+    scripts = [ROOT / "fusebook", ROOT / ".ci" / "run",
+               *sorted((ROOT / "tests").rglob("*.sh"))]
+    done = subprocess.run([tool("shellcheck"), *map(str, scripts)],
+                          check=False)
+    if done.returncode == 0:
+        print(f"{len(scripts)} shell scripts: clean")
+    return done.returncode
+
+
+def include_folders(command):
+    words = shlex.split(command)
+    return [pathlib.Path(word[2:]) for word in words
+            if word.startswith("-I") and len(word) > 2]
+
+
+class Contents:
+    """Files and their quoted includes, each read once."""
+
+    def __init__(self):
+        self.read = {}
+
+    def of(self, path):
+        if path not in self.read:
+            data = path.read_bytes()
+            self.read[path] = (data, [name.decode() for name in
+                                      INCLUDE.findall(data)])
+        return self.read[path]
+
+    def reachable(self, source, folders):
+        """`source` and all it includes by quotes, to any depth, sorted."""
+        seen, todo = set(), [source]
+        while todo:
+            path = todo.pop()
+            if path in seen:
+                continue
+            seen.add(path)
+            for name in self.of(path)[1]:
+                for folder in (path.parent, *folders):
+                    if (folder / name).is_file():
+                        todo.append((folder / name).resolve())
+                        break
+        return sorted(seen)
+
+
+def entries(build):
+    """Commands for each of our own sources, from the compile database."""
+    database = build / "compile_commands.json"
+    if not database.is_file():
+        sys.exit(f"{database} is missing: configure first "
+                 "(cmake --preset release)")
+    commands = {}
+    for entry in json.loads(database.read_text()):
+        path = pathlib.Path(entry["directory"], entry["file"]).resolve()
+        if path.is_relative_to(ROOT) and not path.is_relative_to(build):
+            commands.setdefault(path, []).append(entry["command"])
+    unknown = [str(path.relative_to(ROOT)) for path in sources(".cpp")
+               if path not in commands]
+    if unknown:
+        sys.exit("not in the compile database, so nobody checks them: " +
+                 ", ".join(unknown) + "\nConfigure again, or remove them.")
+    return commands
+
+
+def tidy_one(program, build, source):
+    begin = time.monotonic()
+    done = subprocess.run([program, "--quiet", "-p", str(build), str(source)],
+                          capture_output=True, text=True, check=False)
+    output = done.stdout + (done.stderr if done.returncode else "")
+    return done.returncode, output, time.monotonic() - begin
+
+
+def tidy_keys(commands):
+    compiler = shlex.split(next(iter(commands.values()))[0])[0]
+    version = subprocess.run([compiler, "--version"], capture_output=True,
+                             check=False).stdout
+    settings = [path.read_bytes() for path in
+                (ROOT / ".clang-tidy", *sorted(ROOT.glob("*/.clang-tidy")))]
+    common = [PINS.read_bytes(), *settings, version,
+              shutil.which(compiler) or compiler]
+    contents = Contents()
+    keys = {}
+    for source, texts in commands.items():
+        folders = include_folders(texts[0])
+        files = contents.reachable(source, folders)
+        keys[source] = digest(
+            common + sorted(texts) +
+            [part for path in files for part in (path, contents.of(path)[0])])
+    return keys
+
+
+def tidy_command(build):
+    program = tool("clang-tidy")
+    commands = entries(build)
+    keys = tidy_keys(commands)
+    clean = Clean(build / "lint" / "tidy")
+    todo = [source for source in keys if keys[source] not in clean]
+    bad = 0
+    workers = len(os.sched_getaffinity(0))
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        runs = {pool.submit(tidy_one, program, build, source): source
+                for source in todo}
+        for count, run in enumerate(concurrent.futures.as_completed(runs), 1):
+            source = runs[run]
+            status, output, seconds = run.result()
+            print(f"[{count}/{len(todo)}] {source.relative_to(ROOT)}"
+                  f" ({seconds:.1f} s)", flush=True)
+            if status == 0:
+                clean.add(keys[source])
+            else:
+                bad += 1
+                print(output, flush=True)
+    clean.keep_only(set(keys.values()))
+    print(f"clang-tidy: {len(keys)} files, {len(keys) - len(todo)} unchanged "
+          f"since they were found clean, {bad} with findings")
+    return 1 if bad else 0
+
+
+def main(arguments):
+    match arguments:
+        case ["format"]:
+            return format_command(fix=False)
+        case ["format", "--fix"]:
+            return format_command(fix=True)
+        case ["shell"]:
+            return shell_command()
+        case ["tidy", build]:
+            return tidy_command(pathlib.Path(build).resolve())
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,629 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "ops.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "loops.h"
+#include "testing.h"
+
+using namespace testing;
+using fuse::DType;
+using fuse::OpCode;
+
+// The rows of ops.def once more, over numbers that are exact for our purposes
+// and know how large the rounded terms were that went into them. A new row is
+// tested by that alone.
+namespace exact {
+
+using Wide = long double;
+
+template <class T>
+struct Number {
+  Wide value = 0;
+  // The largest rounded term in the value; 0 for an operand.
+  Wide term = 0;
+  // No term so far was outside the range of T.
+  bool in_range = true;
+
+  Number() = default;
+  explicit Number(double v) : value(v) {}
+
+  static Number operand(T v) {
+    Number n;
+    n.value = v;
+    return n;
+  }
+  // A result of operands with terms that grew to `term`.
+  static Number result(Wide value, Wide term,
+                       std::initializer_list<Number> from) {
+    Number n;
+    n.value = value;
+    n.term = std::max(term, std::abs(value));
+    for (const Number& x : from) n.in_range = n.in_range && x.is_usable();
+    return n;
+  }
+
+ private:
+  bool is_usable() const {
+    if (term == 0 || value == 0) return in_range;
+    const Wide size = std::abs(value);
+    return in_range && size >= Wide(std::numeric_limits<T>::min()) &&
+           size <= Wide(std::numeric_limits<T>::max()) / 2;
+  }
+};
+
+template <class T>
+Number<T> operator+(Number<T> a, Number<T> b) {
+  return Number<T>::result(a.value + b.value, std::max(a.term, b.term), {a, b});
+}
+template <class T>
+Number<T> operator-(Number<T> a) {
+  a.value = -a.value;
+  return a;
+}
+template <class T>
+Number<T> operator-(Number<T> a, Number<T> b) {
+  return a + -b;
+}
+template <class T>
+Number<T> operator*(Number<T> a, Number<T> b) {
+  const Wide term =
+      std::max(a.term * std::abs(b.value), b.term * std::abs(a.value));
+  return Number<T>::result(a.value * b.value, term, {a, b});
+}
+template <class T>
+Number<T> operator/(Number<T> a, Number<T> b) {
+  const Wide value = a.value / b.value;
+  const Wide term = std::max(a.term, b.term * std::abs(value));
+  return Number<T>::result(value, term / std::abs(b.value), {a, b});
+}
+#define COMPARE(op)                            \
+  template <class T>                           \
+  bool operator op(Number<T> a, Number<T> b) { \
+    return a.value op b.value;                 \
+  }
+COMPARE(<)
+COMPARE(<=)
+COMPARE(>)
+COMPARE(>=)
+COMPARE(==)
+COMPARE(!=)
+#undef COMPARE
+
+namespace math {
+
+// `slope` is the size of the derivative.
+template <class T>
+Number<T> apply(Number<T> a, Wide value, Wide slope) {
+  return Number<T>::result(value, a.term * slope, {a});
+}
+template <class T>
+Number<T> abs(Number<T> a) {
+  a.value = std::abs(a.value);
+  return a;
+}
+template <class T>
+Number<T> sqrt(Number<T> a) {
+  const Wide root = std::sqrt(a.value);
+  return apply(a, root, 0.5L / root);
+}
+template <class T>
+Number<T> floor(Number<T> a) {
+  return apply(a, std::floor(a.value), 0);
+}
+template <class T>
+Number<T> ceil(Number<T> a) {
+  return apply(a, std::ceil(a.value), 0);
+}
+template <class T>
+Number<T> rint(Number<T> a) {
+  return apply(a, std::rint(a.value), 0);
+}
+template <class T>
+Number<T> trunc(Number<T> a) {
+  return apply(a, std::trunc(a.value), 0);
+}
+template <class T>
+Number<T> exp(Number<T> a) {
+  return apply(a, std::exp(a.value), std::exp(a.value));
+}
+template <class T>
+Number<T> log(Number<T> a) {
+  return apply(a, std::log(a.value), 1 / std::abs(a.value));
+}
+template <class T>
+Number<T> tanh(Number<T> a) {
+  return apply(a, std::tanh(a.value), 1);
+}
+template <class T>
+Number<T> pow(Number<T> a, Number<T> b) {
+  return Number<T>::result(std::pow(a.value, b.value), 0, {a, b});
+}
+template <class T>
+Number<T> clamp(Number<T> a, Number<T> low, Number<T> high) {
+  for (const Number<T>& x : {a, low, high}) {
+    if (std::isnan(x.value)) return x;
+  }
+  const Number<T>& raised = a > low ? a : low;
+  return raised < high ? raised : high;
+}
+
+}  // namespace math
+
+#define PARAMETERS_1 T a
+#define PARAMETERS_2 T a, T b
+#define PARAMETERS_3 T a, T b, T c
+#define PARAMETERS_4 T a, T b, T c, T d
+#define OP(name, arity, expression, domain, ulp) \
+  template <class T>                             \
+  T op_##name(PARAMETERS_##arity) {              \
+    return expression;                           \
+  }
+#include "ops.def"
+#undef OP
+
+template <class Function, class T>
+T call(Function f, const std::array<T, 4>& x) {
+  if constexpr (std::is_invocable_v<Function, T>) {
+    return f(x[0]);
+  } else if constexpr (std::is_invocable_v<Function, T, T>) {
+    return f(x[0], x[1]);
+  } else if constexpr (std::is_invocable_v<Function, T, T, T>) {
+    return f(x[0], x[1], x[2]);
+  } else {
+    return f(x[0], x[1], x[2], x[3]);
+  }
+}
+
+template <class T>
+Number<T> evaluate(OpCode op, const std::array<T, 4>& operands) {
+  std::array<Number<T>, 4> x;
+  for (std::size_t k = 0; k < 4; ++k) x[k] = Number<T>::operand(operands[k]);
+  using F = Number<T>;
+  switch (op) {
+#define OP(name, arity, ...)                                                \
+  case OpCode::name:                                                        \
+    return call([](auto... in) -> decltype(op_##name<F>(                    \
+                                   in...)) { return op_##name<F>(in...); }, \
+                x);
+#include "ops.def"
+#undef OP
+    default:
+      return {};
+  }
+}
+
+}  // namespace exact
+
+namespace {
+
+using Wide = exact::Wide;
+using Oracle = std::function<Wide(Wide, Wide, Wide, Wide)>;
+
+bool is_nan(Wide x) { return std::isnan(x); }
+
+// What the operations mean, written down a second time.
+const std::map<std::string_view, Oracle>& oracles() {
+  static const std::map<std::string_view, Oracle> all = {
+#define ORACLE(name, ...)                                               \
+  {                                                                     \
+    #name, [](Wide a, Wide b, Wide c, Wide d) -> Wide {                 \
+      static_cast<void>(a), static_cast<void>(b), static_cast<void>(c), \
+          static_cast<void>(d);                                         \
+      __VA_ARGS__;                                                      \
+    }                                                                   \
+  }
+    ORACLE(add, return a + b),
+    ORACLE(add_scaled, return a + b * c),
+    ORACLE(sub, return a - b),
+    ORACLE(sub_scaled, return a - b * c),
+    ORACLE(mul, return a * b),
+    ORACLE(div, return a / b),
+    ORACLE(neg, return std::copysign(a, std::signbit(a) ? 1.0L : -1.0L)),
+    ORACLE(abs, return std::copysign(a, 1.0L)),
+    ORACLE(sign, if (a > 0) return 1; if (a < 0) return -1; return 0),
+    ORACLE(sqrt, return std::sqrt(a)),
+    ORACLE(rsqrt, return 1 / std::sqrt(a)),
+    ORACLE(reciprocal, return 1 / a),
+    ORACLE(exp, return std::exp(a)),
+    ORACLE(log, return std::log(a)),
+    ORACLE(pow, return std::pow(a, b)),
+    ORACLE(tanh, return std::tanh(a)),
+    ORACLE(sigmoid, return 1 / (1 + std::exp(-a))),
+    ORACLE(relu, if (is_nan(a)) return a; if (a >= 0) return a; return 0),
+    ORACLE(floor, return std::floor(a)),
+    ORACLE(ceil, return std::ceil(a)),
+    ORACLE(round, return std::nearbyint(a)),
+    ORACLE(trunc, return std::trunc(a)),
+    ORACLE(minimum, if (is_nan(a)) return a; if (is_nan(b)) return b;
+           if (a < b) return a; return b),
+    ORACLE(maximum, if (is_nan(a)) return a; if (is_nan(b)) return b;
+           if (a > b) return a; return b),
+    ORACLE(clamp, if (is_nan(a)) return a; if (is_nan(b)) return b;
+           if (is_nan(c)) return c; Wide x = a; if (x <= b) x = b;
+           if (x >= c) x = c; return x),
+    ORACLE(eq, return a == b ? 1 : 0),
+    ORACLE(ne, return a == b ? 0 : 1),
+    ORACLE(lt, return a < b ? 1 : 0),
+    ORACLE(le, return a < b || a == b ? 1 : 0),
+    ORACLE(gt, return b < a ? 1 : 0),
+    ORACLE(ge, return b < a || a == b ? 1 : 0),
+    ORACLE(where, if (is_nan(a)) return b; return a == 0 ? c : b),
+    ORACLE(lerp, const Wide w = c; const Wide difference = b - a;
+           if (std::abs(w) < 0.5L) return a + w * difference;
+           return b - difference * (1 - w)),
+    ORACLE(addcmul, return a + d * (b * c)),
+    ORACLE(addcdiv, return a + d * (b / c)),
+    ORACLE(copy, return a),
+    ORACLE(fill, return a),
+#undef ORACLE
+  };
+  return all;
+}
+
+template <class T>
+constexpr DType dtype =
+    std::is_same_v<T, float> ? DType::float32 : DType::float64;
+
+template <class T>
+T run(OpCode op, const std::array<T, 4>& x) {
+  const void* const in[] = {&x[0], &x[1], &x[2], &x[3]};
+  T result = 0;
+  fuse::loops().ops[std::size_t(dtype<T>)][std::size_t(op)][0](&result, in, 1);
+  return result;
+}
+
+// The distance from a number to the next larger one of its type.
+template <class T>
+Wide unit(Wide of) {
+  using Limits = std::numeric_limits<T>;
+  int exponent = 0;
+  std::frexp(of, &exponent);
+  if (of == 0 || exponent < Limits::min_exponent) return Limits::denorm_min();
+  return std::ldexp(1.0L, exponent - Limits::digits);
+}
+
+// Whether `result` is within `bound` units of `value`; the term says which.
+template <class T>
+bool is_close(T result, Wide value, Wide term, double bound) {
+  if (std::isnan(value)) return std::isnan(result);
+  if (value == 0 && term == 0) {
+    return result == 0 && std::signbit(result) == std::signbit(value);
+  }
+  const Wide allowed =
+      (bound + 0x1p-10) * unit<T>(std::max(term, std::abs(value)));
+  const Wide largest = std::numeric_limits<T>::max();
+  if (std::isinf(result)) {
+    return std::signbit(result) == std::signbit(value) &&
+           std::abs(value) + allowed > largest;
+  }
+  if (std::isinf(value)) return false;
+  return std::abs(Wide(result) - value) <= allowed;
+}
+
+template <class T>
+std::string describe(const fuse::OpInfo& op, const std::array<T, 4>& x) {
+  std::string text(op.name);
+  for (int k = 0; k < op.arity; ++k) {
+    char number[40];
+    std::snprintf(number, sizeof(number), " %.17g", double(x[std::size_t(k)]));
+    text += number;
+  }
+  return text + " in " + fuse::name_of(dtype<T>);
+}
+
+// Checks one application. True when the operands were fit for its bound.
+template <class T>
+bool check(const fuse::OpInfo& op, OpCode code, const std::array<T, 4>& x) {
+  const exact::Number<T> expected = exact::evaluate(code, x);
+  if (!expected.in_range) return false;
+  const T result = run(code, x);
+  if (!is_close(result, expected.value, expected.term, op.ulp)) {
+    FAIL_CHECK(describe(op, x) << " gives " << double(result) << ", not "
+                               << double(expected.value));
+  }
+  const auto oracle = oracles().find(op.name);
+  if (oracle == oracles().end()) return true;
+  const Wide value = oracle->second(x[0], x[1], x[2], x[3]);
+  if (!is_close(result, value, expected.term, op.ulp)) {
+    FAIL_CHECK(describe(op, x) << " gives " << double(result)
+                               << ", but should be " << double(value));
+  }
+  return true;
+}
+
+template <class T>
+void check_random_operands() {
+  for (int i = 0; i < fuse::op_count; ++i) {
+    const auto code = OpCode(i);
+    const fuse::OpInfo& op = fuse::info(code);
+    Random random{std::uint64_t(i)};
+    int fit = 0;
+    for (int n = 0; n < 20000; ++n) {
+      std::array<T, 4> x;
+      for (T& operand : x) operand = any_value<T>(random);
+      // Cancellation and equality do not come by chance.
+      if (random.chance(0.1)) x[1] = x[0];
+      if (random.chance(0.1)) x[0] = -x[1] * x[2];
+      if (op.domain == fuse::Domain::positive) x[0] = std::abs(x[0]);
+      fit += int(check(op, code, x));
+    }
+    INFO(op.name);
+    CHECK(fit > 10000);
+  }
+}
+
+template <class T>
+void check_special_operands() {
+  const auto& specials = special_values<T>();
+  const int count = int(specials.size());
+  for (int i = 0; i < fuse::op_count; ++i) {
+    const auto code = OpCode(i);
+    const fuse::OpInfo& op = fuse::info(code);
+    int combinations = 1;
+    for (int k = 0; k < std::min(op.arity, 3); ++k) combinations *= count;
+    for (int n = 0; n < combinations; ++n) {
+      std::array<T, 4> x;
+      int rest = n;
+      for (std::size_t k = 0; k < 3; ++k, rest /= count) {
+        x[k] = specials[std::size_t(rest % count)];
+      }
+      x[3] = specials[std::size_t(n % 7)];
+      check(op, code, x);
+    }
+  }
+}
+
+template <class T>
+T one(OpCode op, T a = 0, T b = 0, T c = 0, T d = 0) {
+  return run<T>(op, {a, b, c, d});
+}
+
+}  // namespace
+
+TEST_CASE("every oracle belongs to an operation") {
+  for (const auto& [name, oracle] : oracles()) {
+    const auto rows = fuse::op_table();
+    CHECK(std::any_of(rows.begin(), rows.end(), [&, n = name](const auto& row) {
+      return row.name == n;
+    }));
+  }
+}
+
+TEST_CASE("random operands: within the bound of the row") {
+  check_random_operands<float>();
+  check_random_operands<double>();
+}
+
+TEST_CASE("special operands: within the bound of the row") {
+  check_special_operands<float>();
+  check_special_operands<double>();
+}
+
+TEST_CASE("the table as data") {
+  CHECK(fuse::op_table().size() == std::size_t(fuse::op_count));
+  CHECK(fuse::info(OpCode::addcmul).name == "addcmul");
+  CHECK(fuse::info(OpCode::addcmul).arity == 4);
+  CHECK(fuse::info(OpCode::addcmul).value == "a + d * (b * c)");
+  CHECK(fuse::info(OpCode::log).domain == fuse::Domain::positive);
+  CHECK(fuse::name_of(OpCode::lerp) == "lerp");
+  CHECK(fuse::name_of(OpCode::constant) == "constant");
+  CHECK(fuse::name_of(OpCode::argument) == "argument");
+  CHECK(fuse::name_of(OpCode::load) == "load");
+  CHECK(fuse::name_of(OpCode::cast) == "cast");
+  for (const fuse::OpInfo& row : fuse::op_table()) {
+    INFO(row.name);
+    CHECK(row.arity >= 1);
+    CHECK(row.arity <= 4);
+    CHECK(row.ulp >= 0);
+    // Every operand takes part.
+    for (int k = 0; k < row.arity; ++k) {
+      CHECK(row.value.find("abcd"[k]) != std::string_view::npos);
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("semantics of special values", T, float, double) {
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  const T inf = std::numeric_limits<T>::infinity();
+
+  for (const OpCode op : {OpCode::minimum, OpCode::maximum}) {
+    CHECK(std::isnan(one<T>(op, nan, 1)));
+    CHECK(std::isnan(one<T>(op, 1, nan)));
+    CHECK(std::isnan(one<T>(op, nan, inf)));
+  }
+  CHECK(std::isnan(one<T>(OpCode::clamp, nan, 0, 1)));
+  CHECK(std::isnan(one<T>(OpCode::clamp, 0, nan, 1)));
+  CHECK(std::isnan(one<T>(OpCode::clamp, 0, -1, nan)));
+  // The upper bound wins when the bounds cross.
+  CHECK(one<T>(OpCode::clamp, 5, 3, 2) == 2);
+  CHECK(one<T>(OpCode::clamp, 0, 3, 2) == 2);
+  CHECK(std::isnan(one<T>(OpCode::relu, nan)));
+  CHECK(one<T>(OpCode::relu, -inf) == 0);
+  CHECK_FALSE(std::signbit(one<T>(OpCode::relu, -3)));
+  CHECK(one<T>(OpCode::relu, inf) == inf);
+
+  // Halves go to the even neighbour.
+  CHECK(one<T>(OpCode::round, T(0.5)) == 0);
+  CHECK(one<T>(OpCode::round, T(1.5)) == 2);
+  CHECK(one<T>(OpCode::round, T(2.5)) == 2);
+  CHECK(one<T>(OpCode::round, T(-2.5)) == -2);
+  CHECK(std::signbit(one<T>(OpCode::round, T(-0.25))));
+  CHECK(one<T>(OpCode::trunc, T(-1.75)) == -1);
+  CHECK(one<T>(OpCode::floor, T(-1.25)) == -2);
+  CHECK(one<T>(OpCode::ceil, T(-1.75)) == -1);
+  CHECK(std::signbit(one<T>(OpCode::ceil, T(-0.5))));
+
+  CHECK(same_value(one<T>(OpCode::sign, nan), T(0)));
+  CHECK(same_value(one<T>(OpCode::sign, -T(0)), T(0)));
+  CHECK(one<T>(OpCode::sign, -inf) == -1);
+  CHECK(one<T>(OpCode::sign, std::numeric_limits<T>::denorm_min()) == 1);
+  CHECK(same_value(one<T>(OpCode::abs, -T(0)), T(0)));
+  CHECK(same_value(one<T>(OpCode::neg, T(0)), -T(0)));
+
+  // Comparisons with NaN are false, but for "not equal".
+  for (const OpCode op :
+       {OpCode::eq, OpCode::lt, OpCode::le, OpCode::gt, OpCode::ge}) {
+    CHECK(one<T>(op, nan, nan) == 0);
+    CHECK(one<T>(op, 1, nan) == 0);
+  }
+  CHECK(one<T>(OpCode::ne, nan, nan) == 1);
+  CHECK(one<T>(OpCode::eq, T(0), -T(0)) == 1);
+  CHECK(one<T>(OpCode::lt, -inf, inf) == 1);
+
+  CHECK(one<T>(OpCode::where, 1, 2, 3) == 2);
+  CHECK(one<T>(OpCode::where, 0, 2, 3) == 3);
+  CHECK(one<T>(OpCode::where, -T(0), 2, 3) == 3);
+  CHECK(one<T>(OpCode::where, nan, 2, 3) == 2);
+  CHECK(one<T>(OpCode::where, 1, 2, nan) == 2);
+
+  CHECK(one<T>(OpCode::sqrt, inf) == inf);
+  CHECK(std::isnan(one<T>(OpCode::sqrt, -1)));
+  CHECK(same_value(one<T>(OpCode::sqrt, -T(0)), -T(0)));
+  CHECK(one<T>(OpCode::rsqrt, 0) == inf);
+  CHECK(one<T>(OpCode::log, 0) == -inf);
+  CHECK(std::isnan(one<T>(OpCode::log, -1)));
+  CHECK(one<T>(OpCode::exp, -inf) == 0);
+  CHECK(one<T>(OpCode::exp, 1000) == inf);
+  CHECK(one<T>(OpCode::tanh, inf) == 1);
+  CHECK(one<T>(OpCode::sigmoid, -inf) == 0);
+  CHECK(one<T>(OpCode::sigmoid, inf) == 1);
+  CHECK(one<T>(OpCode::sigmoid, 0) == T(0.5));
+  CHECK(one<T>(OpCode::reciprocal, -T(0)) == -inf);
+  CHECK(std::isnan(one<T>(OpCode::div, 0, 0)));
+}
+
+TEST_CASE_TEMPLATE("lerp rounds as torch's two branches do", T, float, double) {
+  Random random(7);
+  int low = 0;
+  for (int n = 0; n < 20000; ++n) {
+    const T a = any_value<T>(random);
+    const T b = any_value<T>(random);
+    const T w = random.chance(0.2) ? any_value<T>(random)
+                                   : T(random.uniform(-1.5, 1.5));
+    // One rounding a line, whatever the compiler's mind about contraction.
+    const volatile T difference = b - a;
+    const volatile T scaled = w * difference;
+    const volatile T rest = T(1) - w;
+    const volatile T back = difference * rest;
+    const bool first = -T(0.5) < w && w < T(0.5);
+    const T expected = first ? T(a + scaled) : T(b - back);
+    REQUIRE(same_value(one<T>(OpCode::lerp, a, b, w), expected));
+    low += int(first);
+  }
+  CHECK(low > 2000);
+  CHECK(low < 18000);
+  // The ends are exact: that is what the second branch is for.
+  CHECK(one<T>(OpCode::lerp, T(0.1), T(1e7), 1) == T(1e7));
+  CHECK(one<T>(OpCode::lerp, T(0.1), T(1e7), 0) == T(0.1));
+}
+
+TEST_CASE_TEMPLATE("products and sums round one by one", T, float, double) {
+  Random random(11);
+  for (int n = 0; n < 20000; ++n) {
+    const T a = any_value<T>(random);
+    const T b = any_value<T>(random);
+    const T c = any_value<T>(random);
+    const T d = any_value<T>(random);
+    const volatile T product = b * c;
+    const volatile T scaled = d * product;
+    const volatile T quotient = b / c;
+    const volatile T scaled_quotient = d * quotient;
+    REQUIRE(same_value(one<T>(OpCode::add_scaled, a, b, c), T(a + product)));
+    REQUIRE(same_value(one<T>(OpCode::sub_scaled, a, b, c), T(a - product)));
+    REQUIRE(same_value(one<T>(OpCode::addcmul, a, b, c, d), T(a + scaled)));
+    REQUIRE(same_value(one<T>(OpCode::addcdiv, a, b, c, d),
+                       T(a + scaled_quotient)));
+  }
+}
+
+namespace {
+
+double power(double base, double exponent) {
+  return one<double>(OpCode::pow, base, exponent);
+}
+
+void check_power(double base, std::int64_t exponent) {
+  const Wide exact = std::pow(Wide(base), Wide(exponent));
+  const double result = power(base, double(exponent));
+  const double bound = std::abs(exact) < 0x1p-960L ? 2 : 1;
+  if (!is_close(result, exact, 0, bound)) {
+    FAIL_CHECK("pow(" << base << ", " << exponent << ") gives " << result
+                      << ", not " << double(exact));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("whole powers are within a unit of the exact ones") {
+  Random random(3);
+  for (int n = 0; n < 40000; ++n) {
+    const double size = std::exp2(random.uniform(0, 31));
+    const auto exponent = std::int64_t(random.chance(0.5) ? size : -size);
+    // Results over the whole range, and a little beyond it.
+    const double log2_result = random.uniform(-1080, 1030);
+    double base = std::exp2(log2_result / double(exponent));
+    if (random.chance(0.3)) base = -base;
+    check_power(base, exponent);
+  }
+  for (const double base : special_values<double>()) {
+    for (const std::int64_t exponent :
+         {0L, 1L, -1L, 2L, -2L, 3L, -3L, 4L, -5L, 1023L, -1074L, 65537L,
+          -65536L, 2147483647L, -2147483647L, 2147483648L, -2147483648L}) {
+      check_power(base, exponent);
+    }
+  }
+  // The bias corrections of Adam.
+  for (std::int64_t step = 1; step < 3000; ++step) {
+    check_power(0.9, step);
+    check_power(0.999, step);
+  }
+}
+
+TEST_CASE("powers of special values") {
+  const double inf = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(power(nan, 0) == 1);
+  CHECK(power(0, 0) == 1);
+  CHECK(power(inf, 0) == 1);
+  CHECK(power(1, nan) == 1);
+  CHECK(power(1, inf) == 1);
+  CHECK(std::isnan(power(nan, 1)));
+  CHECK(std::isnan(power(2, nan)));
+  CHECK(std::isnan(power(-2, 0.5)));
+  CHECK(power(0, -1) == inf);
+  CHECK(power(-0.0, -1) == -inf);
+  CHECK(power(-0.0, -2) == inf);
+  CHECK(same_value(power(-0.0, 3), -0.0));
+  CHECK(same_value(power(-inf, -3), -0.0));
+  CHECK(power(-inf, 3) == -inf);
+  CHECK(power(2, inf) == inf);
+  CHECK(power(2, -inf) == 0);
+  CHECK(power(0.5, -inf) == inf);
+  CHECK(power(2, -1074) == std::numeric_limits<double>::denorm_min());
+  CHECK(power(2, 1023) == 0x1p1023);
+  CHECK(power(2, 1024) == inf);
+  // Beyond the whole exponents that are multiplied out.
+  CHECK(power(1.0000000001, 4294967296.0) ==
+        std::pow(1.0000000001, 4294967296.0));
+}
+
+TEST_CASE_TEMPLATE("small powers are products", T, float, double) {
+  Random random(5);
+  for (int n = 0; n < 20000; ++n) {
+    const T x = any_value<T>(random);
+    INFO(double(x));
+    REQUIRE(same_value(one<T>(OpCode::pow, x, 2), T(x * x)));
+    REQUIRE(same_value(one<T>(OpCode::pow, x, 1), x));
+    REQUIRE(same_value(one<T>(OpCode::pow, x, -1), T(1 / x)));
+    REQUIRE(one<T>(OpCode::pow, x, 0) == 1);
+  }
+}

@@ -1,0 +1,754 @@
+// Random programs, compiled, interpreted and run one operation at a time; all
+// three must give the bits of plain loops over single elements.
+//
+//   FUSEBOOK_FUZZ=10000         that many programs, new ones at every run
+//   FUSEBOOK_FUZZ_SEED=SEED     the one program with that seed
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "compile.h"
+#include "foreach.h"
+#include "parallel.h"
+#include "reference.h"
+#include "testing.h"
+
+using namespace fuse;
+using testing::any_value;
+using testing::Random;
+using testing::same_value;
+
+namespace {
+
+/// Lists of tensors, lists of per-tensor scalars, and three kinds of numbers.
+enum class Kind { list, number, tensor, expression };
+
+/// An operand: a list by its register, or a number by its place among its kind.
+struct Input {
+  Kind kind = Kind::list;
+  int index = 0;
+};
+
+/// target = op(in...), or a new register where target is -1.
+struct Step {
+  OpCode op{};
+  int target = -1;
+  std::vector<Input> in;
+};
+
+/// What a register holds.
+struct Register {
+  Rate rate{};
+  DType dtype{};
+  bool kept = false;     // of a result: somebody still looks at it at the end
+  bool is_view = false;  // shares some tensors with register 0
+};
+
+constexpr int number_count = 3;
+
+/// A program without its data.
+struct Script {
+  std::vector<Register> registers;  // those in memory come first
+  int in_memory = 0;
+  std::vector<Step> steps;
+};
+
+bool is_move(OpCode op) { return op == OpCode::copy || op == OpCode::fill; }
+
+/// Makes scripts in which every operation is legal.
+class ScriptMaker {
+ public:
+  explicit ScriptMaker(std::uint64_t seed) : random_(seed) {}
+
+  Script make() {
+    add_memory();
+    if (has_view()) join_view();
+    const int steps = 1 + random_.below(5);
+    for (int n = 0; n < steps; ++n) add_step();
+    for (Register& r : script_.registers) r.kept = random_.chance(0.4);
+    return std::move(script_);
+  }
+
+ private:
+  DType any_dtype() { return DType(random_.below(2)); }
+
+  void add_memory() {
+    const DType main = any_dtype();
+    const int lists = 1 + random_.below(3);
+    for (int k = 0; k < lists; ++k) {
+      add_register(Rate::element, random_.chance(0.8) ? main : any_dtype());
+    }
+    if (random_.chance(0.15)) {
+      add_register(Rate::element, script_.registers[0].dtype);
+      script_.registers.back().is_view = true;
+    }
+    const int scalars = random_.below(3);
+    for (int k = 0; k < scalars; ++k) add_register(Rate::entry, any_dtype());
+    script_.in_memory = int(script_.registers.size());
+  }
+
+  void add_register(Rate rate, DType dtype) {
+    script_.registers.push_back({rate, dtype});
+  }
+
+  bool has_view() const {
+    return std::any_of(script_.registers.begin(), script_.registers.end(),
+                       [](const Register& reg) { return reg.is_view; });
+  }
+
+  // Lists that share tensors must meet, or they would run in any order.
+  void join_view() {
+    const auto& all = script_.registers;
+    const auto view = std::find_if(all.begin(), all.end(),
+                                   [](const auto& reg) { return reg.is_view; });
+    const DType dtype = view->dtype;
+    const Input second = {Kind::list, int(view - all.begin())};
+    script_.steps.push_back({OpCode::add, -1, {{Kind::list, 0}, second}});
+    add_register(Rate::element, dtype);
+  }
+
+  // Reading a view after the tensors it shares were stored is an error.
+  bool may_read(int r) const {
+    return !script_.registers[std::size_t(r)].is_view || !shared_stored_;
+  }
+
+  std::vector<int> lists_where(bool elements, const DType* dtype) {
+    std::vector<int> found;
+    for (int r = 0; r < int(script_.registers.size()); ++r) {
+      const Register& reg = script_.registers[std::size_t(r)];
+      if ((reg.rate == Rate::element) != elements || !may_read(r)) continue;
+      if (dtype == nullptr || reg.dtype == *dtype) found.push_back(r);
+    }
+    return found;
+  }
+
+  Input number() {
+    const auto kind = Kind(1 + random_.below(3));
+    return {kind, random_.below(number_count)};
+  }
+
+  // An operand; elements only of one dtype, and only where allowed.
+  Input input(bool elements_allowed, DType dtype) {
+    const auto elements = lists_where(true, &dtype);
+    const auto scalars = lists_where(false, nullptr);
+    const double dice = random_.uniform(0, 1);
+    if (elements_allowed && !elements.empty() && dice < 0.55) {
+      return {Kind::list, random_.pick(elements)};
+    }
+    if (!scalars.empty() && dice < 0.75) {
+      return {Kind::list, random_.pick(scalars)};
+    }
+    return number();
+  }
+
+  bool any_list(const Step& step) const {
+    return std::any_of(step.in.begin(), step.in.end(),
+                       [](const Input& in) { return in.kind == Kind::list; });
+  }
+
+  void add_step() {
+    Step step;
+    step.op = OpCode(random_.below(op_count));
+    random_.chance(0.5) ? fill_in_place(step) : fill_functional(step);
+  }
+
+  void fill_functional(Step& step) {
+    const bool elements = random_.chance(0.75);
+    const DType dtype = pick_dtype();
+    for (int k = 0; k < info(step.op).arity; ++k) {
+      step.in.push_back(input(elements, dtype));
+    }
+    if (!any_list(step)) return;
+    Register result = {Rate::entry, DType::float64};
+    for (const Input& in : step.in) {
+      if (in.kind != Kind::list) continue;
+      const Register& reg = script_.registers[std::size_t(in.index)];
+      if (reg.rate == Rate::element) result = {Rate::element, reg.dtype};
+    }
+    script_.registers.push_back(result);
+    script_.steps.push_back(std::move(step));
+  }
+
+  DType pick_dtype() {
+    const auto lists = lists_where(true, nullptr);
+    return script_.registers[std::size_t(random_.pick(lists))].dtype;
+  }
+
+  void fill_in_place(Step& step) {
+    const auto targets = lists_where(random_.chance(0.75), nullptr);
+    if (targets.empty()) return;
+    step.target = random_.pick(targets);
+    const Register& to = script_.registers[std::size_t(step.target)];
+    if (to.is_view) return;
+    const bool elements = to.rate == Rate::element;
+    const int arity = info(step.op).arity;
+    if (is_move(step.op)) {
+      step.in.push_back(input(elements, pick_dtype()));
+    } else {
+      step.in.push_back({Kind::list, step.target});
+      for (int k = 1; k < arity; ++k) {
+        step.in.push_back(input(elements, to.dtype));
+      }
+    }
+    shared_stored_ = shared_stored_ || step.target == 0;
+    script_.steps.push_back(std::move(step));
+  }
+
+  Random random_;
+  Script script_;
+  bool shared_stored_ = false;
+};
+
+std::string describe(const Script& script) {
+  std::ostringstream text;
+  const auto name = [&](const Input& in) {
+    static constexpr std::array letters = {"r", "number", "tensor", "expr"};
+    return letters[std::size_t(in.kind)] + std::to_string(in.index);
+  };
+  for (std::size_t r = 0; r < script.registers.size(); ++r) {
+    const Register& reg = script.registers[r];
+    text << "r" << r << ": "
+         << (reg.rate == Rate::element ? "elements" : "per tensor") << " "
+         << name_of(reg.dtype) << (reg.is_view ? ", a view of r0" : "")
+         << (int(r) < script.in_memory ? ""
+             : reg.kept                ? ", kept"
+                                       : ", dropped")
+         << "\n";
+  }
+  int result = script.in_memory;
+  for (const Step& step : script.steps) {
+    text << "r" << (step.target >= 0 ? step.target : result++) << " = "
+         << name_of(step.op) << "(";
+    for (const Input& in : step.in) text << " " << name(in);
+    text << " )" << (step.target >= 0 ? " in place" : "") << "\n";
+  }
+  return text.str();
+}
+
+/// Elements of all tensors of a list, as doubles.
+using Values = std::vector<std::vector<double>>;
+
+/// Tensors at odd addresses, with bytes between them that must not change.
+class Memory {
+ public:
+  Memory(const std::vector<std::int64_t>& sizes, DType dtype, Random& random)
+      : dtype_(dtype), sizes_(sizes) {
+    std::size_t end = 0;
+    for (const std::int64_t n : sizes) {
+      end += std::size_t(1 + random.below(16));
+      offsets_.push_back(end);
+      end += std::size_t(n) * size_of(dtype);
+    }
+    bytes_.assign(end + 16, guard);
+    for (std::size_t e = 0; e < sizes.size(); ++e) {
+      for (std::int64_t i = 0; i < sizes[e]; ++i) {
+        set(e, std::size_t(i), random);
+      }
+    }
+    initial_ = bytes_;
+  }
+
+  Tensor tensor(std::size_t e, bool is_scalar) {
+    return from_blob(bytes_.data() + offsets_[e],
+                     is_scalar ? Shape{} : Shape{sizes_[e]}, dtype_);
+  }
+  void reset() { std::copy(initial_.begin(), initial_.end(), bytes_.begin()); }
+
+  Values values() const {
+    Values result;
+    for (std::size_t e = 0; e < sizes_.size(); ++e) {
+      result.emplace_back();
+      for (std::int64_t i = 0; i < sizes_[e]; ++i) {
+        result[e].push_back(get(e, std::size_t(i)));
+      }
+    }
+    return result;
+  }
+
+  bool guards_hold() const {
+    std::size_t at = 0;
+    for (std::size_t e = 0; e < sizes_.size(); ++e) {
+      for (; at < offsets_[e]; ++at) {
+        if (bytes_[at] != guard) return false;
+      }
+      at += std::size_t(sizes_[e]) * size_of(dtype_);
+    }
+    return std::all_of(bytes_.begin() + std::ptrdiff_t(at), bytes_.end(),
+                       [](unsigned char byte) { return byte == guard; });
+  }
+
+ private:
+  static constexpr unsigned char guard = 0xa5;
+
+  void set(std::size_t e, std::size_t i, Random& random) {
+    unsigned char* const to = bytes_.data() + offsets_[e] + i * size_of(dtype_);
+    if (dtype_ == DType::float32) {
+      const auto value = any_value<float>(random);
+      std::memcpy(to, &value, sizeof(value));
+    } else {
+      const auto value = any_value<double>(random);
+      std::memcpy(to, &value, sizeof(value));
+    }
+  }
+  double get(std::size_t e, std::size_t i) const {
+    const unsigned char* const from =
+        bytes_.data() + offsets_[e] + i * size_of(dtype_);
+    if (dtype_ == DType::float32) {
+      float value = 0;
+      std::memcpy(&value, from, sizeof(value));
+      return double(value);
+    }
+    double value = 0;
+    std::memcpy(&value, from, sizeof(value));
+    return value;
+  }
+
+  DType dtype_;
+  std::vector<std::int64_t> sizes_;
+  std::vector<std::size_t> offsets_;
+  std::vector<unsigned char> bytes_;
+  std::vector<unsigned char> initial_;
+};
+
+struct Expression {
+  OpCode op{};
+  int a = 0;  // the number or tensor of this index
+  int b = 0;
+  bool a_is_tensor = false;
+};
+
+/// A script with data to run on.
+class Case {
+ public:
+  Case(std::uint64_t seed, const Script& script)
+      : seed_(seed), script_(script), random_(seed ^ 0x5eed) {
+    choose_sizes();
+    for (int r = 0; r < script_.in_memory; ++r) add_list(r);
+    for (int k = 0; k < number_count; ++k) {
+      numbers_.push_back(any_value<double>(random_));
+      tensors_.push_back(
+          tensor(any_value<double>(random_), DType(random_.below(2))));
+      expressions_.push_back(
+          {std::array{OpCode::add, OpCode::sub, OpCode::mul,
+                      OpCode::div}[std::size_t(random_.below(4))],
+           random_.below(number_count), random_.below(number_count),
+           random_.chance(0.3)});
+    }
+    for (Memory& memory : memories_) initial_.push_back(memory.values());
+  }
+
+  std::uint64_t seed() const { return seed_; }
+  const Script& script() const { return script_; }
+
+  void reset() {
+    results_.clear();
+    for (Memory& memory : memories_) memory.reset();
+  }
+
+  /// The script through the library's functions.
+  void play() {
+    std::vector<TensorList> registers = lists_;
+    for (const Step& step : script_.steps) {
+      std::vector<Operand> operands;
+      for (const Input& in : step.in) {
+        operands.push_back(operand(in, registers));
+      }
+      std::vector<const Operand*> pointers;
+      for (const Operand& each : operands) pointers.push_back(&each);
+      if (step.target >= 0) {
+        foreach_apply_(step.op, registers[std::size_t(step.target)], pointers,
+                       std::source_location::current());
+      } else {
+        registers.push_back(
+            foreach_apply(step.op, pointers, std::source_location::current()));
+      }
+    }
+    for (std::size_t r = lists_.size(); r < registers.size(); ++r) {
+      if (script_.registers[r].kept) results_.push_back(registers[r]);
+    }
+  }
+
+  /// What must be in memory and in the results after `play`.
+  const std::vector<Values>& expected() {
+    if (expected_.empty()) expected_ = compute_expected();
+    return expected_;
+  }
+
+  std::vector<Values> actual() const {
+    std::vector<Values> all;
+    for (const Memory& memory : memories_) all.push_back(memory.values());
+    patch_views(all);
+    for (const TensorList& list : results_) {
+      all.emplace_back();
+      for (const Tensor& each : list) all.back().push_back(each.to_vector());
+    }
+    return all;
+  }
+
+  bool guards_hold() const {
+    return std::all_of(
+        memories_.begin(), memories_.end(),
+        [](const Memory& memory) { return memory.guards_hold(); });
+  }
+
+ private:
+  void choose_sizes() {
+    static const std::vector<std::int64_t> usual = {
+        0,  1,  1,  2,  3,  4,   5,   7,   8,   9,    15,
+        16, 17, 31, 63, 64, 100, 511, 512, 513, 1000, 1025};
+    const int count = random_.chance(0.05) ? 0 : 1 + random_.below(4);
+    for (int e = 0; e < count; ++e) sizes_.push_back(random_.pick(usual));
+    if (count > 0 && random_.chance(0.08)) {
+      sizes_[0] = 15000 + random_.below(20000);
+    }
+  }
+
+  void add_list(int r) {
+    const Register& reg = script_.registers[std::size_t(r)];
+    const bool scalar = reg.rate == Rate::entry;
+    const auto sizes =
+        scalar ? std::vector<std::int64_t>(sizes_.size(), 1) : sizes_;
+    memories_.emplace_back(sizes, reg.dtype, random_);
+    std::vector<Tensor> list;
+    for (std::size_t e = 0; e < sizes.size(); ++e) {
+      const bool shared = reg.is_view && e % 2 == 0;
+      Memory& memory = shared ? memories_.front() : memories_.back();
+      list.push_back(memory.tensor(e, scalar));
+    }
+    const std::string label = "r" + std::to_string(r);
+    lists_.push_back(
+        scalar ? TensorList::per_tensor(std::move(list), label.c_str())
+               : TensorList(std::move(list), label.c_str()));
+  }
+
+  // A view's even tensors are those of the first list.
+  void patch_views(std::vector<Values>& all) const {
+    for (std::size_t r = 0; r < lists_.size(); ++r) {
+      if (!script_.registers[r].is_view) continue;
+      for (std::size_t e = 0; e < sizes_.size(); e += 2) all[r][e] = all[0][e];
+    }
+  }
+
+  Scalar scalar(const Input& in) const {
+    const auto k = std::size_t(in.index);
+    if (in.kind == Kind::number) return numbers_[k];
+    if (in.kind == Kind::tensor) return tensors_[k];
+    const Expression& x = expressions_[k];
+    const Scalar a = scalar({x.a_is_tensor ? Kind::tensor : Kind::number, x.a});
+    return scalar_op(x.op, a, numbers_[std::size_t(x.b)]);
+  }
+
+  double number(const Input& in) const {
+    const auto k = std::size_t(in.index);
+    if (in.kind == Kind::number) return numbers_[k];
+    if (in.kind == Kind::tensor) return tensors_[k].item();
+    const Expression& x = expressions_[k];
+    const double a = number({x.a_is_tensor ? Kind::tensor : Kind::number, x.a});
+    return reference::apply<double>(x.op,
+                                    {a, numbers_[std::size_t(x.b)], 0, 0});
+  }
+
+  Operand operand(const Input& in, const std::vector<TensorList>& registers) {
+    if (in.kind != Kind::list) return scalar(in);
+    const TensorList& list = registers[std::size_t(in.index)];
+    // Another handle to the same tensors is the same list.
+    const bool elements =
+        script_.registers[std::size_t(in.index)].rate == Rate::element;
+    if (in.index < script_.in_memory && elements && seed_ % 5 == 0) {
+      return TensorList(list.impl()->tensors);
+    }
+    return list;
+  }
+
+  std::vector<Values> compute_expected() const {
+    std::vector<Values> registers = initial_;
+    patch_views(registers);
+    for (const Step& step : script_.steps) {
+      const Register* const target =
+          step.target >= 0 ? &script_.registers[std::size_t(step.target)]
+                           : nullptr;
+      Values result = compute(step, registers, target);
+      if (target != nullptr) {
+        registers[std::size_t(step.target)] = std::move(result);
+      } else {
+        registers.push_back(std::move(result));
+      }
+    }
+    std::vector<Values> all(registers.begin(),
+                            registers.begin() + script_.in_memory);
+    patch_views(all);
+    for (std::size_t r = all.size(); r < registers.size(); ++r) {
+      if (script_.registers[r].kept) all.push_back(registers[r]);
+    }
+    return all;
+  }
+
+  // One operation, element by element, in the type its operands call for, and
+  // rounded to the type it is stored in.
+  Values compute(const Step& step, const std::vector<Values>& registers,
+                 const Register* target) const {
+    DType dtype = DType::float64;
+    Rate rate = Rate::entry;
+    for (const Input& in : step.in) {
+      if (in.kind != Kind::list) continue;
+      const Register& reg = script_.registers[std::size_t(in.index)];
+      if (reg.rate != Rate::element) continue;
+      dtype = reg.dtype;
+      rate = Rate::element;
+    }
+    const Rate shape = target != nullptr ? target->rate : rate;
+    const DType storage = target != nullptr ? target->dtype : dtype;
+    Values result;
+    for (std::size_t e = 0; e < sizes_.size(); ++e) {
+      const std::int64_t n = shape == Rate::element ? sizes_[e] : 1;
+      result.emplace_back();
+      for (std::int64_t i = 0; i < n; ++i) {
+        std::array<double, 4> x{};
+        for (std::size_t k = 0; k < step.in.size(); ++k) {
+          x[k] = value(step.in[k], registers, e, std::size_t(i));
+        }
+        const double exact = reference::apply(step.op, dtype, x);
+        result[e].push_back(storage == DType::float32 ? double(float(exact))
+                                                      : exact);
+      }
+    }
+    return result;
+  }
+
+  double value(const Input& in, const std::vector<Values>& registers,
+               std::size_t e, std::size_t i) const {
+    if (in.kind != Kind::list) return number(in);
+    const auto r = std::size_t(in.index);
+    const bool elements = script_.registers[r].rate == Rate::element;
+    return registers[r][e][elements ? i : 0];
+  }
+
+  std::uint64_t seed_;
+  Script script_;
+  Random random_;
+  std::vector<std::int64_t> sizes_;
+  std::vector<Memory> memories_;
+  std::vector<TensorList> lists_;
+  std::vector<double> numbers_;
+  std::vector<Tensor> tensors_;
+  std::vector<Expression> expressions_;
+  std::vector<TensorList> results_;
+  std::vector<Values> initial_;
+  std::vector<Values> expected_;
+};
+
+/// Cases that become one kernel.
+class Batch {
+ public:
+  explicit Batch(const std::vector<std::uint64_t>& seeds) {
+    for (const std::uint64_t seed : seeds) {
+      // Some have the structure of their neighbour and share its code.
+      const bool again = !cases_.empty() && seed % 6 == 0;
+      const Script script =
+          again ? cases_.back()->script() : ScriptMaker(seed).make();
+      cases_.push_back(std::make_unique<Case>(seed, script));
+    }
+  }
+
+  /// The first run, in which the kernel is compiled.
+  void warm_up() {
+    reset();
+    compiled_();
+  }
+
+  void check(int threads) {
+    set_thread_count(threads);
+    check_mode("eager", [&] { play(); });
+    check_mode("interpreted", [&] { interpreted_(); });
+    check_mode("compiled", [&] { compiled_(); });
+  }
+
+  const std::vector<std::unique_ptr<Case>>& cases() const { return cases_; }
+  Counters counters() const { return compiled_.counters(); }
+
+ private:
+  struct Player {
+    Batch* batch;
+    void operator()() const { batch->play(); }
+  };
+
+  void play() {
+    for (const auto& each : cases_) each->play();
+  }
+  void reset() {
+    for (const auto& each : cases_) each->reset();
+  }
+
+  template <class Run>
+  void check_mode(const std::string& mode, Run run) {
+    reset();
+    run();
+    for (const auto& each : cases_) check_case(*each, mode);
+  }
+
+  static void check_case(Case& c, const std::string& mode) {
+    const std::vector<Values>& expected = c.expected();
+    const std::vector<Values> actual = c.actual();
+    INFO("FUSEBOOK_FUZZ_SEED=" << c.seed() << ", " << mode << ", "
+                               << thread_count() << " threads\n"
+                               << describe(c.script()));
+    REQUIRE(c.guards_hold());
+    REQUIRE(actual.size() == expected.size());
+    for (std::size_t list = 0; list < actual.size(); ++list) {
+      REQUIRE(actual[list].size() == expected[list].size());
+      for (std::size_t e = 0; e < actual[list].size(); ++e) {
+        check_tensor(actual[list][e], expected[list][e], list, e);
+      }
+    }
+  }
+
+  static void check_tensor(const std::vector<double>& actual,
+                           const std::vector<double>& expected,
+                           std::size_t list, std::size_t e) {
+    REQUIRE(actual.size() == expected.size());
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+      if (same_value(actual[i], expected[i])) continue;
+      FAIL("list " << list << ", tensor " << e << ", element " << i << " is "
+                   << actual[i] << ", not " << expected[i]);
+    }
+  }
+
+  std::vector<std::unique_ptr<Case>> cases_;
+  Compiled<Player> compiled_ = compile(Player{this});
+  Compiled<Player> interpreted_ =
+      compile(Player{this}, {.backend = Backend::interpreted});
+};
+
+// Compiles on two threads: that is where the time goes.
+void warm_up(std::vector<std::unique_ptr<Batch>>& batches) {
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t b = next++; b < batches.size(); b = next++) {
+      batches[b]->warm_up();
+    }
+  };
+  std::thread other(work);
+  work();
+  other.join();
+}
+
+/// What the programs of a run were made of.
+class Coverage {
+ public:
+  void add(const Script& script) {
+    for (const Step& step : script.steps) {
+      DType dtype = DType::float64;
+      bool elements = false;
+      for (const Input& in : step.in) {
+        kinds_[{step.op, kind_of(script, in)}]++;
+        if (kind_of(script, in) != 0) continue;
+        dtype = script.registers[std::size_t(in.index)].dtype;
+        elements = true;
+      }
+      rates_[{step.op, elements, dtype}]++;
+      forms_[{step.op, step.target >= 0}]++;
+    }
+  }
+
+  void check() const {
+    for (int i = 0; i < op_count; ++i) {
+      const auto op = OpCode(i);
+      INFO(name_of(op));
+      CHECK(rates_.count({op, true, DType::float32}) == 1);
+      CHECK(rates_.count({op, true, DType::float64}) == 1);
+      CHECK(rates_.count({op, false, DType::float64}) == 1);
+      CHECK(forms_.count({op, true}) == 1);
+      CHECK(forms_.count({op, false}) == 1);
+      // Elements, per-tensor scalars, and the three kinds of numbers; those
+      // only where a list can stand beside them.
+      const int kinds = info(op).arity > 1 || is_move(op) ? 5 : 2;
+      for (int kind = 0; kind < kinds; ++kind) {
+        INFO("operand of kind " << kind);
+        CHECK(kinds_.count({op, kind}) == 1);
+      }
+    }
+  }
+
+ private:
+  static int kind_of(const Script& script, const Input& in) {
+    if (in.kind != Kind::list) return 1 + int(in.kind);
+    const Register& reg = script.registers[std::size_t(in.index)];
+    return reg.rate == Rate::element ? 0 : 1;
+  }
+
+  std::map<std::tuple<OpCode, bool, DType>, int> rates_;
+  std::map<std::pair<OpCode, bool>, int> forms_;
+  std::map<std::pair<OpCode, int>, int> kinds_;
+};
+
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+constexpr std::size_t in_a_batch = 25;
+
+void run(const std::vector<std::uint64_t>& seeds, Coverage* coverage) {
+  // A few batches at a time, so that memory stays small.
+  constexpr std::size_t at_once = 40 * in_a_batch;
+  for (std::size_t first = 0; first < seeds.size(); first += at_once) {
+    const std::size_t last = std::min(first + at_once, seeds.size());
+    std::vector<std::unique_ptr<Batch>> batches;
+    for (std::size_t i = first; i < last; i += in_a_batch) {
+      const auto begin = seeds.begin() + std::ptrdiff_t(i);
+      const auto end =
+          seeds.begin() + std::ptrdiff_t(std::min(i + in_a_batch, last));
+      batches.push_back(
+          std::make_unique<Batch>(std::vector<std::uint64_t>(begin, end)));
+    }
+    set_thread_count(1);
+    warm_up(batches);
+    for (auto& batch : batches) {
+      for (const int threads : {1, 2, 3, 8}) batch->check(threads);
+      const Counters counters = batch->counters();
+      REQUIRE(counters.compilations == 1);
+      REQUIRE(counters.launches == 5);
+      REQUIRE(counters.graph_breaks == 0);
+      if (coverage == nullptr) continue;
+      for (const auto& each : batch->cases()) coverage->add(each->script());
+    }
+  }
+  set_thread_count(0);
+}
+
+}  // namespace
+
+TEST_CASE("compiled, interpreted and eager have the bits of plain loops") {
+  if (std::getenv("FUSEBOOK_FUZZ_SEED") != nullptr) {
+    const std::uint64_t seed = number_from("FUSEBOOK_FUZZ_SEED", 0);
+    std::printf("program %llu\n%s", static_cast<unsigned long long>(seed),
+                describe(ScriptMaker(seed).make()).c_str());
+    run({seed}, nullptr);
+    return;
+  }
+  const bool longer = std::getenv("FUSEBOOK_FUZZ") != nullptr;
+  const std::size_t count = number_from("FUSEBOOK_FUZZ", 1000);
+  REQUIRE(count >= 1000);
+  const std::uint64_t base = longer ? std::random_device()() : 1;
+  std::printf("%zu random programs with seeds from FUSEBOOK_FUZZ_SEED=%llu\n",
+              count, static_cast<unsigned long long>(base << 20));
+  std::vector<std::uint64_t> seeds;
+  for (std::size_t i = 0; i < count; ++i) seeds.push_back((base << 20) + i);
+  Coverage coverage;
+  run(seeds, &coverage);
+  coverage.check();
+}
