@@ -86,13 +86,12 @@ class Compiled {
 ///     auto step = compile([&] { opt.step(); });
 ///     step();
 template <class F>
-auto compile(F function, CompileOptions options = {},
+auto compile(F function, const CompileOptions& options = {},
              std::source_location place = std::source_location::current()) {
-  return Compiled<F>(std::move(function),
-                     {.name = std::move(options.name),
-                      .fullgraph = options.fullgraph,
-                      .backend = options.backend,
-                      .place = place});
+  return Compiled<F>(std::move(function), {.name = options.name,
+                                           .fullgraph = options.fullgraph,
+                                           .backend = options.backend,
+                                           .place = place});
 }
 
 }  // namespace fuse

@@ -21,69 +21,70 @@ void foreach_apply_(OpCode op, const TensorList& target, Operands operands,
 
 // foreach_<op>(operands...) returns new lists; foreach_<op>_(list, ...) writes
 // into its first operand, as torch._foreach_<op> and torch._foreach_<op>_ do.
-#define FUSE_FOREACH_1(name)                                                \
-  [[nodiscard]] inline TensorList foreach_##name(const Operand& a,          \
-                                                 FUSE_HERE) {               \
-    const Operand* const in[] = {&a};                                       \
-    return foreach_apply(OpCode::name, in, place);                          \
+#define FUSE_FOREACH_1(name)                                       \
+  [[nodiscard]] inline TensorList foreach_##name(const Operand& a, \
+                                                 FUSE_HERE) {      \
+    const Operand* const in[] = {&a};                              \
+    return foreach_apply(OpCode::name, in, place);                 \
   }
-#define FUSE_FOREACH_2(name)                                                \
-  [[nodiscard]] inline TensorList foreach_##name(                           \
-      const Operand& a, const Operand& b, FUSE_HERE) {                      \
-    const Operand* const in[] = {&a, &b};                                   \
-    return foreach_apply(OpCode::name, in, place);                          \
+#define FUSE_FOREACH_2(name)                           \
+  [[nodiscard]] inline TensorList foreach_##name(      \
+      const Operand& a, const Operand& b, FUSE_HERE) { \
+    const Operand* const in[] = {&a, &b};              \
+    return foreach_apply(OpCode::name, in, place);     \
   }
-#define FUSE_FOREACH_3(name)                                                \
-  [[nodiscard]] inline TensorList foreach_##name(                           \
-      const Operand& a, const Operand& b, const Operand& c, FUSE_HERE) {    \
-    const Operand* const in[] = {&a, &b, &c};                               \
-    return foreach_apply(OpCode::name, in, place);                          \
+#define FUSE_FOREACH_3(name)                                             \
+  [[nodiscard]] inline TensorList foreach_##name(                        \
+      const Operand& a, const Operand& b, const Operand& c, FUSE_HERE) { \
+    const Operand* const in[] = {&a, &b, &c};                            \
+    return foreach_apply(OpCode::name, in, place);                       \
   }
-#define FUSE_FOREACH_4(name)                                                \
-  [[nodiscard]] inline TensorList foreach_##name(                           \
-      const Operand& a, const Operand& b, const Operand& c,                 \
-      const Operand& d, FUSE_HERE) {                                        \
-    const Operand* const in[] = {&a, &b, &c, &d};                           \
-    return foreach_apply(OpCode::name, in, place);                          \
+#define FUSE_FOREACH_4(name)                                                  \
+  [[nodiscard]] inline TensorList foreach_##name(                             \
+      const Operand& a, const Operand& b, const Operand& c, const Operand& d, \
+      FUSE_HERE) {                                                            \
+    const Operand* const in[] = {&a, &b, &c, &d};                             \
+    return foreach_apply(OpCode::name, in, place);                            \
   }
-#define FUSE_FOREACH_INTO_1(name)                                           \
-  inline void foreach_##name##_(const TensorList& list, FUSE_HERE) {        \
-    const Operand a(list);                                                  \
-    const Operand* const in[] = {&a};                                       \
-    foreach_apply_(OpCode::name, list, in, place);                          \
+#define FUSE_FOREACH_INTO_1(name)                                    \
+  inline void foreach_##name##_(const TensorList& list, FUSE_HERE) { \
+    const Operand a(list);                                           \
+    const Operand* const in[] = {&a};                                \
+    foreach_apply_(OpCode::name, list, in, place);                   \
   }
-#define FUSE_FOREACH_INTO_2(name)                                           \
-  inline void foreach_##name##_(const TensorList& list, const Operand& b,   \
-                                FUSE_HERE) {                                \
-    const Operand a(list);                                                  \
-    const Operand* const in[] = {&a, &b};                                   \
-    foreach_apply_(OpCode::name, list, in, place);                          \
+#define FUSE_FOREACH_INTO_2(name)                                         \
+  inline void foreach_##name##_(const TensorList& list, const Operand& b, \
+                                FUSE_HERE) {                              \
+    const Operand a(list);                                                \
+    const Operand* const in[] = {&a, &b};                                 \
+    foreach_apply_(OpCode::name, list, in, place);                        \
   }
-#define FUSE_FOREACH_INTO_3(name)                                           \
-  inline void foreach_##name##_(const TensorList& list, const Operand& b,   \
-                                const Operand& c, FUSE_HERE) {              \
-    const Operand a(list);                                                  \
-    const Operand* const in[] = {&a, &b, &c};                               \
-    foreach_apply_(OpCode::name, list, in, place);                          \
+#define FUSE_FOREACH_INTO_3(name)                                         \
+  inline void foreach_##name##_(const TensorList& list, const Operand& b, \
+                                const Operand& c, FUSE_HERE) {            \
+    const Operand a(list);                                                \
+    const Operand* const in[] = {&a, &b, &c};                             \
+    foreach_apply_(OpCode::name, list, in, place);                        \
   }
-#define FUSE_FOREACH_INTO_4(name)                                           \
-  inline void foreach_##name##_(const TensorList& list, const Operand& b,   \
-                                const Operand& c, const Operand& d,         \
-                                FUSE_HERE) {                                \
-    const Operand a(list);                                                  \
-    const Operand* const in[] = {&a, &b, &c, &d};                           \
-    foreach_apply_(OpCode::name, list, in, place);                          \
+#define FUSE_FOREACH_INTO_4(name)                                         \
+  inline void foreach_##name##_(const TensorList& list, const Operand& b, \
+                                const Operand& c, const Operand& d,       \
+                                FUSE_HERE) {                              \
+    const Operand a(list);                                                \
+    const Operand* const in[] = {&a, &b, &c, &d};                         \
+    foreach_apply_(OpCode::name, list, in, place);                        \
   }
-#define FUSE_FOREACH_MOVE(name)                                             \
+#define FUSE_FOREACH_MOVE(name)                                              \
   inline void foreach_##name##_(const TensorList& list, const Operand& from, \
-                                FUSE_HERE) {                                \
-    const Operand* const in[] = {&from};                                    \
-    foreach_apply_(OpCode::name, list, in, place);                          \
+                                FUSE_HERE) {                                 \
+    const Operand* const in[] = {&from};                                     \
+    foreach_apply_(OpCode::name, list, in, place);                           \
   }
 
 #define OP(name, arity, ...) \
   FUSE_FOREACH_##arity(name) FUSE_FOREACH_INTO_##arity(name)
-#define MOVE(name, arity, ...) FUSE_FOREACH_##arity(name) FUSE_FOREACH_MOVE(name)
+#define MOVE(name, arity, ...) \
+  FUSE_FOREACH_##arity(name) FUSE_FOREACH_MOVE(name)
 #include "ops.def"
 #undef OP
 

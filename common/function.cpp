@@ -102,9 +102,12 @@ void Function::promote(const Origin& origin) {
 // False for the first kernel of a segment between graph breaks.
 bool Function::is_recompile(std::uint64_t hash, const Program& program) const {
   return segment_ < segments_ ||
-         std::any_of(compiled_.begin(), compiled_.end(), [&](const auto& known) {
-           return known->hash == hash && known->program.same_structure(program);
-         });
+         std::any_of(
+             compiled_.begin(), compiled_.end(),
+             [&](const auto& known) {
+               return known->hash == hash &&
+                      known->program.same_structure(program);
+             });
 }
 
 // Why no earlier kernel fits; what moved becomes an argument from now on.
@@ -134,8 +137,7 @@ void Function::report_misses(std::uint64_t hash, const Program& program) {
   write_log(Log::recompiles, text);
 }
 
-CompiledProgram& Function::compile(std::uint64_t hash,
-                                   const Program& program) {
+CompiledProgram& Function::compile(std::uint64_t hash, const Program& program) {
   const bool again = !eager_ && is_recompile(hash, program);
   if (again) report_misses(hash, program);
   auto made = std::make_unique<CompiledProgram>();
@@ -189,7 +191,8 @@ void Function::graph_break(const std::string& why) {
                 "without fullgraph");
   }
   count({.graph_breaks = 1});
-  write_log(Log::graph, "graph break in function " + options_.name + ": " + why);
+  write_log(Log::graph,
+            "graph break in function " + options_.name + ": " + why);
 }
 
 std::string Function::output_code() const {

@@ -10,6 +10,7 @@
 #include "fusion_grid.h"
 #include "ladder.h"
 #include "log.h"
+#include "lr_scheduler.h"
 #include "model.h"
 #include "optim/adam.h"
 #include "optim/adam_by_hand.h"

@@ -66,7 +66,7 @@ class Owners {
   }
 
   bool learn(const void* address, std::size_t owner) {
-    if (temporary_.count(address) != 0) return false;
+    if (temporary_.contains(address)) return false;
     const auto [at, added] = lasting_.try_emplace(address, owner);
     if (!added && at->second != owner) {
       lasting_.erase(at);
@@ -88,8 +88,7 @@ std::string row_text(const std::string& head,
   text << head << std::string(12 - std::min<std::size_t>(12, head.size()), ' ');
   for (std::size_t k = 0; k < cells.size(); ++k) {
     const std::size_t width = std::max<std::size_t>(operations[k].size(), 3);
-    text << "  "
-         << std::string(width - std::min(width, cells[k].size()), ' ')
+    text << "  " << std::string(width - std::min(width, cells[k].size()), ' ')
          << cells[k];
   }
   text << "\n";
@@ -117,8 +116,8 @@ FusionGrid trace_step(const std::vector<Tensor>& params,
       }
     }
   }
-  grid.operations = operations.empty() ? std::vector<std::string>()
-                                       : operations.front();
+  grid.operations =
+      operations.empty() ? std::vector<std::string>() : operations.front();
   for (const auto& others : operations) {
     if (others == grid.operations) continue;
     throw Error("the step does different things to different tensors");

@@ -12,8 +12,9 @@ std::int64_t print_rung(const std::string& name,
   step();
   const FusionGrid grid = trace_step(params, step);
   const double time = blocked_autorange(step).mean_us();
-  print(name, ": ", grid.launches, grid.launches == 1 ? " launch, " : " launches, ",
-        grid.bytes / 1000000, " MB, ", measured(name + "_us", time, "us"));
+  print(name, ": ", grid.launches,
+        grid.launches == 1 ? " launch, " : " launches, ", grid.bytes / 1000000,
+        " MB, ", measured(name + "_us", time, "us"));
   print_block(to_string(grid) + "\n");
   return grid.launches;
 }

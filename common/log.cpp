@@ -61,8 +61,8 @@ void write_log(Log channel, const std::string& message) {
   State& log = state();
   const std::scoped_lock lock(log.mutex);
   if (!log.on[std::size_t(channel)]) return;
-  const std::string text = std::string("[") + names[std::size_t(channel)] +
-                           "] " + message + "\n";
+  const std::string text =
+      std::string("[") + names[std::size_t(channel)] + "] " + message + "\n";
   if (log.sink) {
     log.sink(text);
   } else {

@@ -33,9 +33,8 @@ const ListImpl& shapes_of(const ListImpl& list) {
   return list.like != nullptr ? *list.like : list;
 }
 
-[[noreturn]] void refuse_shapes(OpCode op, Operands operands,
-                                std::size_t first, std::size_t k,
-                                std::source_location place) {
+[[noreturn]] void refuse_shapes(OpCode op, Operands operands, std::size_t first,
+                                std::size_t k, std::source_location place) {
   const ListImpl& a = shapes_of(*operands[first]->list.impl());
   const ListImpl& b = shapes_of(*operands[k]->list.impl());
   std::size_t i = 0;
@@ -48,8 +47,7 @@ const ListImpl& shapes_of(const ListImpl& list) {
 }
 
 // All lists must have one length, and lists of elements the same shapes.
-void check_lists(OpCode op, Operands operands,
-                 std::source_location place) {
+void check_lists(OpCode op, Operands operands, std::source_location place) {
   std::size_t first = operands.size();
   std::size_t first_elements = operands.size();
   for (std::size_t k = 0; k < operands.size(); ++k) {
@@ -61,9 +59,8 @@ void check_lists(OpCode op, Operands operands,
     const std::size_t length = operands[first]->list.size();
     if (list.count != length) {
       throw Error("foreach_" + std::string(name_of(op)) + ": " +
-                  describe(operands, k) + " has " +
-                  std::to_string(list.count) + " tensors but " +
-                  describe(operands, first) + " has " +
+                  describe(operands, k) + " has " + std::to_string(list.count) +
+                  " tensors but " + describe(operands, first) + " has " +
                   std::to_string(length) + ", at " + at(place));
     }
     if (list.rate != Rate::element) continue;
@@ -114,8 +111,7 @@ std::int32_t Recorder::slot_of(const std::shared_ptr<ListImpl>& list) {
   return slot;
 }
 
-ValueId Recorder::value_of(const TensorList& list,
-                           std::source_location place) {
+ValueId Recorder::value_of(const TensorList& list, std::source_location place) {
   const auto& impl = list.impl();
   if (impl->recorder == this) return impl->value;
   list.tensors();  // an error if it never got a value
@@ -153,7 +149,7 @@ ValueId Recorder::record(OpCode op, Operands operands,
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const Operand* const operand = operands[k];
     in[k] = operand->is_list ? value_of(operand->list, place)
-                            : value_of(operand->scalar);
+                             : value_of(operand->scalar);
   }
   return program_.apply(op, std::span(in).first(operands.size()), place);
 }
@@ -166,8 +162,7 @@ std::shared_ptr<ListImpl> Recorder::take_spare() {
   return impl;
 }
 
-TensorList Recorder::pending(ValueId value,
-                             Operands operands) {
+TensorList Recorder::pending(ValueId value, Operands operands) {
   const Node& node = program_.node(value);
   std::shared_ptr<ListImpl> impl = take_spare();
   impl->recorder = this;
@@ -199,8 +194,7 @@ TensorList Recorder::apply(OpCode op, Operands operands,
 }
 
 void Recorder::apply_into(OpCode op, const TensorList& target,
-                          Operands operands,
-                          std::source_location place) {
+                          Operands operands, std::source_location place) {
   check_target(op, target, operands, place);
   const auto& impl = target.impl();
   if (impl->recorder != this) target.tensors();
@@ -215,8 +209,7 @@ void Recorder::apply_into(OpCode op, const TensorList& target,
 
 bool Recorder::involves(const TensorImpl& tensor, bool stores_only) const {
   const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data);
-  const auto end =
-      begin + std::size_t(tensor.numel) * size_of(tensor.dtype);
+  const auto end = begin + std::size_t(tensor.numel) * size_of(tensor.dtype);
   for (std::size_t s = 0; s < held_.size(); ++s) {
     const ListImpl& list = *held_[s];
     if (stores_only && program_.first_store(std::int32_t(s)) < 0) continue;
@@ -264,9 +257,9 @@ void Recorder::execute() {
 
 void Recorder::flush(const std::string& why) {
   if (program_.stores().empty() && pending_.empty()) return;
-  executor_.graph_break(why + ", after the operation at " +
-                        at(program_.place(
-                            ValueId(program_.nodes().size()) - 1)));
+  executor_.graph_break(
+      why + ", after the operation at " +
+      at(program_.place(ValueId(program_.nodes().size()) - 1)));
   execute();
 }
 

@@ -29,7 +29,8 @@ class Executor {
 struct Operand {
   // NOLINTBEGIN(google-explicit-constructor)
   Operand(TensorList tensors) : list(std::move(tensors)), is_list(true) {}
-  Operand(std::vector<Tensor> tensors) : Operand(TensorList(std::move(tensors))) {}
+  Operand(std::vector<Tensor> tensors)
+      : Operand(TensorList(std::move(tensors))) {}
   Operand(Scalar number) : scalar(std::move(number)) {}
   Operand(double number,
           std::source_location place = std::source_location::current())
@@ -43,7 +44,6 @@ struct Operand {
   Scalar scalar{0.0};
   bool is_list = false;
 };
-
 
 using Operands = std::span<const Operand* const>;
 
@@ -63,11 +63,9 @@ class Recorder {
   static Recorder* current();
 
   /// Appends an operation; the result is computed later.
-  TensorList apply(OpCode op, Operands operands,
-                   std::source_location place);
+  TensorList apply(OpCode op, Operands operands, std::source_location place);
   /// Appends an operation whose result replaces the content of `target`.
-  void apply_into(OpCode op, const TensorList& target,
-                  Operands operands,
+  void apply_into(OpCode op, const TensorList& target, Operands operands,
                   std::source_location place);
   ValueId record_scalar(OpCode op, const Scalar& a, const Scalar& b);
 
@@ -93,8 +91,7 @@ class Recorder {
   };
 
   static std::uint64_t next_serial();
-  ValueId record(OpCode op, Operands operands,
-                 std::source_location place);
+  ValueId record(OpCode op, Operands operands, std::source_location place);
   ValueId value_of(const TensorList& list, std::source_location place);
   ValueId value_of(const Scalar& scalar);
   std::int32_t slot_of(const std::shared_ptr<ListImpl>& list);

@@ -11,9 +11,9 @@ Scalar::Scalar(const Tensor& tensor, std::source_location place)
   origin_.place = place;
   if (!tensor.defined() || tensor.dim() != 0) {
     throw Error("a hyper-parameter takes a number or a 0-d tensor, not " +
-                (tensor.defined() ? "a tensor of shape " +
-                                        to_string(tensor.shape())
-                                  : std::string("an undefined tensor")));
+                (tensor.defined()
+                     ? "a tensor of shape " + to_string(tensor.shape())
+                     : std::string("an undefined tensor")));
   }
 }
 

@@ -32,9 +32,8 @@ class Registry {
   void remove(const ListImpl& list) {
     const std::scoped_lock lock(mutex_);
     const auto [first, last] = lists_.equal_range(list.content_hash);
-    lists_.erase(std::find_if(first, last, [&](const auto& known) {
-      return known.second == &list;
-    }));
+    lists_.erase(std::find_if(
+        first, last, [&](const auto& known) { return known.second == &list; }));
   }
 
  private:

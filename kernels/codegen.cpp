@@ -76,7 +76,7 @@ class BodyWriter {
     const auto [value, dtype] = n;
     const DType other =
         dtype == DType::float32 ? DType::float64 : DType::float32;
-    const bool both = entry_needs_.count({value, other}) != 0;
+    const bool both = entry_needs_.contains({value, other});
     return both && dtype == DType::float32 ? names_.rounded[std::size_t(value)]
                                            : name(value);
   }
@@ -106,8 +106,8 @@ class BodyWriter {
   void write_element_types() {
     out_ << "  struct Element {\n";
     for_element_slots([&](std::size_t s) {
-      out_ << "    " << type_of(body_.slots[s].dtype) << " "
-           << names_.slots[s] << ";\n";
+      out_ << "    " << type_of(body_.slots[s].dtype) << " " << names_.slots[s]
+           << ";\n";
     });
     out_ << "  };\n  struct Pointers {\n";
     for_element_slots([&](std::size_t s) {
@@ -175,8 +175,7 @@ class BodyWriter {
     for (std::int32_t id = 0; id < std::int32_t(body_.nodes.size()); ++id) {
       const BodyNode& n = node(id);
       if (n.rate != stage || n.arity == 0) continue;
-      const char* type =
-          stage == Rate::element ? type_of(n.dtype) : "double";
+      const char* type = stage == Rate::element ? type_of(n.dtype) : "double";
       out_ << "    const " << type << " " << name(id) << " = " << expression(n)
            << ";\n";
     }
@@ -284,9 +283,8 @@ class BodyWriter {
     for (const Store& store : body_.stores) {
       const BodySlot& slot = body_.slots[std::size_t(store.slot)];
       if (slot.rate != Rate::entry) continue;
-      out_ << "    store_scalar<" << type_of(slot.dtype) << ">(p["
-           << store.slot << "], e." << field({store.value, DType::float64})
-           << ");\n";
+      out_ << "    store_scalar<" << type_of(slot.dtype) << ">(p[" << store.slot
+           << "], e." << field({store.value, DType::float64}) << ");\n";
     }
     out_ << "  }\n";
   }

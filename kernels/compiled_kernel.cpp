@@ -11,8 +11,8 @@ class CompiledKernel final : public CpuKernel {
       : library_(std::move(library)),
         run_(reinterpret_cast<Run>(library_->symbol("fuse_run"))),
         finish_(reinterpret_cast<Finish>(library_->symbol("fuse_finish"))) {
-    const auto init = reinterpret_cast<void (*)(const Calls*)>(
-        library_->symbol("fuse_init"));
+    const auto init =
+        reinterpret_cast<void (*)(const Calls*)>(library_->symbol("fuse_init"));
     init(&host_calls());
   }
 

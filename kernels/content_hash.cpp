@@ -42,7 +42,8 @@ std::uint64_t content_hash(std::string_view bytes, std::uint64_t seed) {
     mix_block(lanes, bytes.data());
   }
   std::array<char, block_size> tail = {};
-  std::memcpy(tail.data(), bytes.data(), bytes.size());
+  // An empty text may have no address.
+  if (!bytes.empty()) std::memcpy(tail.data(), bytes.data(), bytes.size());
   mix_block(lanes, tail.data());
   return fold(lanes, size + seed);
 }

@@ -18,7 +18,7 @@ std::string operations(const Body& body, Rate rate) {
   return list.empty() ? "nothing" : list;
 }
 
-std::string slots(const Body& body, bool BodySlot::*used) {
+std::string slots(const Body& body, bool BodySlot::* used) {
   std::string list;
   for (const BodySlot& slot : body.slots) {
     if (slot.*used && slot.rate == Rate::element) append(list, slot.name);
@@ -36,8 +36,8 @@ std::string describe(const Plan& plan) {
     text += "once an element: " + operations(body, Rate::element) + "\n";
     text += "loads:           " + slots(body, &BodySlot::loaded) + "\n";
     text += "stores:          " + slots(body, &BodySlot::stored) + "\n";
-    text += "bytes an element: " + std::to_string(body.bytes_per_element()) +
-            "\n";
+    text +=
+        "bytes an element: " + std::to_string(body.bytes_per_element()) + "\n";
   }
   return text;
 }

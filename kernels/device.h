@@ -129,8 +129,8 @@ FUSE_FN TwoDoubles multiply(TwoDoubles x, TwoDoubles y) {
   const double high = x.high * y.high;
   const bool ordinary = abs(high) > 0.0 && abs(high) < __builtin_inf();
   if (!ordinary) return {high, 0.0};
-  const double low = __builtin_fma(x.high, y.high, -high) +
-                     (x.high * y.low + x.low * y.high);
+  const double low =
+      __builtin_fma(x.high, y.high, -high) + (x.high * y.low + x.low * y.high);
   const double sum = high + low;
   return {sum, low - (sum - high)};
 }
@@ -146,8 +146,7 @@ FUSE_FN TwoDoubles reciprocal(double x) {
 // reciprocals: dividing at the end would overflow where the result is small.
 inline double power(double base, i64 exponent) {
   TwoDoubles result = {1.0, 0.0};
-  TwoDoubles square =
-      exponent < 0 ? reciprocal(base) : TwoDoubles{base, 0.0};
+  TwoDoubles square = exponent < 0 ? reciprocal(base) : TwoDoubles{base, 0.0};
   for (i64 rest = exponent < 0 ? -exponent : exponent; rest != 0; rest >>= 1) {
     if (rest & 1) result = multiply(result, square);
     if (rest > 1) square = multiply(square, square);
@@ -229,8 +228,7 @@ class Runner {
 
 // Calls visit(row, begin, end, whole) for every row of a part.
 template <class Visit>
-FUSE_FN void for_each_row(const Launch& launch, const Part& part,
-                          Visit visit) {
+FUSE_FN void for_each_row(const Launch& launch, const Part& part, Visit visit) {
   for (i64 r = part.row; r <= part.last_row; ++r) {
     const Row& row = launch.rows[r];
     const i64 begin = r == part.row ? part.begin : 0;

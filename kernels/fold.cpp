@@ -21,8 +21,8 @@ double evaluate(const Body& body, const BodyNode& node) {
     in[k] = &body.nodes[std::size_t(node.in[k])].value;
   }
   double result = 0;
-  const LoopRow& row = loops().ops[std::size_t(DType::float64)]
-                                  [std::size_t(node.op)];
+  const LoopRow& row =
+      loops().ops[std::size_t(DType::float64)][std::size_t(node.op)];
   row[(1U << node.arity) - 1](&result, in, 1);
   return result;
 }

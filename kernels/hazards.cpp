@@ -112,8 +112,8 @@ bool check_overlaps(const Plan& plan, const Program& program) {
       refuse(program, range, *furthest);
     }
     if (furthest == nullptr || range.end > furthest->end) furthest = &range;
-    if (range.stored && (furthest_stored == nullptr ||
-                         range.end > furthest_stored->end)) {
+    if (range.stored &&
+        (furthest_stored == nullptr || range.end > furthest_stored->end)) {
       furthest_stored = &range;
     }
     first = last;

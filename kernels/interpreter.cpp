@@ -134,8 +134,8 @@ class BodyRunner {
     }
     for (const TileCopy& copy : tiles_.copies) {
       const DType dtype = body_.slots[std::size_t(copy.slot)].dtype;
-      void* to = operand_address({Place::Kind::memory, copy.slot}, pointers,
-                                 first);
+      void* to =
+          operand_address({Place::Kind::memory, copy.slot}, pointers, first);
       std::memcpy(to, &buffers_[std::size_t(copy.buffer * tile_size)],
                   std::size_t(n) * size_of(dtype));
     }

@@ -124,8 +124,7 @@ bool same_bits(double a, double b) {
 // Turns pieces of one structure into a body and its instances.
 class BodyMaker {
  public:
-  BodyMaker(const Program& program, Plan& plan, MayBake may_bake,
-            void* context)
+  BodyMaker(const Program& program, Plan& plan, MayBake may_bake, void* context)
       : program_(program),
         plan_(plan),
         may_bake_(may_bake),
@@ -158,8 +157,7 @@ class BodyMaker {
   void make_slots(const Piece& piece) {
     for (std::size_t i = 0; i < piece.slots.size(); ++i) {
       const SlotInfo info = piece.slot_infos[i];
-      const char* label =
-          program_.lists()[std::size_t(piece.slots[i])].label;
+      const char* label = program_.lists()[std::size_t(piece.slots[i])].label;
       body_.slots.push_back({info.dtype, info.rate, false, false,
                              label != nullptr ? label : "list"});
     }

@@ -32,8 +32,10 @@ std::uint64_t hash_words(std::uint64_t hash, std::span<const T> items) {
     hash = mix(hash, word);
   }
   std::uint64_t tail = rest;
-  std::memcpy(reinterpret_cast<unsigned char*>(&tail) + 1, bytes,
-              std::min<std::size_t>(rest, 7));
+  if (rest > 0) {  // an empty span has no address
+    std::memcpy(reinterpret_cast<unsigned char*>(&tail) + 1, bytes,
+                std::min<std::size_t>(rest, 7));
+  }
   return mix(hash, tail);
 }
 
@@ -148,9 +150,8 @@ ValueId Program::load(std::int32_t slot, std::source_location place) {
 ValueId Program::constant(double value, const Origin& origin) {
   scalars_.push_back({value, origin});
   const auto scalar = std::int32_t(scalars_.size()) - 1;
-  return append(
-      {OpCode::constant, Rate::uniform, DType::float64, 0, {scalar}}, -1,
-      origin.place);
+  return append({OpCode::constant, Rate::uniform, DType::float64, 0, {scalar}},
+                -1, origin.place);
 }
 
 ValueId Program::argument(double value, const Origin& origin) {
@@ -188,29 +189,29 @@ ValueId Program::apply(OpCode op, std::span<const ValueId> in,
 ValueId Program::convert(ValueId value, SlotInfo to, int domain,
                          std::source_location place) {
   const Node& from = node(value);
-  const bool rounds = from.rate == Rate::element
-                          ? from.dtype != to.dtype
-                          : to.rate == Rate::entry && to.dtype != DType::float64;
+  const bool rounds =
+      from.rate == Rate::element
+          ? from.dtype != to.dtype
+          : to.rate == Rate::entry && to.dtype != DType::float64;
   if (from.rate == to.rate && !rounds) return value;
   const OpCode op = rounds ? OpCode::cast : OpCode::fill;
-  return append({op, to.rate, to.dtype, 1, {value, -1, -1, -1}}, domain,
-                place);
+  return append({op, to.rate, to.dtype, 1, {value, -1, -1, -1}}, domain, place);
 }
 
 ValueId Program::convert_like(ValueId value, SlotInfo to, ValueId like,
                               std::source_location place) {
   refuse_elements(value, to, place);
-  const int domain = join(node_domains_[std::size_t(like)],
-                          node_domains_[std::size_t(value)]);
+  const int domain =
+      join(node_domains_[std::size_t(like)], node_domains_[std::size_t(value)]);
   return convert(value, to, domain, place);
 }
 
 void Program::refuse_elements(ValueId value, SlotInfo to,
                               std::source_location place) const {
   if (node(value).rate <= to.rate) return;
-  throw Error("elements cannot be stored into a list of per-tensor scalars, at " +
-              at_place(place) +
-              "; store into a list of tensors of the same shapes");
+  throw Error(
+      "elements cannot be stored into a list of per-tensor scalars, at " +
+      at_place(place) + "; store into a list of tensors of the same shapes");
 }
 
 void Program::store(std::int32_t slot, ValueId value,

@@ -102,8 +102,8 @@ class Lowering {
     if (node(value).rate == Rate::element) return place_[std::size_t(value)];
     const TileScalar wanted = {value, operand_dtype(value, user)};
     auto& scalars = program_.scalars;
-    const auto same = std::find_if(
-        scalars.begin(), scalars.end(), [&](const TileScalar& s) {
+    const auto same =
+        std::find_if(scalars.begin(), scalars.end(), [&](const TileScalar& s) {
           return s.value == wanted.value && s.dtype == wanted.dtype;
         });
     const auto index = std::int32_t(same - scalars.begin());

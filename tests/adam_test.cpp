@@ -172,7 +172,8 @@ TEST_CASE("maximizing is minimizing along the opposite gradient") {
   CHECK(same_bits(up, down));
   // Decay always shrinks: it is not turned with the gradient.
   const Tensor param = make({2}, {0});
-  Adam decaying({param}, {.lr = 0.01, .eps = 0, .weight_decay = 0.5, .maximize = true});
+  Adam decaying({param},
+                {.lr = 0.01, .eps = 0, .weight_decay = 0.5, .maximize = true});
   decaying.step();
   CHECK(param.item() == near(1.99));
 }
@@ -194,34 +195,36 @@ TEST_CASE("a step count goes on where float32 or bfloat16 would stick") {
   // Near 2^24 the correction still matters if beta2 is close enough to one.
   const double beta1 = 1 - 0x1p-20;
   const double beta2 = 1 - 0x1p-26;
-  for (const double start : {254.0, 255.0, 256.0, 0x1p24 - 2, 0x1p24 - 1,
-                             0x1p24, 0x1p24 + 1}) {
+  for (const double start :
+       {254.0, 255.0, 256.0, 0x1p24 - 2, 0x1p24 - 1, 0x1p24, 0x1p24 + 1}) {
     CAPTURE(start);
     const Tensor param = make({0}, {0.5});
     const Tensor twin = make({0}, {0.5});
     Adam eager({twin}, {.lr = 0.125, .betas = {beta1, beta2}, .eps = 0});
     Adam adam({param}, {.lr = 0.125, .betas = {beta1, beta2}, .eps = 0});
-    auto step = compile([&] { adam.step(); }, {.backend = Backend::interpreted});
+    auto step =
+        compile([&] { adam.step(); }, {.backend = Backend::interpreted});
     eager.step();
     step();
-    for (const Tensor& one : {adam.state(param, "step"), eager.state(twin, "step")}) {
+    for (const Tensor& one :
+         {adam.state(param, "step"), eager.state(twin, "step")}) {
       Tensor count = one;
       CHECK(count.dtype() == DType::float64);
       count.fill_(start);
     }
     const double before = param.item();
-    const double m = adam.state(param, "exp_avg").item() * beta1 +
-                     (1 - beta1) * 0.5;
-    const double v = adam.state(param, "exp_avg_sq").item() * beta2 +
-                     (1 - beta2) * 0.25;
+    const double m =
+        adam.state(param, "exp_avg").item() * beta1 + (1 - beta1) * 0.5;
+    const double v =
+        adam.state(param, "exp_avg_sq").item() * beta2 + (1 - beta2) * 0.25;
     eager.step();
     step();
     CHECK(adam.state(param, "step").item() == start + 1);
     const double correction1 = -std::expm1((start + 1) * std::log1p(-0x1p-20));
     const double correction2 = -std::expm1((start + 1) * std::log1p(-0x1p-26));
-    CHECK(param.item() == near(before - 0.125 * (m / correction1) /
-                                            std::sqrt(v / correction2),
-                               1e-8));
+    CHECK(param.item() ==
+          near(before - 0.125 * (m / correction1) / std::sqrt(v / correction2),
+               1e-8));
     CHECK(same_bits(param, twin));
     step();
     CHECK(adam.state(param, "step").item() == start + 2);

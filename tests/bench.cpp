@@ -18,14 +18,11 @@
 namespace fuse::bench {
 namespace {
 
-// Whether all promises held so far.
-bool kept = true;
-
-void promise(const std::string& what, double value, double low, double high) {
-  const bool holds = low <= value && value <= high;
-  std::printf("  %-4s %s: %.3g, from %.3g to %.3g\n", holds ? "ok" : "FAIL",
+bool holds(const std::string& what, double value, double low, double high) {
+  const bool good = low <= value && value <= high;
+  std::printf("  %-4s %s: %.3g, from %.3g to %.3g\n", good ? "ok" : "FAIL",
               what.c_str(), value, low, high);
-  kept = kept && holds;
+  return good;
 }
 
 const Row& find(const std::vector<Row>& rows, const std::string& variant) {
@@ -56,19 +53,31 @@ std::vector<Row> run_case(const Case& wanted) {
   return rows;
 }
 
-void check_large(const std::vector<Row>& rows) {
-  promise("compiled to limit", find(rows, "compiled").ratio_to_limit, 0, 1.15);
-  promise("eager to limit", find(rows, "foreach").ratio_to_limit, 2, 4);
+bool check_large(const std::vector<Row>& rows) {
+  const double compiled = find(rows, "compiled").ratio_to_limit;
+  const double eager = find(rows, "foreach").ratio_to_limit;
+  const bool fast = holds("compiled to limit", compiled, 0, 1.15);
+  return holds("eager to limit", eager, 2, 4) && fast;
 }
 
-void run_compile_times() {
+bool run_compile_times() {
   const CompileTimes times = measure_compile_times();
-  std::printf("compile, cold\n  empty %.1f ms, Adam over 10 tensors %.1f ms, "
-              "over 10,000 %.1f ms\n",
-              times.empty * 1e3, times.few_tensors * 1e3,
-              times.many_tensors * 1e3);
-  promise("seconds beyond an empty compile", times.few_tensors - times.empty, 0,
-          0.1);
+  std::printf(
+      "compile, cold\n  empty %.1f ms, Adam over 10 tensors %.1f ms, over "
+      "10,000 %.1f ms\n",
+      times.empty * 1e3, times.few_tensors * 1e3, times.many_tensors * 1e3);
+  return holds("seconds beyond an empty compile",
+               times.few_tensors - times.empty, 0, 0.1);
+}
+
+// Other programs disturb a measurement; a promise counts as broken when it is
+// broken every time.
+template <class Measure>
+bool any_of(std::int64_t attempts, Measure measure) {
+  for (std::int64_t i = 0; i < attempts; ++i) {
+    if (measure()) return true;
+  }
+  return false;
 }
 
 std::string json_of(const std::vector<std::string>& rows) {
@@ -82,9 +91,26 @@ std::string json_of(const std::vector<std::string>& rows) {
          "\n";
 }
 
+std::vector<std::string> run_cases(const Options& options, bool* kept) {
+  std::vector<std::string> json;
+  auto cases = all_cases();
+  cases.resize(std::size_t(options["cases"]));
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    std::vector<Row> rows;
+    const bool good = any_of(options["attempts"], [&] {
+      rows = run_case(cases[i]);
+      return i > 0 || check_large(rows);
+    });
+    *kept = *kept && good;
+    for (const Row& row : rows) json.push_back(json_of(row));
+  }
+  return json;
+}
+
 int run(int argc, const char* const* argv) {
   const std::vector<NumberOption> numbers = {
       {"check", 0, 0, 1, "1: fail when a promise is broken"},
+      {"attempts", 1, 1, 10, "measure again when a promise is broken"},
       {"cases", 4, 1, 4, "how many of the cases to run"}};
   const Options options = parse_options(argc, argv, numbers);
   if (options.help_wanted()) {
@@ -92,15 +118,9 @@ int run(int argc, const char* const* argv) {
     return 0;
   }
   if (options.threads() > 0) set_thread_count(options.threads());
-  std::vector<std::string> json;
-  auto cases = all_cases();
-  cases.resize(std::size_t(options["cases"]));
-  for (const Case& wanted : cases) {
-    const auto rows = run_case(wanted);
-    if (json.empty()) check_large(rows);
-    for (const Row& row : rows) json.push_back(json_of(row));
-  }
-  run_compile_times();
+  bool kept = true;
+  const std::vector<std::string> json = run_cases(options, &kept);
+  kept = any_of(options["attempts"], run_compile_times) && kept;
   if (!options.json_file().empty()) {
     OutputFile file("--json", options.json_file());
     file.write(json_of(json));

@@ -40,12 +40,13 @@ ValueId apply(Program& p, OpCode op, std::initializer_list<ValueId> in) {
 
 Plan plan_of(const Program& p) { return make_plan(p, always, nullptr); }
 
-// Generates, compiles and runs a program on one thread.
-void run(const Program& p) {
+// Generates, compiles and runs a program, part after part.
+void run(const Program& p, int threads = 1) {
   const Plan plan = plan_of(p);
   fuse::Table table;
-  table.bind(plan, p, 1);
-  fuse::make_cpu_kernel(generate_cpu_source(plan))->launch(table);
+  table.bind(plan, p, threads);
+  const auto kernel = fuse::make_cpu_kernel(generate_cpu_source(plan));
+  in_order([&] { kernel->launch(table); });
 }
 
 // A step with all rates over `count` tensors: its generated source.
@@ -104,45 +105,48 @@ const char* const keywords =
     "thread_local throw true try typedef typeid typename union unsigned using "
     "virtual void volatile wchar_t while xor xor_eq";
 
+constexpr const char* odd_labels[] = {"",
+                                      " ",
+                                      "1",
+                                      "9lives",
+                                      "a b",
+                                      "a_b",
+                                      "a-b",
+                                      "a__b",
+                                      "\xc3\xbc",
+                                      "\xe6\x9d\x83\xe9\x87\x8d",
+                                      "x;}",
+                                      "*/",
+                                      "//",
+                                      "\\",
+                                      "\"",
+                                      "a\nb",
+                                      "#include",
+                                      "%s",
+                                      "params",
+                                      "params_next",
+                                      "params_next_1",
+                                      "mul_1",
+                                      "mul",
+                                      "lr",
+                                      "lr_next",
+                                      "lr_next_f32",
+                                      "lr_next_f32_1",
+                                      "linux",
+                                      "unix",
+                                      "i386",
+                                      "errno",
+                                      "NULL",
+                                      "INFINITY"};
+
 // Everything that could break a name: keywords, all words of the generated
 // text and of what stands before it, operations, and what is no name at all.
 std::vector<std::string> hostile_labels() {
   std::set<std::string> labels = words_of(keywords);
   labels.merge(words_of(source_for(1)));
   for (const auto& op : fuse::op_table()) labels.insert(std::string(op.name));
-  labels.insert({"",
-                 " ",
-                 "1",
-                 "9lives",
-                 "a b",
-                 "a_b",
-                 "a-b",
-                 "a__b",
-                 "\xc3\xbc",
-                 "\xe6\x9d\x83\xe9\x87\x8d",
-                 "x;}",
-                 "*/",
-                 "//",
-                 "\\",
-                 "\"",
-                 "\n",
-                 "#include",
-                 "%s",
-                 "params",
-                 "params_next",
-                 "params_next_1",
-                 "mul_1",
-                 "mul",
-                 "lr",
-                 "lr_f32",
-                 "lr_f32_1",
-                 "linux",
-                 "unix",
-                 "i386",
-                 "errno",
-                 "NULL",
-                 "INFINITY",
-                 std::string(1000, 'n')});
+  labels.insert(std::begin(odd_labels), std::end(odd_labels));
+  labels.insert(std::string(1000, 'n'));
   return {labels.begin(), labels.end()};
 }
 
@@ -173,7 +177,7 @@ TEST_CASE("only the operations that are used are written") {
 TEST_CASE("any label gives code that compiles and computes the same") {
   // Each label names a list of tensors, a list of per-tensor scalars and a
   // number, all in one body:
-  //   sum = sum + element * scalar, or sum - ...;  scalar = scalar + number
+  //   scalar = scalar + number;  sum = sum + element * scalar, or sum - ...
   // Which of the two differs from body to body, so that none are merged.
   const std::vector<std::string> labels = hostile_labels();
   REQUIRE(labels.size() > 200);
@@ -181,7 +185,7 @@ TEST_CASE("any label gives code that compiles and computes the same") {
   Program p;
   std::deque<Floats> sums;
   std::deque<Floats> elements;
-  std::deque<Floats> scalars;
+  std::deque<Doubles> scalars;
   std::vector<float> expected;
   for (std::size_t k = 0; k < labels.size(); ++k) {
     if (k % in_a_body == 0) {
@@ -191,21 +195,21 @@ TEST_CASE("any label gives code that compiles and computes the same") {
     const char* const label = labels[k].c_str();
     const auto n = float(k);
     elements.emplace_back(label, std::vector<std::vector<float>>{{n}});
-    scalars.emplace_back(label, std::vector<std::vector<float>>{{n + 0.5F}});
+    scalars.emplace_back(label, std::vector<std::vector<double>>{{n + 0.5}});
     const auto total = p.slot(sums.back().view(), sums.back().info());
     const auto e = p.slot(elements.back().view(), elements.back().info());
     const auto s =
         p.slot(scalars.back().view(), scalars.back().info(Rate::entry));
     const ValueId number = p.argument(double(k % 7), {.name = label});
     // Used by elements as a float, and by its own list as a double.
-    const ValueId scalar = p.load(s, here);
+    const ValueId next = apply(p, OpCode::add, {p.load(s, here), number});
+    p.store(s, next, here);
     const bool plus = (k / in_a_body >> (k % in_a_body) & 1U) != 0;
     p.store(total,
             apply(p, plus ? OpCode::add_scaled : OpCode::sub_scaled,
-                  {p.load(total, here), p.load(e, here), scalar}),
+                  {p.load(total, here), p.load(e, here), next}),
             here);
-    p.store(s, apply(p, OpCode::add, {scalar, number}), here);
-    const float product = n * (n + 0.5F);
+    const float product = n * (n + 0.5F + float(k % 7));
     expected.back() += plus ? product : -product;
   }
   run(p);
@@ -213,7 +217,7 @@ TEST_CASE("any label gives code that compiles and computes the same") {
   for (std::size_t k = 0; k < labels.size(); ++k) {
     INFO(labels[k]);
     CHECK(sums[k / in_a_body][0][0] == expected[k / in_a_body]);
-    CHECK(scalars[k][0][0] == float(k) + 0.5F + float(k % 7));
+    CHECK(scalars[k][0][0] == double(k) + 0.5 + double(k % 7));
   }
 }
 
@@ -324,4 +328,23 @@ TEST_CASE("several bodies in one source") {
   CHECK(a.values() == std::vector<std::vector<float>>{{-1, -2}, {-3}});
   CHECK(b.values() == std::vector<std::vector<double>>{{16}, {}, {25, 36}});
   CHECK(steps.values() == std::vector<std::vector<double>>{{8}, {9}});
+}
+
+TEST_CASE("per-tensor stores of rows that threads share come last") {
+  // One large tensor that all parts read the step of, and small ones.
+  Floats a = Floats::zeros("a", {0, 200000, 5, 0, 300});
+  Doubles steps("steps", {{1}, {2}, {3}, {4}, {5}});
+  Program p;
+  const auto s = p.slot(steps.view(), steps.info(Rate::entry));
+  const auto sa = p.slot(a.view(), a.info());
+  const ValueId next =
+      apply(p, OpCode::add, {p.load(s, here), p.constant(1, {})});
+  p.store(s, next, here);
+  p.store(sa, apply(p, OpCode::add, {p.load(sa, here), next}), here);
+  for (int round = 0; round < 5; ++round) run(p, 8);
+  for (std::size_t e = 0; e < 5; ++e) {
+    CHECK(steps[e][0] == double(e) + 6);
+    // The sum of five consecutive step counts.
+    for (const float x : a[e]) REQUIRE(x == float(5 * (e + 1) + 15));
+  }
 }

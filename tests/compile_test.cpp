@@ -216,8 +216,8 @@ TEST_CASE("a compiled function inside another becomes part of it") {
 TEST_CASE("a function may call itself") {
   const auto list = ones(1);
   Compiled<std::function<void(int)>>* self = nullptr;
-  Compiled<std::function<void(int)>> step = compile(
-      std::function<void(int)>([&](int depth) {
+  Compiled<std::function<void(int)>> step =
+      compile(std::function<void(int)>([&](int depth) {
         foreach_add_(list, 1.0);
         if (depth > 0) (*self)(depth - 1);
       }));
@@ -290,14 +290,17 @@ TEST_CASE("an exception in a nested function passes through both") {
   CHECK(all_equal(list, 2));
 
   // One that is caught inside takes nothing back: the outer call goes on.
+  int caught = 0;
   auto patient = compile([&] {
     try {
       inner();
     } catch (const std::runtime_error&) {
+      ++caught;
     }
     foreach_mul_(list, 10.0);
   });
   patient();
+  CHECK(caught == 1);
   CHECK(all_equal(list, 30));
 }
 
@@ -325,7 +328,8 @@ TEST_CASE("a list of a call that failed has no value, and says so") {
 
 // ---- errors -----------------------------------------------------------------
 
-TEST_CASE("lists that do not fit are an error with the place, nothing happens") {
+TEST_CASE(
+    "lists that do not fit are an error with the place, nothing happens") {
   const auto list = ones(2);
   const auto longer = ones(3);
   const auto other = ones(2, {4});
@@ -345,11 +349,13 @@ TEST_CASE("lists that do not fit are an error with the place, nothing happens") 
   message = error_of([&] { step(other); });
   CHECK(message ==
         "foreach_add: tensor 0 of operand 2 has shape [4] but operand 1 has "
-        "[3]" + place);
+        "[3]" +
+            place);
   message = error_of([&] { step(doubles); });
   CHECK(testing::contains(message,
                           "foreach_add: operand 2 is float64 but another "
-                          "operand is float32" + place));
+                          "operand is float32" +
+                              place));
   CHECK(all_equal(list, 1));
   step(ones(2));
   CHECK(all_equal(list, 3));
@@ -377,9 +383,8 @@ TEST_CASE("memory that overlaps is an error that names both; nothing happens") {
   CHECK(step.counters().launches == 0);
   // The same lists, read only, may overlap.
   const auto sum = ones(1, {4});
-  auto reading = compile([&] {
-    foreach_copy_(sum, foreach_add(first, second));
-  });
+  auto reading =
+      compile([&] { foreach_copy_(sum, foreach_add(first, second)); });
   reading();
   CHECK(all_equal(sum, 2));
 }

@@ -327,8 +327,8 @@ TEST_CASE("the report says when other operations were recorded") {
   step();
   twice = true;
   step();
-  CHECK(testing::contains(log.take(),
-                          "guard failure(s):\n    - the recorded operations\n"));
+  CHECK(testing::contains(
+      log.take(), "guard failure(s):\n    - the recorded operations\n"));
 }
 
 // ---- what is compiled -------------------------------------------------------

@@ -14,7 +14,6 @@
 #include "testing.h"
 
 using namespace testing;
-using fuse::DType;
 using fuse::Error;
 using fuse::OpCode;
 using fuse::Program;
@@ -249,11 +248,12 @@ class Arena {
             same ? lists_.back().view() : fuse::ListView{};
         addresses.push_back(
             e < last.count ? last.addresses[e]
-                           : at(std::uintptr_t(65536 + random_.below(space))));
+                           : at(65536 + random_.bits() % std::uint64_t(space)));
       }
       labels_.emplace_back(1, char('A' + lists_.size()));
       lists_.emplace_back(labels_.back().c_str(), addresses, sizes);
-      uses_.push_back({std::size_t(group), -1, -1});
+      uses_.emplace_back();
+      uses_.back().group = std::size_t(group);
     }
   }
 

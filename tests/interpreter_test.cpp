@@ -14,7 +14,6 @@
 #include "tile_program.h"
 
 using namespace testing;
-using fuse::DType;
 using fuse::OpCode;
 using fuse::Place;
 using fuse::Plan;
@@ -46,12 +45,13 @@ ValueId load(Program& p, const MemoryList<T>& list, Rate rate = Rate::element) {
   return p.load(slot(p, list, rate), here);
 }
 
-// Runs a program; tells whether lists shared tensors.
+// Runs a program, part after part; tells whether lists shared tensors.
 bool run(const Program& p, int threads = 1) {
   const Plan plan = make_plan(p, always, nullptr);
   fuse::Table table;
   table.bind(plan, p, threads);
-  fuse::make_interpreter(plan)->launch(table);
+  const auto kernel = fuse::make_interpreter(plan);
+  in_order([&] { kernel->launch(table); });
   return table.coincident();
 }
 
@@ -196,6 +196,24 @@ TEST_CASE("one value into several lists") {
     CHECK(equal(b.values(), old_a));
     CHECK(equal(c.values(), old_a));
   }
+}
+
+TEST_CASE("one value as both operands, with others in flight") {
+  auto a = random_list<float>("a", 19);
+  auto b = random_list<float>("b", 20);
+  const auto old_a = a.values();
+  const auto old_b = b.values();
+  Program p;
+  const ValueId minus = apply(p, OpCode::neg, {load(p, a)});
+  const ValueId square = apply(p, OpCode::mul, {minus, minus});
+  const ValueId size = apply(p, OpCode::abs, {load(p, b)});
+  const ValueId root = apply(p, OpCode::sqrt, {size});
+  p.store(slot(p, b), apply(p, OpCode::sub, {square, root}), here);
+  run(p);
+  CHECK(equal(b.values(), map(old_a, old_b, [](float x, float y) {
+                const float product = x * x;
+                return product - std::sqrt(std::abs(y));
+              })));
 }
 
 TEST_CASE("lists that share tensors") {

@@ -47,8 +47,8 @@ TEST_CASE("hidden: channels" * doctest::skip()) {
 TEST_CASE("hidden: error" * doctest::skip()) {
   for (int i = 0; i < 2; ++i) {
     const std::string first = testing::message_of<UsageError>(channels);
-    const std::string second = testing::message_of<UsageError>(
-        [] { set_logs(Log::graph); });
+    const std::string second =
+        testing::message_of<UsageError>([] { set_logs(Log::graph); });
     std::printf("error: %s\n", first.c_str());
     CHECK(first == second);
   }
@@ -64,7 +64,8 @@ TEST_CASE("the environment says which channels start switched on") {
 }
 
 TEST_CASE("an unknown channel in the environment is an error, every time") {
-  for (const std::string logs : {"recompile", "graph,Recompiles", "graph all"}) {
+  for (const std::string logs :
+       {"recompile", "graph,Recompiles", "graph all"}) {
     const ProcessResult result = run_case("hidden: error", logs);
     CHECK(result.exit_code == 0);
     const std::string word = logs.substr(logs.find(',') + 1);

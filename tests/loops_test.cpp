@@ -12,7 +12,6 @@
 
 using namespace testing;
 using fuse::DType;
-using fuse::i64;
 using fuse::Loop;
 using fuse::LoopTable;
 

@@ -111,7 +111,7 @@ inline std::vector<ScheduleRow> factor_rows() {
          return base * std::pow(Real(0.98), odd) *
                 std::pow(Real(1.01), e - odd);
        }),
-       1e-14},
+       2e-15},
       {"StepLR",
        [](Optimizer& opt, bool) {
          return make<StepLR>(opt, StepLROptions{.step_size = 30, .gamma = 0.7});
@@ -138,7 +138,7 @@ inline std::vector<ScheduleRow> factor_rows() {
        closed([](Real base, int e, std::size_t) {
          return base * std::pow(Real(0.995), e);
        }),
-       1e-14},
+       2e-15},
   };
 }
 
@@ -172,7 +172,7 @@ inline std::vector<ScheduleRow> ramp_rows() {
        closed([](Real base, int e, std::size_t) {
          return base * std::pow(1 - Real(std::min(e, 900)) / 900, Real(1.7));
        }),
-       1e-14},
+       4e-15},
       {"CosineAnnealingLR",
        [](Optimizer& opt, bool) {
          return make<CosineAnnealingLR>(
@@ -182,7 +182,7 @@ inline std::vector<ScheduleRow> ramp_rows() {
          return cosine_between(base, Real(1e-5), Real(e) / 37);
        }),
        // Near the minimum it divides by what has cancelled to 2^-8.
-       1e-11},
+       1e-12},
       {"CosineAnnealingWarmRestarts",
        [](Optimizer& opt, bool) {
          return make<CosineAnnealingWarmRestarts>(
@@ -230,7 +230,7 @@ ScheduleRow cyclic_row(const char* name, CyclicLROptions options, Scale scale) {
             const Real low = Real(0.001);
             return low + (Real(kTops[group]) - low) * height(e);
           }),
-          1e-13,
+          2e-14,
           [height](int e, std::size_t) {
             return Real(0.9) - (Real(0.9) - Real(0.8)) * height(e);
           }};
@@ -284,7 +284,7 @@ inline ScheduleRow one_cycle_row(const char* name,
             corners.back().value = lowest;
             return Real(kTops[group]) * through(corners, e, cos);
           }),
-          1e-13,
+          1e-15,
           [=](int e, std::size_t) {
             std::vector<Corner> corners = heights;
             for (Corner& corner : corners) {
@@ -363,13 +363,13 @@ inline std::vector<ScheduleRow> composite_rows() {
          if (e < 400) return base * std::pow(Real(0.99), e - 100);
          return cosine_between(base, 0, Real(e - 400) / 60);
        }),
-       1e-11},
+       1e-12},
       {"ChainedScheduler", [](Optimizer& opt, bool) { return make_chain(opt); },
        closed([](Real base, int e, std::size_t) {
          return base * (e < 20 ? Real(0.1) : 1) * std::pow(Real(0.999), e) *
                 std::pow(Real(0.5), e / 300);
        }),
-       1e-14},
+       4e-15},
   };
 }
 
@@ -390,7 +390,7 @@ inline std::vector<ScheduleRow> plateau_rows() {
          return plateau(base, epochs, false, Real(0.8), 50, 0,
                         Real(kFloors[group]));
        },
-       1e-14},
+       1e-15},
       {"ReduceLROnPlateau, max",
        [](Optimizer& opt, bool) {
          return make_plateau(opt, {.mode = "max",
@@ -404,7 +404,7 @@ inline std::vector<ScheduleRow> plateau_rows() {
        [](Real base, std::size_t, int epochs) {
          return plateau(base, epochs, true, Real(0.9), 30, 25, 0);
        },
-       1e-14},
+       1e-15},
   };
 }
 

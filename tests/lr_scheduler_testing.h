@@ -2,6 +2,7 @@
 // and a row for each with the schedule it must follow, in long double.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "lr_scheduler.h"
+#include "optim/adam.h"
 
 namespace lr_testing {
 
@@ -45,6 +47,46 @@ struct ScheduleRow {
 /// The metric that ReduceLROnPlateau is given after step `i`.
 inline double metric(std::int64_t i) {
   return std::fmax(1.0 / double(i), 0.02) + 0.001 * double(i * 7919 % 13);
+}
+
+// ---- optimizers to schedule -------------------------------------------------
+
+inline constexpr std::array<double, 3> kRates = {0.01, 0.3, 1e-4};
+
+/// Three groups with rates of their own.
+template <class Kind = fuse::Adam, class Options = fuse::AdamOptions>
+Kind make_optimizer(const std::array<double, 3>& rates = kRates,
+                    bool tensors = false,
+                    fuse::DType dtype = fuse::DType::float32) {
+  std::vector<typename Kind::Group> groups;
+  for (const double rate : rates) {
+    Options options;
+    options.lr =
+        tensors ? fuse::Scalar(fuse::tensor(rate, dtype)) : fuse::Scalar(rate);
+    groups.emplace_back(std::vector<fuse::Tensor>{fuse::zeros({1})}, options);
+  }
+  return Kind(std::move(groups));
+}
+
+/// One group.
+inline fuse::Adam one_group(const fuse::Scalar& rate = 0.01) {
+  return fuse::Adam({fuse::zeros({1})}, {.lr = rate});
+}
+
+inline std::vector<double> values(fuse::Optimizer& opt,
+                                  const std::string& name) {
+  std::vector<double> all;
+  for (std::size_t g = 0; g < opt.group_count(); ++g) {
+    all.push_back(opt.group(g)[name].value());
+  }
+  return all;
+}
+
+inline void set_values(fuse::Optimizer& opt, const std::string& name,
+                       const std::vector<double>& wanted) {
+  for (std::size_t g = 0; g < wanted.size(); ++g) {
+    opt.group(g)[name].assign(wanted[g]);
+  }
 }
 
 }  // namespace lr_testing

@@ -49,16 +49,19 @@ struct Element {
 // One setting of all options.
 struct Case {
   std::string label;
-  std::vector<DType> dtypes;  // parameters take turns
+  std::vector<DType> dtypes = {DType::float32};  // parameters take turns
   std::function<Stepper(std::vector<Tensor>)> make;
   // The published update of one element, given its gradient.
   std::function<void(Element&, double grad, int step)> rule;
 };
 
+// Cases that step in one launch, which saves compilations.
+using Together = std::vector<Case>;
+
 struct OptimizerRow {
   std::string name;
   std::vector<const char*> states;  // in the order of Element::state
-  std::vector<Case> cases;
+  std::vector<Together> cases;
 };
 
 // ---- Adam and AdamW ---------------------------------------------------------
@@ -122,9 +125,7 @@ Case adam_case(const AdamNumbers& n, bool tensor_lr, bool foreach) {
 
 const std::vector<std::vector<DType>>& dtype_mixes() {
   static const std::vector<std::vector<DType>> mixes = {
-      {DType::float32},
-      {DType::float64},
-      {DType::float32, DType::float64}};
+      {DType::float32}, {DType::float64}, {DType::float32, DType::float64}};
   return mixes;
 }
 
@@ -133,33 +134,44 @@ std::string name_of_mix(const std::vector<DType>& dtypes) {
                            : std::string(", ") + name_of(dtypes[0]);
 }
 
-// The whole product of the options.
+// All dtypes, with and without `foreach`.
 template <class Kind, class Options>
-std::vector<Case> adam_cases(bool decoupled) {
-  std::vector<Case> cases;
-  for (unsigned bits = 0; bits < 32; ++bits) {
-    AdamNumbers n;
-    n.decoupled = decoupled;
-    n.weight_decay = (bits & 1U) != 0 ? 0.1 : 0.0;
-    n.amsgrad = (bits & 2U) != 0;
-    n.maximize = (bits & 4U) != 0;
-    const Case made = adam_case<Kind, Options>(n, (bits & 8U) != 0,
-                                               (bits & 16U) == 0);
+Together adam_together(const AdamNumbers& n, bool tensor_lr) {
+  Together cases;
+  for (const bool foreach : {true, false}) {
     for (const auto& dtypes : dtype_mixes()) {
-      cases.push_back(made);
+      cases.push_back(adam_case<Kind, Options>(n, tensor_lr, foreach));
       cases.back().dtypes = dtypes;
       cases.back().label += name_of_mix(dtypes);
     }
   }
+  return cases;
+}
+
+// The whole product of the options.
+template <class Kind, class Options>
+std::vector<Together> adam_cases(bool decoupled) {
+  std::vector<Together> all;
+  AdamNumbers n;
+  for (unsigned bits = 0; bits < 16; ++bits) {
+    n = {.decoupled = decoupled};
+    n.weight_decay = (bits & 1U) != 0 ? 0.1 : 0.0;
+    n.amsgrad = (bits & 2U) != 0;
+    n.maximize = (bits & 4U) != 0;
+    all.push_back(adam_together<Kind, Options>(n, (bits & 8U) != 0));
+  }
+  // One list alone in its launch, with everything at once.
+  for (const bool tensor_lr : {false, true}) {
+    all.push_back({adam_case<Kind, Options>(n, tensor_lr, true)});
+  }
   // Other betas and eps; below one half lerp takes its other branch.
   for (const double beta1 : {0.0, 0.3, 0.95}) {
-    AdamNumbers n{.lr = 0.1, .beta1 = beta1, .beta2 = 0.5, .eps = 1e-2};
+    n = {.lr = 0.1, .beta1 = beta1, .beta2 = 0.5, .eps = 1e-2};
     n.decoupled = decoupled;
-    cases.push_back(adam_case<Kind, Options>(n, false, true));
-    cases.back().dtypes = {DType::float32};
-    cases.back().label += ", beta1 " + std::to_string(beta1);
+    all.push_back({adam_case<Kind, Options>(n, false, true)});
+    all.back()[0].label += ", beta1 " + std::to_string(beta1);
   }
-  return cases;
+  return all;
 }
 
 // ---- the table: a further optimizer is one more row -------------------------
@@ -231,17 +243,29 @@ struct Run {
   Stepper optimizer;
 };
 
-Run run_steps(const Case& one, int threads,
-              const std::function<void(Stepper&)>& call) {
-  Run run{make_model(one.dtypes), {}};
-  run.optimizer = one.make(run.params);
+// Steps that many optimizers make together.
+using Steps = std::vector<Stepper>;
+
+void step_all(Steps& optimizers) {
+  for (Stepper& optimizer : optimizers) optimizer.step();
+}
+
+std::vector<Run> run_steps(const Together& cases, int threads,
+                           const std::function<void(Steps&)>& call) {
+  std::vector<Run> runs;
+  Steps optimizers;
+  for (const Case& one : cases) {
+    runs.push_back({make_model(one.dtypes), {}});
+    runs.back().optimizer = one.make(runs.back().params);
+    optimizers.push_back(runs.back().optimizer);
+  }
   set_thread_count(threads);
   for (int step = 1; step <= steps; ++step) {
-    call(run.optimizer);
-    next_grads(run.params, step);
+    call(optimizers);
+    for (const Run& run : runs) next_grads(run.params, step);
   }
   set_thread_count(0);
-  return run;
+  return runs;
 }
 
 bool same_runs(const OptimizerRow& row, const Run& a, const Run& b) {
@@ -324,33 +348,40 @@ double distance_from_rule(const OptimizerRow& row, const Case& one,
   return worst;
 }
 
-void check_case(const OptimizerRow& row, const Case& one) {
-  CAPTURE(row.name);
-  CAPTURE(one.label);
-  const Run eager = run_steps(one, 1, [](Stepper& opt) { opt.step(); });
-  CHECK(distance_from_rule(row, one, eager) < 16);
+void check_same(const OptimizerRow& row, const Together& cases,
+                const std::vector<Run>& a, const std::vector<Run>& b) {
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    CAPTURE(cases[i].label);
+    CHECK(same_runs(row, a[i], b[i]));
+  }
+}
+
+void check_cases(const OptimizerRow& row, const Together& cases) {
+  const std::vector<Run> eager = run_steps(cases, 1, step_all);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    CAPTURE(cases[i].label);
+    CHECK(distance_from_rule(row, cases[i], eager[i]) < 16);
+  }
   for (const Backend backend : {Backend::compiled, Backend::interpreted}) {
-    auto compiled = compile([](Stepper& opt) { opt.step(); },
-                            {.backend = backend});
+    auto compiled = compile(step_all, {.backend = backend});
     for (const int threads : {1, 2, 3, 8}) {
       CAPTURE(threads);
-      const Run run =
-          run_steps(one, threads, [&](Stepper& opt) { compiled(opt); });
-      CHECK(same_runs(row, eager, run));
+      check_same(row, cases, eager,
+                 run_steps(cases, threads, [&](Steps& all) { compiled(all); }));
     }
     CHECK(compiled.counters().launches == 4 * steps);
     CHECK(compiled.counters().compilations == 1);
     CHECK(compiled.counters().recompiles == 0);
   }
-  const Run spread = run_steps(one, 3, [](Stepper& opt) { opt.step(); });
-  CHECK(same_runs(row, eager, spread));
+  check_same(row, cases, eager, run_steps(cases, 3, step_all));
 }
 
 }  // namespace
 
 TEST_CASE("compiled, interpreted and eager agree, and with the formulas") {
   for (const OptimizerRow& row : table()) {
-    for (const Case& one : row.cases) check_case(row, one);
+    CAPTURE(row.name);
+    for (const Together& cases : row.cases) check_cases(row, cases);
   }
 }
 
@@ -361,7 +392,7 @@ TEST_CASE("a NaN or infinite gradient spoils its own element only") {
                              std::numeric_limits<double>::infinity(),
                              -std::numeric_limits<double>::infinity()}) {
       for (const bool compiled : {false, true}) {
-        const Case& one = row.cases.front();
+        const Case& one = row.cases.front().front();
         const auto params = make_params(mixed_shapes(12), 5);
         const auto clean = copies(params);
         // An element in the middle, and a tensor that is but one.
@@ -394,17 +425,18 @@ TEST_CASE("a NaN or infinite gradient spoils its own element only") {
   }
 }
 
-TEST_CASE("no gradient at all and no rate: nothing moves, nothing is NaN") {
+TEST_CASE("under a gradient of zero nothing moves, and nothing is NaN") {
   for (const OptimizerRow& row : table()) {
     CAPTURE(row.name);
-    for (const Case& one : row.cases) {
-      CAPTURE(one.label);
-      // A zero gradient to begin with: every average is zero.
-      Tensor param = zeros({5}, one.dtypes.front());
-      param.set_grad(zeros({5}, one.dtypes.front()));
-      Stepper optimizer = one.make({param});
-      optimizer.step();
-      CHECK(param.to_vector() == std::vector<double>(5, 0.0));
+    for (const Together& cases : row.cases) {
+      for (const Case& one : cases) {
+        CAPTURE(one.label);
+        Tensor param = zeros({5}, one.dtypes.front());
+        param.set_grad(zeros({5}, one.dtypes.front()));
+        Stepper optimizer = one.make({param});
+        optimizer.step();
+        CHECK(param.to_vector() == std::vector<double>(5, 0.0));
+      }
     }
   }
 }

@@ -40,6 +40,25 @@ TEST_CASE("momentum may begin late: its first gradient enters whole") {
   CHECK(step.counters().launches == 5);
 }
 
+TEST_CASE("a tensor that is zero may move without a recompile") {
+  Tensor param = single(1.0);
+  set_grad(param, 0.5);
+  const Tensor momentum = tensor(0.0);
+  const Tensor weight_decay = tensor(0.0);
+  SGD sgd({param},
+          {.lr = 0.5, .momentum = momentum, .weight_decay = weight_decay});
+  auto step = compile([&] { sgd.step(); }, {.fullgraph = true});
+  step();
+  CHECK(first_of(param) == 0.75);
+  sgd.group(0)["momentum"].assign(0.5);
+  step();
+  CHECK(first_of(param) == 0.75 - 0.5 * 0.75);
+  sgd.group(0)["weight_decay"].assign(2.0);
+  step();
+  CHECK(first_of(param) == 0.375 - 0.5 * (0.5 * 0.75 + 0.5 + 2 * 0.375));
+  CHECK(step.counters().recompiles == 0);
+}
+
 TEST_CASE("RMSprop keeps its states when others come and go") {
   Tensor param = single(1.0, DType::float64);
   set_grad(param, 2.0);

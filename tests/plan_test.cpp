@@ -27,7 +27,6 @@ using fuse::Origin;
 using fuse::Plan;
 using fuse::Program;
 using fuse::Rate;
-using fuse::Store;
 using fuse::ValueId;
 
 namespace {

@@ -22,7 +22,6 @@ using fuse::Origin;
 using fuse::Program;
 using fuse::Rate;
 using fuse::SlotInfo;
-using fuse::Store;
 using fuse::ValueId;
 
 namespace {

@@ -735,7 +735,7 @@ void run(const std::vector<std::uint64_t>& seeds, Coverage* coverage) {
 TEST_CASE("compiled, interpreted and eager have the bits of plain loops") {
   if (std::getenv("FUSEBOOK_FUZZ_SEED") != nullptr) {
     const std::uint64_t seed = number_from("FUSEBOOK_FUZZ_SEED", 0);
-    std::printf("program %llu\n%s", static_cast<unsigned long long>(seed),
+    std::printf("program %s\n%s", std::to_string(seed).c_str(),
                 describe(ScriptMaker(seed).make()).c_str());
     run({seed}, nullptr);
     return;
@@ -744,8 +744,8 @@ TEST_CASE("compiled, interpreted and eager have the bits of plain loops") {
   const std::size_t count = number_from("FUSEBOOK_FUZZ", 1000);
   REQUIRE(count >= 1000);
   const std::uint64_t base = longer ? std::random_device()() : 1;
-  std::printf("%zu random programs with seeds from FUSEBOOK_FUZZ_SEED=%llu\n",
-              count, static_cast<unsigned long long>(base << 20));
+  std::printf("%zu random programs with seeds from FUSEBOOK_FUZZ_SEED=%s\n",
+              count, std::to_string(base << 20).c_str());
   std::vector<std::uint64_t> seeds;
   for (std::size_t i = 0; i < count; ++i) seeds.push_back((base << 20) + i);
   Coverage coverage;

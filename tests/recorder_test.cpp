@@ -121,18 +121,19 @@ TEST_CASE("a break is an error under fullgraph, and nothing is stored") {
     CAPTURE(access.name);
     const auto list = filled(1);
     const int line = __LINE__ + 1;
-    auto step = compile([&] {
-      foreach_add_(list, 2.0);
-      access.read(list[0]);
-    }, {.name = "train", .fullgraph = true});
-    const std::string message =
-        testing::message_of<Error>([&] { step(); });
+    auto step = compile(
+        [&] {
+          foreach_add_(list, 2.0);
+          access.read(list[0]);
+        },
+        {.name = "train", .fullgraph = true});
+    const std::string message = testing::message_of<Error>([&] { step(); });
     CHECK(testing::contains(message, "graph break in function train (" +
                                          std::string(__FILE__) + ":" +
                                          std::to_string(line) + ")"));
     CHECK(testing::contains(message, "a tensor is read before it is computed"));
-    CHECK(testing::contains(message, __FILE__ + std::string(":") +
-                                         std::to_string(line + 1)));
+    CHECK(testing::contains(
+        message, __FILE__ + std::string(":") + std::to_string(line + 1)));
     CHECK(testing::contains(message, "without fullgraph"));
     CHECK(step.counters().graph_breaks == 0);
     CHECK(all_equal(list, 1));
@@ -143,10 +144,12 @@ TEST_CASE("what is only read by the recording can be read by all") {
   const auto params = make_params(mixed_shapes(4), 1);
   Adam adam(params);
   double seen = 0;
-  auto step = compile([&] {
-    adam.step();
-    seen = params[0].grad().to_vector()[0];
-  }, {.fullgraph = true});
+  auto step = compile(
+      [&] {
+        adam.step();
+        seen = params[0].grad().to_vector()[0];
+      },
+      {.fullgraph = true});
   const double grad = params[0].grad().to_vector()[0];
   step();
   CHECK(seen == grad);
@@ -182,10 +185,12 @@ TEST_CASE("what the recording reads is read before somebody changes it") {
 TEST_CASE("touching other tensors breaks nothing") {
   const auto list = filled(1);
   Tensor other = full({3}, 1);
-  auto step = compile([&] {
-    foreach_add_(list, 1.0);
-    other.fill_(other.to_vector()[0] + 1);
-  }, {.fullgraph = true});
+  auto step = compile(
+      [&] {
+        foreach_add_(list, 1.0);
+        other.fill_(other.to_vector()[0] + 1);
+      },
+      {.fullgraph = true});
   step();
   step();
   CHECK(other.to_vector()[0] == 3);
@@ -218,8 +223,8 @@ TEST_CASE("a break is logged with the operation it follows") {
   CHECK(testing::contains(
       log.take(),
       "[graph] graph break in function step: a tensor is read before it is "
-      "computed, after the operation at " + std::string(__FILE__) + ":" +
-          std::to_string(line) + "\n"));
+      "computed, after the operation at " +
+          std::string(__FILE__) + ":" + std::to_string(line) + "\n"));
 }
 
 TEST_CASE("the segments around a break are no recompiles of each other") {
@@ -281,12 +286,14 @@ TEST_CASE("forward and backward inside see what came before them") {
 TEST_CASE("a 0-d tensor is read when it is used, not when the step runs") {
   const auto list = filled(0);
   Tensor rate = tensor(2);
-  auto step = compile([&] {
-    foreach_add_(list, rate);
-    rate.fill_(100);
-    foreach_add_(list, rate);
-    rate.fill_(2);
-  }, {.fullgraph = true});
+  auto step = compile(
+      [&] {
+        foreach_add_(list, rate);
+        rate.fill_(100);
+        foreach_add_(list, rate);
+        rate.fill_(2);
+      },
+      {.fullgraph = true});
   step();
   CHECK(all_equal(list, 102));
   step();
@@ -304,11 +311,13 @@ TEST_CASE("a rate that a scheduler moves after the step is not seen by it") {
     Adam adam(params, options);
     Adam eager(twins, {.lr = 0.5});
     double next = 0.5;
-    auto step = compile([&] {
-      adam.step();
-      next /= 2;
-      adam.param_groups[0]["lr"].assign(next);
-    }, {.fullgraph = true});
+    auto step = compile(
+        [&] {
+          adam.step();
+          next /= 2;
+          adam.param_groups[0]["lr"].assign(next);
+        },
+        {.fullgraph = true});
     for (const double rate : {0.5, 0.25, 0.125}) {
       step();
       eager.param_groups[0]["lr"] = rate;
@@ -433,9 +442,8 @@ TEST_CASE("a number for each tensor is a list too, in float64") {
 
 TEST_CASE("an operation without a list is an error with its place") {
   const int line = __LINE__ + 2;
-  const std::string message = testing::message_of<Error>([] {
-    static_cast<void>(foreach_add(1.0, 2.0));
-  });
+  const std::string message = testing::message_of<Error>(
+      [] { static_cast<void>(foreach_add(1.0, 2.0)); });
   CHECK(message == "foreach_add: no operand is a list of tensors, at " +
                        std::string(__FILE__) + ":" + std::to_string(line));
 }

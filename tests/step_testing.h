@@ -23,8 +23,8 @@ inline const jit_testing::Env cache_variable{"FUSEBOOK_CACHE_DIR",
 /// Shapes in turn: 0-d, empty ones, one element, odd sizes.
 inline std::vector<fuse::Shape> mixed_shapes(std::size_t count) {
   static const std::vector<fuse::Shape> cycle = {
-      {7},       {},       {0},         {1},      {3, 0, 2}, {5, 13},
-      {2, 3, 5}, {1, 1},   {17, 1, 3},  {64},     {129},     {4, 4}};
+      {7},       {},     {0},        {1},  {3, 0, 2}, {5, 13},
+      {2, 3, 5}, {1, 1}, {17, 1, 3}, {64}, {129},     {4, 4}};
   std::vector<fuse::Shape> shapes;
   for (std::size_t i = 0; i < count; ++i) {
     shapes.push_back(cycle[i % cycle.size()]);
@@ -69,8 +69,7 @@ inline fuse::Tensor random_tensor(const fuse::Shape& shape,
 inline void set_random_grads(const std::vector<fuse::Tensor>& params,
                              testing::Random& random) {
   for (fuse::Tensor param : params) {
-    param.set_grad(
-        random_tensor(param.shape(), random, 0.25, param.dtype()));
+    param.set_grad(random_tensor(param.shape(), random, 0.25, param.dtype()));
   }
 }
 

@@ -62,16 +62,15 @@ TEST_CASE("lists of the same memory are the same list") {
   const TensorList list(tensors);
   const TensorList twin(tensors, "other label");
   CHECK(identity(list) == identity(twin));
-  const TensorList through_blobs{
-      from_blob(tensors[0].raw_data(), {3}),
-      from_blob(tensors[1].raw_data(), {2, 2})};
+  const TensorList through_blobs{from_blob(tensors[0].raw_data(), {3}),
+                                 from_blob(tensors[1].raw_data(), {2, 2})};
   CHECK(identity(list) == identity(through_blobs));
 
   CHECK(identity(list) != identity({tensors[1], tensors[0]}));
   CHECK(identity(list) != identity({tensors[0]}));
   CHECK(identity(list) != identity({tensors[0], tensors[1], tensors[0]}));
-  CHECK(identity(list) != identity({tensors[0],
-                                    from_blob(tensors[1].raw_data(), {3})}));
+  CHECK(identity(list) !=
+        identity({tensors[0], from_blob(tensors[1].raw_data(), {3})}));
   const std::vector<Tensor> numbers = scalars(2);
   CHECK(identity(TensorList(numbers)) !=
         identity(TensorList::per_tensor(numbers)));
@@ -138,12 +137,11 @@ TEST_CASE("shapes are compared, not only sizes") {
   const auto list = make_params({{2, 3}}, 1);
   const auto shapes = std::vector<Shape>{{3, 2}, {6}, {1, 2, 3}, {2, 3, 1}};
   for (const Shape& shape : shapes) {
-    const std::string message = error_of([&] {
-      foreach_add_(list, make_params({shape}, 1));
-    });
-    CHECK(testing::contains(
-        message, "tensor 0 of operand 2 has shape " + to_string(shape) +
-                     " but operand 1 has [2, 3]"));
+    const std::string message =
+        error_of([&] { foreach_add_(list, make_params({shape}, 1)); });
+    CHECK(testing::contains(message, "tensor 0 of operand 2 has shape " +
+                                         to_string(shape) +
+                                         " but operand 1 has [2, 3]"));
   }
   CHECK(testing::contains(error_of([&] {
                             foreach_add_(TensorList(list, "params"),

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "dtype.h"
+#include "parallel.h"
 #include "program.h"
 
 namespace testing {
@@ -107,6 +108,18 @@ std::string message_of(Function function) {
 
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
+}
+
+/// Calls `function` where the parts of a launch run one after the other: from
+/// inside another parallel region.
+template <class Function>
+void in_order(Function function) {
+  fuse::parallel_run(
+      2,
+      [](void* context, int part) {
+        if (part == 0) (*static_cast<Function*>(context))();
+      },
+      &function);
 }
 
 /// An identity that no other list has.

@@ -29,7 +29,7 @@ struct SequentialLROptions {
 ///
 /// Also a SequentialLR or ChainedScheduler may be a part; it begins like any
 /// other.
-class SequentialLR : public LRScheduler {
+class SequentialLR final : public LRScheduler {
  public:
   /// Throws Error for what torch rejects, and for milestones out of order.
   SequentialLR(Optimizer& optimizer, SequentialLROptions options);
@@ -53,7 +53,7 @@ class SequentialLR : public LRScheduler {
 /// Several schedulers, all of them at every step:
 ///
 ///     ChainedScheduler sched({&constant, &exponential});
-class ChainedScheduler : public LRScheduler {
+class ChainedScheduler final : public LRScheduler {
  public:
   /// Takes the optimizer from the schedulers. Throws Error for what torch
   /// rejects.

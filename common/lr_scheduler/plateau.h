@@ -22,7 +22,7 @@ struct ReduceLROnPlateauOptions {
 };
 
 /// Multiplies the rate by `factor` when a metric has stopped improving.
-class ReduceLROnPlateau : public SchedulerBase {
+class ReduceLROnPlateau final : public SchedulerBase {
  public:
   /// Throws Error for what torch rejects.
   explicit ReduceLROnPlateau(Optimizer& optimizer,

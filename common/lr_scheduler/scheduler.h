@@ -56,10 +56,8 @@ class SchedulerBase {
   /// Keeps what the optimizer has now for get_last_lr().
   void read_last_lr();
 
-  // NOLINTBEGIN(*-non-private-member-variables-in-classes)
   std::int64_t last_epoch_ = 0;
   std::vector<double> last_lr_;
-  // NOLINTEND(*-non-private-member-variables-in-classes)
 
  private:
   void save(SchedulerState& state) const;
@@ -99,10 +97,10 @@ struct Moment {
 /// A scheduler that finds the next rate of each group by itself.
 class RuleScheduler : public LRScheduler {
  public:
-  void step() override { move_to(last_epoch_ + 1, How::step); }
-  void undo() override { --last_epoch_; }
-  void initial_step() override { move_to(last_epoch_ + 1, How::initial); }
-  void restart() override { move_to(0, How::restart); }
+  void step() final { move_to(last_epoch_ + 1, How::step); }
+  void undo() final { --last_epoch_; }
+  void initial_step() final { move_to(last_epoch_ + 1, How::initial); }
+  void restart() final { move_to(0, How::restart); }
 
   /// The rates that the schedule starts from, one a group.
   const std::vector<double>& base_lrs() const { return base_lrs_; }
@@ -146,7 +144,8 @@ class RuleScheduler : public LRScheduler {
 ///
 ///       void validate(std::size_t groups) const;  // throws Error
 ///       double next_lr(const Moment& now) const {
-///         return now.epoch % every == 0 && !now.initial ? now.lr / 2 : now.lr;
+///         const bool due = now.epoch > 0 && now.epoch % every == 0;
+///         return due ? now.lr / 2 : now.lr;
 ///       }
 ///     };
 ///     using HalveLR = ScheduledBy<HalveLROptions>;
@@ -156,7 +155,8 @@ class RuleScheduler : public LRScheduler {
 /// The struct may have more:
 /// - `restart_lr(now)`: the rate at epoch 0 when a SequentialLR comes to it;
 ///   without it, `next_lr`.
-/// - `cycle_momentum` and `next_momentum(now)`: the momentum, or else betas[0].
+/// - `cycle_momentum` and `next_momentum(now)`: betas[0], or the momentum where
+///   the optimizer has no betas.
 /// - `begin(group, index)`: what to set before the first step.
 /// - `advance(epoch)` and `visit_state(fields)`: numbers that it counts by
 ///   itself, and keeps in the state.

@@ -46,8 +46,7 @@ using Update = void (*)(const Arrays&, const Numbers&, std::int64_t begin,
     const float g = grad[i];
     const float m = exp_avg[i] + n.weight1 * (g - exp_avg[i]);
     const float v = exp_avg_sq[i] * n.beta2 + n.weight2 * (g * g);
-    const float denominator =
-        std::sqrt(v) / n.bias_correction2_sqrt + n.eps;
+    const float denominator = std::sqrt(v) / n.bias_correction2_sqrt + n.eps;
     exp_avg[i] = m;
     exp_avg_sq[i] = v;
     param[i] = param[i] + n.step_size * (m / denominator);
@@ -61,8 +60,7 @@ void update_plain(const Arrays& arrays, const Numbers& n, std::int64_t begin,
 
 #if defined(__x86_64__) && defined(__GNUC__)
 [[gnu::target("avx2")]] void update_avx2(const Arrays& arrays, const Numbers& n,
-                                         std::int64_t begin,
-                                         std::int64_t end) {
+                                         std::int64_t begin, std::int64_t end) {
   update(arrays, n, begin, end);
 }
 
@@ -114,12 +112,10 @@ void AdamByHand::step() {
   ++steps_;
   const double correction1 = 1.0 - device::math::power(beta1_, steps_);
   const double correction2 = 1.0 - device::math::power(beta2_, steps_);
-  const Numbers numbers = {float(1.0 - beta1_),
-                           float(beta2_),
-                           float(1.0 - beta2_),
-                           float(-(lr_ / correction1)),
-                           float(std::sqrt(correction2)),
-                           float(eps_)};
+  const Numbers numbers = {
+      float(1.0 - beta1_),           float(beta2_),
+      float(1.0 - beta2_),           float(-(lr_ / correction1)),
+      float(std::sqrt(correction2)), float(eps_)};
   const auto run = [&](std::int64_t begin, std::int64_t end) {
     const auto after = std::upper_bound(starts_.begin(), starts_.end(), begin);
     auto i = std::size_t(after - starts_.begin()) - 1;

@@ -38,15 +38,13 @@ struct SGDOptions {
     check_not_negative("SGD", "weight_decay value", weight_decay);
     if (nesterov && (momentum.value() <= 0 || dampening.value() != 0)) {
       throw Error(
-          "SGD: Nesterov momentum requires a momentum and zero "
-          "dampening");
+          "SGD: Nesterov momentum requires a momentum and zero dampening");
     }
   }
 };
 
 /// Stochastic gradient descent, with momentum or without, as torch.optim.SGD
-/// computes it. With momentum, the gradients are left as they are where torch's
-/// own list version overwrites them (nesterov).
+/// computes it. Gradients are only read, also with `nesterov`.
 class SGD : public ListOptimizer<SGDOptions> {
  public:
   explicit SGD(std::vector<Tensor> params, SGDOptions options = {})

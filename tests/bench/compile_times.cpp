@@ -46,9 +46,9 @@ CompileTimes measure_compile_times() {
   setenv("FUSEBOOK_CACHE_DIR", "off", 1);
   const auto few = first_step(10);
   const auto many = first_step(10000);
-  const auto times = interleaved(
-      {[] { build_library(never_seen("")); }, few, many},
-      {.min_run_time_s = 0.5, .min_rounds = rounds});
+  const auto times =
+      interleaved({[] { build_library(never_seen("")); }, few, many},
+                  {.min_run_time_s = 0.5, .min_rounds = rounds});
   return {times[0].median(), times[1].median(), times[2].median()};
 }
 

@@ -55,16 +55,15 @@ std::int64_t bytes_of(const Step& step) {
 }
 
 Variant eager(const char* name, const Model& model, bool foreach) {
-  auto adam = std::make_shared<Adam>(model.copy(),
-                                     AdamOptions{.foreach = foreach});
+  auto adam =
+      std::make_shared<Adam>(model.copy(), AdamOptions{.foreach = foreach});
   const Step step = [adam] { adam->step(); };
   return {name, step, bytes_of(step)};
 }
 
 Variant fused(const char* name, const Model& model, Backend backend) {
   auto adam = std::make_shared<Adam>(model.copy());
-  const Step step =
-      compile([adam] { adam->step(); }, {.backend = backend});
+  const Step step = compile([adam] { adam->step(); }, {.backend = backend});
   return {name, step, bytes_of(step)};
 }
 

@@ -268,6 +268,7 @@ class Run(Entry):
         self.one_gets_the_options()
         self.exit_codes_pass_through()
         self.interrupted()
+        self.interrupted_while_building()
         self.cxx_that_is_no_program()
 
     def all_end_with_a_table(self):
@@ -325,6 +326,32 @@ class Run(Entry):
         os.killpg(child.pid, signal.SIGINT)
         child.stdout.close()
         self.assertEqual(child.wait(timeout=20), 130)
+
+    def interrupted_while_building(self):
+        slow = self.scratch / "c++"
+        write(slow, "#!/bin/sh\necho compiling >&2\nsleep 30\n")
+        slow.chmod(0o755)
+        rules = (self.checkout / "build" / "release" / "CMakeFiles" /
+                 "rules.ninja")
+        rules.write_text(rules.read_text().replace(
+            "/usr/bin/c++", str(slow)))
+        self.assertIn(str(slow), rules.read_text())
+        source = self.checkout / "recipes" / "adam.cpp"
+        source.write_text(source.read_text() + "\n", encoding="utf-8")
+        for sign, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            child = subprocess.Popen(
+                [str(self.checkout / "fusebook"), "run", "adam"],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                stdin=subprocess.DEVNULL, env=self.environment,
+                start_new_session=True)
+            for line in child.stdout:
+                if "Building (release)" in line:
+                    break
+            time.sleep(0.5)
+            os.killpg(child.pid, sign)
+            errors = child.communicate(timeout=20)[1]
+            self.assertEqual(child.returncode, status, errors)
+            self.assertNotIn("the build failed", errors)
 
     def cxx_that_is_no_program(self):
         self.expect(0, "clean")

@@ -1,0 +1,321 @@
+// The disk is full, or fails, at any one call; or it has so many bytes; or
+// files may only grow so long. The result is right, or there is one clear
+// error; nothing half-written stays.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "cpu_jit.h"
+#include "error.h"
+#include "host_compiler.h"
+#include "library_cache.h"
+#include "worker.h"
+
+namespace {
+
+// The calls that need room on a disk are counted, and those from `first` to
+// `last` fail. Only the thread that armed it is disturbed.
+struct Fault {
+  bool armed = false;
+  int count = 0;
+  int first = -1;
+  int last = -1;
+  int error = 0;
+};
+Fault fault;
+
+bool fails() {
+  if (!fault.armed) return false;
+  const int number = fault.count++;
+  if (number < fault.first || number > fault.last) return false;
+  errno = fault.error;
+  return true;
+}
+
+}  // namespace
+
+// This program's own definitions go before those of the C library.
+extern "C" {
+
+ssize_t write(int fd, const void* bytes, size_t size) {
+  if (fails()) {
+    // Half of it still found room; the next call finds none.
+    if (size < 2) return -1;
+    fault.last = fault.last > fault.count ? fault.last : fault.count;
+    size /= 2;
+  }
+  return syscall(SYS_write, fd, bytes, size);
+}
+
+int open(const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  if ((flags & O_CREAT) != 0 && fails()) return -1;
+  return int(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+
+int mkdir(const char* path, mode_t mode) noexcept {
+  if (fails()) return -1;
+  return int(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+}
+
+char* mkdtemp(char* name) noexcept {
+  if (fails()) return nullptr;
+  using Function = char* (*)(char*);
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, "mkdtemp"))(name);
+}
+
+int renameat(int from, const char* old_name, int to,
+             const char* new_name) noexcept {
+  if (fails()) return -1;
+  return int(syscall(SYS_renameat2, from, old_name, to, new_name, 0));
+}
+
+int memfd_create(const char* name, unsigned flags) noexcept {
+  if (fails()) return -1;
+  return int(syscall(SYS_memfd_create, name, flags));
+}
+
+}  // extern "C"
+
+using namespace hardening;
+
+namespace {
+
+const std::string& object_bytes() {
+  static const std::string bytes = [] {
+    const TempDir dir;
+    const Env fusebook_cxx("FUSEBOOK_CXX", nullptr);
+    const Env cxx("CXX", nullptr);
+    return fuse::compile_object(fuse::find_host_compiler(), answer_source(42),
+                                dir.path());
+  }();
+  return bytes;
+}
+
+// A cold cache, and a compiler made of shell that answers 42.
+struct Workshop {
+  TempDir dir;
+  std::string cache = dir / "cache";
+  Env cache_dir{"FUSEBOOK_CACHE_DIR", cache};
+  Env tmpdir{"TMPDIR", dir / "tmp"};
+  Env cxx{"FUSEBOOK_CXX", dir / "cc"};
+
+  Workshop() {
+    fuse::forget_libraries();
+    fs::create_directory(dir / "tmp");
+    write_text(dir / "object", object_bytes());
+    write_script(dir / "cc",
+                 "while [ \"$1\" != -o ]; do shift; done\n"
+                 "cp '" +
+                     dir / "object" + "' \"$2\"\n");
+  }
+};
+
+struct Built {
+  int answer = 0;
+  std::string error;
+  std::string warnings;
+};
+
+Built build(const Fault& with) {
+  fuse::forget_libraries();
+  Built built;
+  CapturedStderr captured;
+  fault = with;
+  fault.armed = true;
+  try {
+    const auto library = fuse::build_library("some source");
+    fault.armed = false;
+    built.answer = reinterpret_cast<int (*)()>(library->symbol("answer"))();
+  } catch (const fuse::Error& error) {
+    fault.armed = false;
+    built.error = error.what();
+  }
+  built.warnings = captured.stop();
+  return built;
+}
+
+// What was wrong after the fault and in the run after it; empty: nothing.
+class Findings {
+ public:
+  void expect(bool holds, const char* what) {
+    if (!holds) text_ += std::string("\n  not so: ") + what;
+  }
+  void add(const char* name, const std::string& value) {
+    if (!text_.empty()) text_ += std::string("\n  ") + name + ": " + value;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// The first call that fails and all after it, or that one alone.
+enum class Extent { once, for_ever };
+
+std::string problems_after(const Fault& with, Extent extent) {
+  const Workshop shop;
+  const Built built = build(with);
+  Findings findings;
+  findings.expect(warnings_in(built.warnings) <= 1, "one warning at most");
+  findings.expect(warnings_in(built.warnings) >= 0, "nothing but warnings");
+  if (extent == Extent::once) {
+    findings.expect(built.answer == 42, "one failing call is lived with");
+  } else {
+    findings.expect(built.answer == 42 || contains(built.error, "annot"),
+                    "right, or an error that says what cannot be done");
+  }
+  findings.expect(strangers_in(shop.cache).empty(), "a tidy cache");
+  findings.expect(names_in(shop.dir / "tmp").empty(), "no temporaries");
+  findings.add("error", built.error);
+  findings.add("warnings", built.warnings);
+
+  const Built next = build({});
+  findings.expect(next.answer == 42, "the next run is right");
+  findings.expect(next.warnings.empty(), "it has nothing to say");
+  findings.expect(names_in(shop.cache).size() == 1, "it leaves its entry");
+  findings.expect(names_in(shop.dir / "tmp").empty(), "and nothing else");
+  findings.add("the next run", next.error + next.warnings);
+  return findings.text();
+}
+
+// Warnings come once in a process, so every case is a process of its own.
+void check_fault(Fault with, Extent extent) {
+  if (extent == Extent::for_ever) with.last = 1 << 30;
+  const TempDir notes;
+  CHECK(run_child([&] {
+          write_text(notes / "problems", problems_after(with, extent));
+          return 0;
+        }) == 0);
+  const std::string problems = read_text(notes / "problems");
+  if (problems.empty()) return;
+  FAIL_CHECK("call " << with.first << " to " << with.last << ", "
+                     << strerror(with.error) << ":" << problems);
+}
+
+// The number of calls in a run that nothing disturbs.
+int undisturbed_calls() {
+  const Workshop shop;
+  CHECK(build({}).answer == 42);
+  return fault.count;
+}
+
+constexpr int kept = 10;
+constexpr int not_kept = 11;
+
+// Runs the worker with a cache on `disk`, a file system of its own. Returns
+// whether its kernel was kept, and writes what was wrong into `problems`.
+int run_with_room(const TempDir& dir, const std::string& disk,
+                  std::string* problems) {
+  const std::string cache = dir / "cache";
+  if (!leave_file_systems() || !mount_memory(cache, disk)) {
+    *problems = "no file system of its own";
+    return not_possible_here;
+  }
+  Surroundings around;
+  around.variables = {{"FUSEBOOK_CACHE_DIR", cache}, {"TMPDIR", dir / "tmp"}};
+  const Outcome outcome = run_worker(around, {"step"});
+  Findings findings;
+  findings.expect(outcome.code == 0, "the result is right");
+  const long warnings = warnings_in(outcome.err);
+  const bool empty = names_in(cache).empty();
+  findings.expect(warnings == (empty ? 1 : 0),
+                  "one warning where nothing was kept");
+  findings.expect(strangers_in(cache).empty(), "a tidy cache");
+  findings.expect(names_in(dir / "tmp").empty(), "no temporaries");
+  findings.add("output", outcome.out + outcome.err);
+  *problems = findings.text();
+  return empty ? not_kept : kept;
+}
+
+// The same in a child, which takes the file system with it.
+int check_room(int kilobytes) {
+  CAPTURE(kilobytes);
+  const TempDir dir;
+  const TempDir notes;
+  fs::create_directory(dir / "tmp");
+  fs::create_directory(dir / "cache");
+  const int outcome = run_child([&] {
+    std::string problems;
+    const int code = run_with_room(
+        dir, "mode=700,size=" + std::to_string(kilobytes) + "k", &problems);
+    write_text(notes / "problems", problems);
+    return code;
+  });
+  CHECK(read_text(notes / "problems") == "");
+  return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("every call that needs room fails, one after the other") {
+  const int calls = undisturbed_calls();
+  CHECK(calls >= 8);
+  for (const int error : {ENOSPC, EDQUOT, EIO, EROFS}) {
+    for (int call = 0; call < calls; ++call) {
+      check_fault({false, 0, call, call, error}, Extent::once);
+    }
+  }
+}
+
+TEST_CASE("from any call on, the disk stays full") {
+  const int calls = undisturbed_calls();
+  for (int call = 0; call < calls; ++call) {
+    check_fault({false, 0, call, call, ENOSPC}, Extent::for_ever);
+  }
+}
+
+TEST_CASE("a cache on a disk of any size" * doctest::skip(!can_mount())) {
+  const int step = sized(64, 8);
+  CHECK(check_room(4) == not_kept);
+  for (int kilobytes = step; kilobytes < 460; kilobytes += step) {
+    const int outcome = check_room(kilobytes);
+    CHECK((outcome == kept || outcome == not_kept));
+  }
+  CHECK(check_room(1 << 16) == kept);
+}
+
+TEST_CASE("a limit on the size of files, of any size") {
+  const int step = sized(24, 4);
+  for (int kilobytes = 4; kilobytes < 120; kilobytes += step) {
+    CAPTURE(kilobytes);
+    const TempDir dir;
+    fs::create_directory(dir / "tmp");
+    Surroundings around;
+    around.variables = {{"FUSEBOOK_CACHE_DIR", dir / "cache"},
+                        {"TMPDIR", dir / "tmp"}};
+    Surroundings limited = around;
+    limited.prepare = [&] {
+      const rlim_t bytes = rlim_t(kilobytes) * 1024;
+      const rlimit limit = {bytes, bytes};
+      return setrlimit(RLIMIT_FSIZE, &limit) == 0;
+    };
+    const Outcome outcome = run_worker(limited, {"step"});
+    if (outcome.code == 3) {
+      CHECK(contains(outcome.err, "error: "));
+    } else {
+      CHECK(outcome.code == 0);
+      CHECK(warnings_in(outcome.err) <= 1);
+    }
+    CHECK(strangers_in(dir / "cache").empty());
+    CHECK(names_in(dir / "tmp").empty());
+    const Outcome next = run_worker(around, {"step"});
+    CHECK(next.code == 0);
+    CHECK(next.err.empty());
+  }
+}
