@@ -117,6 +117,19 @@ TEST_CASE("a group that moves alone promotes the number for all groups") {
   check_counts(pair.counters(), 2);
 }
 
+TEST_CASE("so it does where groups are different code") {
+  const auto params = make_params({{3}, {4}}, 1);
+  Adam adam({{{params[0]}, {.lr = 0.01}},
+             {{params[1]}, {.lr = 0.01, .amsgrad = true}}});
+  auto step = compile([&] { adam.step(); });
+  step();
+  adam.param_groups[1]["lr"] = 0.02;
+  step();
+  adam.param_groups[0]["lr"] = 0.03;
+  step();
+  check_counts(step.counters(), 2);
+}
+
 TEST_CASE("groups that differ from the start never recompile") {
   Pair pair({0.01, 0.02, 0.03});
   CHECK(pair.step());
@@ -162,7 +175,7 @@ TEST_CASE("a value that comes back finds the promoted kernel") {
 TEST_CASE("numbers that move at different times cost one recompile each") {
   Pair pair({0.01});
   CHECK(pair.step());
-  const std::vector<std::string> names = {"lr", "betas[0]", "eps"};
+  const std::vector<std::string> names = {"lr", "betas[0]", "betas[1]", "eps"};
   for (std::size_t i = 0; i < names.size(); ++i) {
     pair.set(0, names[i], 0.5 / double(i + 2));
     CHECK(pair.steps(2));
@@ -170,7 +183,7 @@ TEST_CASE("numbers that move at different times cost one recompile each") {
   }
   for (const std::string& name : names) pair.set(0, name, 0.125);
   CHECK(pair.step());
-  check_counts(pair.counters(), 4);
+  check_counts(pair.counters(), 5);
 }
 
 TEST_CASE("numbers that move together cost one recompile") {
@@ -235,6 +248,10 @@ TEST_CASE("bits are guarded: -0 is another number than 0, and NaN is itself") {
   number = -0.0;
   step();
   CHECK(std::signbit(list[0].to_vector()[0]));
+  check_counts(step.counters(), 2);
+  number = 1;
+  step();
+  CHECK(list[0].to_vector()[0] == 1);
   check_counts(step.counters(), 2);
 
   number = std::numeric_limits<double>::quiet_NaN();
