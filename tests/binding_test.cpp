@@ -301,8 +301,8 @@ TEST_CASE("groups have their own rows and columns") {
     CHECK(row.body == 0);
     CHECK(row.instance == int(r / 2));
     const double* columns = launch.columns + row.instance * 2;
-    CHECK(columns[0] == double(r / 2) + 0.5);
-    CHECK(columns[1] == 10.0 * double(r / 2));
+    CHECK(columns[0] == double(row.instance) + 0.5);
+    CHECK(columns[1] == 10.0 * double(row.instance));
   }
   CHECK(table.rows()[6].body == 1);
 }

@@ -266,7 +266,7 @@ class Arena {
     accumulate(program_, lists_[to], lists_[from]);
     uses_[to].last_read = uses_[from].last_read = step;
     if (uses_[to].first_store < 0) uses_[to].first_store = step;
-    met_.push_back({to, from});
+    met_.emplace_back(to, from);
   }
 
   // Lists share a launch's rows only when an operation joined them; give each

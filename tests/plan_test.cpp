@@ -186,7 +186,7 @@ TEST_CASE("constants fold to the bits of run time") {
       REQUIRE(body.nodes.size() == 3);
       // As an array of one element, by the loop that run time would take.
       double expected = 0;
-      const void* const in_memory[] = {&x[0], &x[1], &x[2], &x[3]};
+      const void* const in_memory[] = {std::data(x), &x[1], &x[2], &x[3]};
       fuse::loops_for("baseline")
           ->ops[1][std::size_t(op)][0](&expected, in_memory, 1);
       INFO(fuse::name_of(op));

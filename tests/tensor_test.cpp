@@ -211,7 +211,7 @@ TEST_CASE("sum") {
     for (std::int64_t i = 0; i < count; ++i) {
       numbers.data<float>()[i] = float(i + 1);
     }
-    CHECK(numbers.sum().item() == double(count * (count + 1) / 2));
+    CHECK(numbers.sum().item() == 0.5 * double(count * (count + 1)));
   }
 }
 

@@ -14,7 +14,6 @@
 #include "step_testing.h"
 
 using namespace step_testing;
-using fuse::Adam;
 using fuse::Tensor;
 
 // The thread sanitizer cannot follow threads that a forked child starts.
