@@ -21,8 +21,8 @@ bool same_bits(double a, double b) {
 }
 
 // Says once in a process why steps run interpreted.
-std::shared_ptr<const Kernel> without_compiler(const Plan& plan,
-                                               const std::string& why) {
+std::shared_ptr<Kernel> without_compiler(const Plan& plan,
+                                         const std::string& why) {
   static std::once_flag said;
   std::call_once(said, [&] {
     std::fprintf(stderr, "fusebook: steps run interpreted: %s\n", why.c_str());
@@ -30,7 +30,7 @@ std::shared_ptr<const Kernel> without_compiler(const Plan& plan,
   return make_interpreter(plan);
 }
 
-std::shared_ptr<const Kernel> make_kernel(const Plan& plan, Backend backend) {
+std::shared_ptr<Kernel> make_kernel(const Plan& plan, Backend backend) {
   if (backend == Backend::interpreted) return make_interpreter(plan);
   try {
     return make_cpu_kernel(generate_cpu_source(plan));

@@ -34,7 +34,7 @@ struct CompiledProgram {
   std::uint64_t hash = 0;
   Program program;  ///< its structure and scalars; the lists may be gone
   Plan plan;
-  std::shared_ptr<const Kernel> kernel;
+  std::shared_ptr<Kernel> kernel;
   Table table;
   bool counts_as_launch = true;
 };
