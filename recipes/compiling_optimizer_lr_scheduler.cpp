@@ -15,7 +15,7 @@ using namespace fuse;
 // This retells `Running the compiled optimizer with an LR scheduler
 // <https://pytorch.org/tutorials/recipes/compiling_optimizer_lr_scheduler.html>`_
 // by Michael Lazos. Where the original is wrong we say so, at the step it
-// belongs to. The idea behind it has a page of its own:
+// belongs to. What stands behind it, a note of his, is retold in
 // :doc:`/background/scalars_and_guards`.
 
 static void step_and_schedule(const Options& options) {
@@ -57,8 +57,7 @@ static void step_and_schedule(const Options& options) {
   // value. Under the policy ``specialize`` each new value gets a kernel of its
   // own, and the log tells why: it lists every value there is a kernel for, the
   // newest first. Five calls, four reports. Stop after two calls and you have
-  // the example of `the note behind the original
-  // <https://dev-discuss.pytorch.org/t/compiled-optimizer-w-lr-scheduler-now-supported/2107>`_.
+  // the example of the note that the original rests on.
   show_logs(Log::recompiles);
   Adam plain(params, {.lr = 0.01});
   LinearLR linear(plain, {.total_iters = 5});
