@@ -30,11 +30,12 @@ static void step_and_schedule(const Options& options) {
 
   step("A tensor for a rate");
   // The rate is a 0-d tensor, and ``compile`` goes around both: the optimizer's
-  // step and the scheduler's. The scheduler writes into the tensor, the
-  // :term:`kernel` reads it, and nothing has to be compiled twice. (The
-  // original announces ConstantLR here and then uses LinearLR; it is LinearLR.)
-  // What is printed is the rate *after* each call, so the first one, a third of
-  // 0.01, is not in the list.
+  // step and the scheduler's. All that Adam does to all parameters is fused into
+  // one :term:`launch` a call. The scheduler writes into the tensor, the
+  // :term:`kernel` reads it, and nothing has to be compiled twice. (The original
+  // announces ConstantLR but uses LinearLR, as we do.) Printed is the
+  // rate *after* each call, so the first one, a third of 0.01, is not in the
+  // list.
   Adam opt(params, {.lr = tensor(0.01)});
   LinearLR sched(opt, {.total_iters = 5});
   auto fn = compile([&] {
@@ -113,9 +114,10 @@ static void step_and_schedule(const Options& options) {
 // Change it
 // ---------
 //
-// The last step takes other schedules and policies: ``./fusebook run
-// compiling_optimizer_lr_scheduler --scheduler StepLR --policy specialize``;
-// ``--help`` lists them. Then change the program.
+// With four layers: ``./fusebook run compiling_optimizer_lr_scheduler --layers
+// 4``. The last step also takes other schedules and policies, for example
+// ``--scheduler StepLR --policy specialize``; ``--help`` lists them. Then change
+// the program.
 //
 // .. exercise:: past_the_limit
 //
