@@ -47,6 +47,11 @@ class Compiled {
     }
   }
 
+  /// Launches the newest kernel again on what it was given last, without
+  /// running the function: a call without its host side, for measurements.
+  /// Throws Error before the first call.
+  void relaunch() { state_->function.relaunch(); }
+
   /// What calls of this function have caused so far.
   const Counters& counters() const { return state_->function.counters(); }
   /// The generated part of the newest kernel's source.

@@ -182,6 +182,17 @@ void Function::execute(const Program& program) {
   segments_ = std::max(segments_, ++segment_);
 }
 
+void Function::relaunch() {
+  if (compiled_.empty()) {
+    throw Error("function " + options_.name +
+                " was never called, so there is nothing to launch again");
+  }
+  CompiledProgram& newest = *compiled_.back();
+  newest.kernel->launch(newest.table);
+  count({.launches = newest.counts_as_launch ? 1 : 0,
+         .bytes_moved = newest.table.bytes()});
+}
+
 void Function::graph_break(const std::string& why) {
   if (options_.fullgraph) {
     throw Error("graph break in function " + options_.name + " (" +

@@ -47,6 +47,9 @@ class Function final : public Executor {
   /// A call begins: what it executes until a graph break is its first segment.
   void begin() { segment_ = 0; }
   void execute(const Program& program) override;
+  /// Launches the newest kernel again, on the table it has. Throws Error when
+  /// there is none.
+  void relaunch();
   void graph_break(const std::string& why) override;
 
   const Counters& counters() const { return counters_; }
