@@ -90,9 +90,10 @@ CompiledProgram* Function::find(std::uint64_t hash, const Program& program) {
 }
 
 bool Function::may_bake(const Origin& origin) const {
-  return std::none_of(
-      promoted_.begin(), promoted_.end(),
-      [&](const Origin& known) { return same_parameter(known, origin); });
+  return !origin.moves && std::none_of(promoted_.begin(), promoted_.end(),
+                                       [&](const Origin& known) {
+                                         return same_parameter(known, origin);
+                                       });
 }
 
 void Function::promote(const Origin& origin) {
