@@ -192,16 +192,16 @@ class Loading {
     actions_.push_back(std::move(action));
   }
   void finish() {
-    std::string left;
-    if (!file_.metadata.empty()) left = file_.metadata.begin()->first;
-    if (!file_.tensors.empty()) left = file_.tensors.begin()->first;
-    if (!left.empty()) {
-      throw Error("it holds " + quoted(left) + ", which has no place here");
-    }
+    if (!file_.metadata.empty()) refuse(file_.metadata.begin()->first);
+    if (!file_.tensors.empty()) refuse(file_.tensors.begin()->first);
     for (const auto& action : actions_) action();
   }
 
  private:
+  [[noreturn]] static void refuse(const std::string& name) {
+    throw Error("it holds " + quoted(name) + ", which has no place here");
+  }
+
   TensorFile file_;
   std::vector<std::function<void()>> actions_;
 };

@@ -281,7 +281,7 @@ Header read_header(int file, std::size_t size) {
 void check_checksum(const Header& header, const std::string& file) {
   if (header.checksum_at == 0) {
     throw Error(
-        "a safetensors file that Fusebook did not write: it has no "
+        "damaged, or a safetensors file that Fusebook did not write: it has no "
         "checksum");
   }
   std::string text =
