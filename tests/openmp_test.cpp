@@ -1,7 +1,6 @@
 // A program that uses OpenMP: steps run on its threads.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
-#include <omp.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +13,10 @@
 #include "optim/adam.h"
 #include "parallel.h"
 #include "step_testing.h"
+
+// From omp.h, which belongs to the compiler; the linter's has none.
+extern "C" int omp_in_parallel();
+extern "C" int omp_get_thread_num();
 
 using namespace fuse;
 using namespace step_testing;
@@ -30,7 +33,7 @@ struct Seen {
 void see(void* context, int part) {
   Seen& seen = *static_cast<Seen*>(context);
   ++seen.runs[part];
-  seen.on_openmp += omp_in_parallel() ? 1 : 0;
+  seen.on_openmp += omp_in_parallel() != 0 ? 1 : 0;
 }
 
 void check_once(const Seen& seen, int parts) {
