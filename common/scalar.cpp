@@ -2,6 +2,7 @@
 
 #include "error.h"
 #include "loops.h"
+#include "number_text.h"
 #include "recorder.h"
 
 namespace fuse {
@@ -23,6 +24,11 @@ void Scalar::assign(double value) {
   } else {
     value_ = value;
   }
+}
+
+std::string to_string(const Scalar& scalar) {
+  return scalar.is_tensor() ? to_string(scalar.tensor())
+                            : number_text(scalar.value());
 }
 
 Scalar scalar_op(OpCode op, const Scalar& a, const Scalar& b) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <source_location>
+#include <string>
 
 #include "program.h"
 #include "tensor.h"
@@ -54,6 +55,10 @@ class Scalar {
   std::uint64_t recording_ = 0;
   ValueId recorded_ = -1;
 };
+
+/// As torch prints it: "tensor(0.0047)", or the shortest text that reads back
+/// as the same number.
+std::string to_string(const Scalar& scalar);
 
 /// One operation of ops.def on two scalars; recorded inside `compile`.
 Scalar scalar_op(OpCode op, const Scalar& a, const Scalar& b);
