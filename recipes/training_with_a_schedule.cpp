@@ -40,7 +40,7 @@ struct Filter {
 
 static void training_with_a_schedule(const Options&) {
   step("With and without");
-  // Two filters begin alike and hear the same: eight moments at a time, and
+  // Two filters begin alike and hear the same: four moments at a time, and
   // which ones depends on the number of the step alone. The compiled function
   // takes the filter as an argument and serves both. The loss is the mean of
   // squared errors over a thousand moments that neither was trained on. About
@@ -52,13 +52,13 @@ static void training_with_a_schedule(const Options&) {
     f.sched.step();
   });
   const auto train = [&](Filter& f) {
-    const auto [played, heard] = listen(room, 8, Generator(f.opt.steps()));
+    const auto [played, heard] = listen(room, 4, Generator(f.opt.steps()));
     f.opt.zero_grad();
     mse_loss(f.model(played), heard).backward();
     update(f);
   };
   const auto [played, heard] = listen(room, 1000, Generator(1000));
-  Filter flat(0.1, 1), faded(0.1, 0.985);
+  Filter flat(0.2, 1), faded(0.2, 0.985);
   print_columns("step", "flat rate", "faded rate", "flat loss", "faded loss");
   for (int n = 0; n <= 300; ++n) {
     if (n % 20 == 0) {
@@ -72,14 +72,14 @@ static void training_with_a_schedule(const Options&) {
 
   step("What the schedule did");
   // .. recipe-plot:: With and without
-  //    :alt: Two curves of the loss fall alike until step 60. The one of the
-  //          flat rate then jumps up and down until the end. The other one
-  //          comes to rest, while its rate falls from 0.1 to 0.001.
+  //    :alt: Two curves of the loss fall alike for eighty steps. The one of
+  //          the flat rate then jumps up and down until the end. The other one
+  //          comes to rest, while its rate falls from 0.2 to 0.002.
   //
   //    The table above, drawn: the rates, and the losses that they led to.
   //
   // In the beginning both learn equally fast. Later, with the flat rate, every
-  // step follows the noise of its eight moments as far as it follows the room.
+  // step follows the noise of its four moments as far as it follows the room.
   // Smaller steps average over more moments: the curve comes to rest. All this
   // was one kernel, compiled once. How large a rate is, and whether it moves,
   // is just data.
@@ -96,7 +96,7 @@ static void training_with_a_schedule(const Options&) {
   const ScratchDirectory folder = make_temporary_directory();
   const std::string file = folder.path() + "/echo.safetensors";
   save_checkpoint(file, faded.opt, {&faded.sched});
-  Filter later(0.1, 0.985);
+  Filter later(0.2, 0.985);
   load_checkpoint(file, later.opt, {&later.sched});
   print("goes on after step ", later.opt.steps());
   for (int n = 0; n < 100; ++n) {
