@@ -12,9 +12,8 @@ Scalar* momentum_of(ParamGroup& group) {
   return beta1 != nullptr ? beta1 : group.find("momentum");
 }
 
-void check_groups(const std::string& name, std::size_t expected,
-                  std::size_t now) {
-  if (expected == now) return;
+[[noreturn]] void refuse_groups(const std::string& name, std::size_t expected,
+                                std::size_t now) {
   throw Error(name + ": the optimizer has " + number_text(now) +
               " parameter groups, but had " + number_text(expected) +
               " when the scheduler was made; make the scheduler last");
@@ -57,11 +56,11 @@ void SchedulerBase::save(SchedulerState& state) const {
 }
 
 void SchedulerBase::load_state(const SchedulerState& state) {
-  check(state);
+  check_state(state);
   load(state);
 }
 
-void SchedulerBase::check(const SchedulerState& state) const {
+void SchedulerBase::check_state(const SchedulerState& state) const {
   if (state.kind != name()) {
     throw Error("cannot load the state of \"" + state.kind + "\" into " +
                 name());
@@ -77,7 +76,7 @@ void SchedulerBase::check(const SchedulerState& state) const {
   const_cast<SchedulerBase*>(this)->visit_state(fields);
   fields.check_no_others();
   for (std::size_t i = 0; i < own.size(); ++i) {
-    own[i]->check(state.schedulers[i]);
+    own[i]->check_state(state.schedulers[i]);
   }
 }
 
@@ -145,7 +144,10 @@ void RuleScheduler::start(std::int64_t last_epoch) {
 }
 
 void RuleScheduler::move_to(std::int64_t epoch, How how) {
-  check_groups(name(), base_lrs_.size(), optimizer().group_count());
+  const std::size_t groups = optimizer().group_count();
+  if (base_lrs_.size() != groups) {
+    refuse_groups(name(), base_lrs_.size(), groups);
+  }
   advance(epoch);
   set_rates(epoch, how);
 }
