@@ -17,6 +17,8 @@ struct CompileOptions {
   /// Makes a graph break an error instead of a second launch.
   bool fullgraph = false;
   Backend backend = Backend::compiled;
+  /// What happens when a plain number has changed.
+  Policy policy = Policy::promote;
 };
 
 /// A function whose list operations are fused. Every call runs the function
@@ -54,6 +56,11 @@ class Compiled {
 
   /// What calls of this function have caused so far.
   const Counters& counters() const { return state_->function.counters(); }
+  /// Why it was compiled again, each time, the oldest first; the channel
+  /// `recompiles` logs the same.
+  const std::vector<RecompileReport>& recompile_reports() const {
+    return state_->function.recompile_reports();
+  }
   /// The generated part of the newest kernel's source.
   std::string output_code() const { return state_->function.output_code(); }
   /// What that kernel fuses: operations by rate, arrays loaded and stored.
@@ -96,6 +103,7 @@ auto compile(F function, const CompileOptions& options = {},
   return Compiled<F>(std::move(function), {.name = options.name,
                                            .fullgraph = options.fullgraph,
                                            .backend = options.backend,
+                                           .policy = options.policy,
                                            .place = place});
 }
 

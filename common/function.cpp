@@ -9,9 +9,10 @@
 #include "describe.h"
 #include "error.h"
 #include "log.h"
-#include "number_text.h"
 #include "parallel.h"
+#include "replay.h"
 #include "trace.h"
+#include "warning.h"
 
 namespace fuse {
 namespace {
@@ -76,6 +77,19 @@ void trace(const CompiledProgram& compiled) {
   trace->add(std::move(record));
 }
 
+std::string limit_text(const RecompileReport& why) {
+  std::string moved;
+  for (const std::string& path : why.moved()) {
+    moved += (moved.empty() ? "" : ", ") + path;
+  }
+  return "function " + why.where() + " has " +
+         std::to_string(specialization_limit) + " kernels for values of " +
+         moved +
+         "; for other values it runs eagerly from now on. Make it a 0-d "
+         "tensor, "
+         "or compile with Policy::promote";
+}
+
 }  // namespace
 
 CompiledProgram* Function::find(std::uint64_t hash, const Program& program) {
@@ -90,13 +104,27 @@ CompiledProgram* Function::find(std::uint64_t hash, const Program& program) {
 }
 
 bool Function::may_bake(const Origin& origin) const {
+  if (origin.moves) return false;
+  if (origin.name != nullptr) return !promoted_names_;
   return std::none_of(
       promoted_.begin(), promoted_.end(),
       [&](const Origin& known) { return same_parameter(known, origin); });
 }
 
-void Function::promote(const Origin& origin) {
-  if (may_bake(origin)) promoted_.push_back(origin);
+// What moved becomes an input from now on. Where that is a hyper-parameter the
+// others come along: schedules move several, and not all from the same call on.
+void Function::promote(const CompiledProgram& known, const Program& program) {
+  for (const Guard& guard : known.plan.guards) {
+    const auto scalar = std::size_t(guard.scalar);
+    if (same_bits(program.scalars()[scalar].value, guard.value)) continue;
+    const Origin& origin = known.program.scalars()[scalar].origin;
+    if (!may_bake(origin)) continue;
+    if (origin.name != nullptr) {
+      promoted_names_ = true;
+    } else {
+      promoted_.push_back(origin);
+    }
+  }
 }
 
 // False for the first kernel of a segment between graph breaks.
@@ -110,36 +138,62 @@ bool Function::is_recompile(std::uint64_t hash, const Program& program) const {
              });
 }
 
-// Why no earlier kernel fits; what moved becomes an argument from now on.
-void Function::report_misses(std::uint64_t hash, const Program& program) {
-  std::vector<std::string> lines;
+// Why no earlier kernel fits.
+RecompileReport Function::report(std::uint64_t hash,
+                                 const Program& program) const {
+  RecompileReport why = {.function = options_.name,
+                         .file = options_.place.file_name(),
+                         .line = options_.place.line(),
+                         .failures = {}};
   for (std::size_t i = compiled_.size(); i-- > 0;) {
     const CompiledProgram& known = *compiled_[i];
     if (known.hash != hash || !known.program.same_structure(program)) continue;
-    for (const Guard& guard : known.plan.guards) {
-      const auto scalar = std::size_t(guard.scalar);
-      if (same_bits(program.scalars()[scalar].value, guard.value)) continue;
-      const Origin& origin = known.program.scalars()[scalar].origin;
-      promote(origin);
-      const std::string line =
-          "\n    - " + to_string(origin) + " == " + number_text(guard.value);
-      if (std::find(lines.begin(), lines.end(), line) == lines.end()) {
-        lines.push_back(line);
-      }
+    add_failures(why, known.plan, known.program, program);
+  }
+  return why;
+}
+
+void Function::prepare_recompile(const RecompileReport& why, std::uint64_t hash,
+                                 const Program& program) {
+  if (options_.policy == Policy::fail_on_recompile) throw RecompileError(why);
+  write_log(Log::recompiles, to_string(why));
+  if (options_.policy != Policy::promote) return;
+  for (const auto& known : compiled_) {
+    if (known->hash == hash && known->program.same_structure(program)) {
+      promote(*known, program);
     }
   }
-  if (lines.empty()) lines.emplace_back("\n    - the recorded operations");
-  std::string text = "Recompiling function " + options_.name + " in " +
-                     options_.place.file_name() + ":" +
-                     std::to_string(options_.place.line()) +
-                     "\n    triggered by the following guard failure(s):";
-  for (const std::string& line : lines) text += line;
-  write_log(Log::recompiles, text);
+}
+
+// True when the policy gives these operations no further kernel.
+bool Function::at_limit(std::uint64_t hash, const Program& program) const {
+  if (options_.policy != Policy::specialize) return false;
+  const auto same = [&](const auto& known) {
+    return known->hash == hash && known->program.same_structure(program);
+  };
+  return std::size_t(std::count_if(compiled_.begin(), compiled_.end(), same)) >=
+         specialization_limit;
+}
+
+void Function::run_eagerly(std::uint64_t hash, const Program& program) {
+  if (eagerly_ == nullptr) {
+    warn(limit_text(report(hash, program)));
+    eagerly_ = std::make_unique<Function>(FunctionOptions{
+        .name = options_.name, .backend = Backend::interpreted});
+    eagerly_->set_eager();
+  }
+  const Counters before = eagerly_->counters();
+  replay(program, *eagerly_);
+  counters_ += eagerly_->counters() - before;  // the process has them already
 }
 
 CompiledProgram& Function::compile(std::uint64_t hash, const Program& program) {
   const bool again = !eager_ && is_recompile(hash, program);
-  if (again) report_misses(hash, program);
+  RecompileReport why;
+  if (again) {
+    why = report(hash, program);
+    prepare_recompile(why, hash, program);
+  }
   auto made = std::make_unique<CompiledProgram>();
   made->hash = hash;
   made->program = program;
@@ -158,6 +212,7 @@ CompiledProgram& Function::compile(std::uint64_t hash, const Program& program) {
   }
   made->kernel = make_kernel(made->plan, options_.backend);
   if (!eager_) count({.compilations = 1, .recompiles = again ? 1 : 0});
+  if (again) reports_.push_back(std::move(why));
   compiled_.push_back(std::move(made));
   return *compiled_.back();
 }
@@ -177,8 +232,12 @@ void Function::launch(CompiledProgram& compiled, const Program& program) {
 void Function::execute(const Program& program) {
   const std::uint64_t hash = program.structure_hash();
   CompiledProgram* compiled = find(hash, program);
-  if (compiled == nullptr) compiled = &compile(hash, program);
-  launch(*compiled, program);
+  if (compiled == nullptr && at_limit(hash, program)) {
+    run_eagerly(hash, program);
+  } else {
+    if (compiled == nullptr) compiled = &compile(hash, program);
+    launch(*compiled, program);
+  }
   segments_ = std::max(segments_, ++segment_);
 }
 

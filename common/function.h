@@ -8,8 +8,10 @@
 
 #include "binding.h"
 #include "counters.h"
+#include "guard_report.h"
 #include "kernel.h"
 #include "plan.h"
+#include "policy.h"
 #include "recorder.h"
 
 namespace fuse {
@@ -25,6 +27,7 @@ struct FunctionOptions {
   std::string name = "function";
   bool fullgraph = false;
   Backend backend = Backend::compiled;
+  Policy policy = Policy::promote;
   std::source_location place = {};
 };
 
@@ -58,6 +61,10 @@ class Function final : public Executor {
   std::string output_code() const;
   /// What the newest kernel fuses, in a few lines; see describe(Plan).
   std::string summary() const;
+  /// Why it was compiled again, each time, the oldest first.
+  const std::vector<RecompileReport>& recompile_reports() const {
+    return reports_;
+  }
   /// Eager operations are interpreted one by one: their kernels are not
   /// compilations, and nothing is reported.
   void set_eager() { eager_ = true; }
@@ -66,9 +73,13 @@ class Function final : public Executor {
   CompiledProgram* find(std::uint64_t hash, const Program& program);
   CompiledProgram& compile(std::uint64_t hash, const Program& program);
   bool is_recompile(std::uint64_t hash, const Program& program) const;
-  void report_misses(std::uint64_t hash, const Program& program);
-  void promote(const Origin& origin);
+  RecompileReport report(std::uint64_t hash, const Program& program) const;
+  void prepare_recompile(const RecompileReport& why, std::uint64_t hash,
+                         const Program& program);
+  void promote(const CompiledProgram& known, const Program& program);
   bool may_bake(const Origin& origin) const;
+  bool at_limit(std::uint64_t hash, const Program& program) const;
+  void run_eagerly(std::uint64_t hash, const Program& program);
   void launch(CompiledProgram& compiled, const Program& program);
   void count(const Counters& more);
 
@@ -77,7 +88,10 @@ class Function final : public Executor {
   int segment_ = 0;   // of the running call
   int segments_ = 0;  // the most that a call has had
   Counters counters_;
-  std::vector<Origin> promoted_;
+  bool promoted_names_ = false;   // all hyper-parameters are inputs
+  std::vector<Origin> promoted_;  // and so are these other numbers
+  std::vector<RecompileReport> reports_;
+  std::unique_ptr<Function> eagerly_;  // runs what gets no kernel
   std::vector<std::unique_ptr<CompiledProgram>> compiled_;  // newest last
 };
 

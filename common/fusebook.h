@@ -4,6 +4,7 @@
 
 #include "bandwidth.h"
 #include "benchmark.h"
+#include "checkpoint.h"
 #include "compile.h"
 #include "counters.h"
 #include "foreach.h"

@@ -35,6 +35,9 @@ class Scalar {
   /// Which hyper-parameter this is, for guards and reports.
   const Origin& origin() const { return origin_; }
   void set_origin(const Origin& origin) { origin_ = origin; }
+  /// Says that a number will go on moving: where compiled steps promote numbers
+  /// that moved, they need not see this one move first.
+  void set_moves() { origin_.moves = true; }
 
   /// The value this scalar has in the recording of that serial number; -1 when
   /// it is not the result of recorded arithmetic.

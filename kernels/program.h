@@ -25,6 +25,9 @@ struct Origin {
   int index = -1;
   int group = -1;
   std::source_location place = {};
+  /// A number that is known to move, such as a rate in the middle of its
+  /// schedule: better an argument from the beginning than baked and recompiled.
+  bool moves = false;
 };
 
 /// `param_groups[0]["lr"]`, "operand 2 at file:line" (of a call; the index is
