@@ -8,6 +8,7 @@
 #include "compile.h"
 #include "counters.h"
 #include "foreach.h"
+#include "foreach_map.h"
 #include "fusion_grid.h"
 #include "ladder.h"
 #include "log.h"
