@@ -69,6 +69,15 @@ std::string joined(const std::vector<std::string>& parts, char open, char close,
 
 }  // namespace
 
+bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = character_length(text, i);
+    if (length == 0) return false;
+    i += length;
+  }
+  return true;
+}
+
 std::string json_string(std::string_view text) {
   std::string result = "\"";
   for (std::size_t i = 0; i < text.size();) {

@@ -6,6 +6,9 @@
 
 namespace fuse {
 
+/// True for well-formed UTF-8.
+bool is_utf8(std::string_view text);
+
 /// `text` as a JSON string with its quotes. Bytes that are no UTF-8 become the
 /// replacement character.
 std::string json_string(std::string_view text);

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "error.h"
+#include "file_io.h"
 
 namespace fuse {
 namespace {
@@ -37,16 +37,12 @@ std::string resolved(const std::string& path) {
   return result;
 }
 
-void write_all(int file, const std::string& text, const std::string& path) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t count = ::write(file, text.data() + done, text.size() - done);
-    if (count >= 0) {
-      done += std::size_t(count);
-    } else if (errno != EINTR) {
-      fail_to_write(path);
-    }
-  }
+// A new name lasts once its folder is on the disk. Not every file system can
+// do that, and the file is complete under either name.
+void sync_folder(const std::string& path) {
+  const UniqueFd folder(
+      open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.valid()) static_cast<void>(fsync(folder.get()));
 }
 
 }  // namespace
@@ -79,20 +75,21 @@ OutputFile::~OutputFile() {
   if (pending_ && !aside_.empty()) unlink(aside_.c_str());
 }
 
-void OutputFile::write(const std::string& text) {
+void OutputFile::write(std::string_view text) { write(std::span(&text, 1)); }
+
+void OutputFile::write(std::span<const std::string_view> pieces) {
   const bool direct = aside_.empty();
   const std::string& path = direct ? target_ : aside_;
   const int flags = direct ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC;
   const int file = open(path.c_str(), flags | O_CLOEXEC, 0666);
   if (file < 0) fail_to_write(path);
   pending_ = true;
-  try {
-    write_all(file, text, path);
-  } catch (...) {
-    close(file);
-    throw;
+  UniqueFd owner(file);
+  for (const std::string_view piece : pieces) {
+    if (!write_all(file, piece)) fail_to_write(path);
   }
-  if (close(file) != 0) fail_to_write(path);
+  if (!direct && fsync(file) != 0) fail_to_write(path);
+  if (close(owner.release()) != 0) fail_to_write(path);
 }
 
 void OutputFile::commit() {
@@ -101,6 +98,7 @@ void OutputFile::commit() {
     fail_to_write(target_);
   }
   pending_ = false;
+  if (!aside_.empty()) sync_folder(target_);
 }
 
 }  // namespace fuse

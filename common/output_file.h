@@ -1,11 +1,14 @@
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace fuse {
 
 /// A file that appears whole or not at all: it is written beside its final
-/// place and takes it in one step. What is left uncommitted is removed.
+/// place, brought to the disk, and takes its place in one step. What is left
+/// uncommitted is removed.
 ///
 /// A target that is no regular file (a terminal, a pipe, /dev/null) is
 /// written to directly.
@@ -19,7 +22,9 @@ class OutputFile {
   OutputFile& operator=(OutputFile&&) = delete;
 
   /// Writes all of `text` aside. Throws Error when that fails.
-  void write(const std::string& text);
+  void write(std::string_view text);
+  /// The same for a text in pieces, one after the other.
+  void write(std::span<const std::string_view> pieces);
   /// Puts what was written into its place. Throws Error when that fails.
   void commit();
 

@@ -101,6 +101,30 @@ void print_block(const std::string& text,
 Printable right(const Printable& value, std::size_t width);
 Printable left(const Printable& value, std::size_t width);
 
+void print_cells(const std::vector<std::string>& cells);
+
+/// The first line of a table: a name for each column. A page can draw it, see
+/// `.. recipe-plot::`: over the first column, a picture for each last word
+/// ("loss") with a curve for each word before it ("fixed loss").
+template <class... Names>
+void print_columns(const Names&... names) {
+  print_cells({std::string(names)...});
+}
+
+/// A line of the table: whole numbers as they are, others with four significant
+/// digits.
+template <class... Numbers>
+void print_row(Numbers... numbers) {
+  const auto cell = [](auto number) {
+    if constexpr (std::integral<decltype(number)>) {
+      return number_text(number);
+    } else {
+      return quantity_text(number, "");
+    }
+  };
+  print_cells({cell(numbers)...});
+}
+
 /// A timing or a ratio of timings, for example `measured("eager_us", t, "us")`
 /// or `measured("speedup", r, "x")`: four significant digits, the unit behind
 /// them. It goes into the results. Throws Error unless finite and positive.

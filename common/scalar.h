@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <source_location>
+#include <span>
 #include <string>
 
 #include "program.h"
@@ -35,6 +36,9 @@ class Scalar {
   /// Which hyper-parameter this is, for guards and reports.
   const Origin& origin() const { return origin_; }
   void set_origin(const Origin& origin) { origin_ = origin; }
+  /// Says that a number will go on moving: where compiled steps promote numbers
+  /// that moved, they need not see this one move first.
+  void set_moves() { origin_.moves = true; }
 
   /// The value this scalar has in the recording of that serial number; -1 when
   /// it is not the result of recorded arithmetic.
@@ -44,7 +48,8 @@ class Scalar {
   bool is_recorded() const { return recorded_ >= 0; }
 
  private:
-  friend Scalar scalar_op(OpCode op, const Scalar& a, const Scalar& b);
+  friend Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,
+                             std::source_location place);
 
   double value_ = 0;
   Tensor tensor_;
@@ -57,7 +62,10 @@ class Scalar {
 /// as the same number.
 std::string to_string(const Scalar& scalar);
 
-/// One operation of ops.def on two scalars; recorded inside `compile`.
+/// One operation of ops.def on scalars; recorded inside `compile`.
+Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,
+                    std::source_location place);
+/// The same for two.
 Scalar scalar_op(OpCode op, const Scalar& a, const Scalar& b);
 
 inline Scalar operator+(const Scalar& a, const Scalar& b) {

@@ -22,6 +22,8 @@ class UniqueFd {
 
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
+  /// Gives the descriptor away: somebody else closes it.
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;

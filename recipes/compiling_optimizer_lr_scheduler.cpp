@@ -30,10 +30,10 @@ static void step_and_schedule(const Options& options) {
 
   step("A tensor for a rate");
   // The rate is a 0-d tensor, and ``compile`` goes around both: the optimizer's
-  // step and the scheduler's. All that Adam does to all parameters is fused into
-  // one :term:`launch` a call. The scheduler writes into the tensor, the
-  // :term:`kernel` reads it, and nothing has to be compiled twice. (The original
-  // announces ConstantLR but uses LinearLR, as we do.) Printed is the
+  // step and the scheduler's. All that Adam does to all parameters is fused
+  // into one :term:`launch` a call. The scheduler writes into the tensor, the
+  // :term:`kernel` reads it, and nothing has to be compiled twice. (The
+  // original announces ConstantLR but uses LinearLR, as we do.) Printed is the
   // rate *after* each call, so the first one, a third of 0.01, is not in the
   // list.
   Adam opt(params, {.lr = tensor(0.01)});
@@ -116,8 +116,8 @@ static void step_and_schedule(const Options& options) {
 //
 // With four layers: ``./fusebook run compiling_optimizer_lr_scheduler --layers
 // 4``. The last step also takes other schedules and policies, for example
-// ``--scheduler StepLR --policy specialize``; ``--help`` lists them. Then change
-// the program.
+// ``--scheduler StepLR --policy specialize``; ``--help`` lists them. Then
+// change the program.
 //
 // .. exercise:: past_the_limit
 //

@@ -404,7 +404,7 @@ TEST_CASE("the channel graph shows what was recorded") {
   auto step = compile([&] { foreach_mul_(params, 0.5); }, {.name = "half"});
   step();
   const std::string text = log.take();
-  CHECK(testing::contains(text, "[graph] half\n"));
+  CHECK(testing::contains(text, "[graph] half, as recorded\n"));
   CHECK(testing::contains(text, "= mul %0 %1"));
   CHECK(testing::contains(text, "-> slot0"));
 }

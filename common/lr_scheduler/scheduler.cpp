@@ -56,11 +56,11 @@ void SchedulerBase::save(SchedulerState& state) const {
 }
 
 void SchedulerBase::load_state(const SchedulerState& state) {
-  check(state);
+  check_state(state);
   load(state);
 }
 
-void SchedulerBase::check(const SchedulerState& state) const {
+void SchedulerBase::check_state(const SchedulerState& state) const {
   if (state.kind != name()) {
     throw Error("cannot load the state of \"" + state.kind + "\" into " +
                 name());
@@ -76,7 +76,7 @@ void SchedulerBase::check(const SchedulerState& state) const {
   const_cast<SchedulerBase*>(this)->visit_state(fields);
   fields.check_no_others();
   for (std::size_t i = 0; i < own.size(); ++i) {
-    own[i]->check(state.schedulers[i]);
+    own[i]->check_state(state.schedulers[i]);
   }
 }
 

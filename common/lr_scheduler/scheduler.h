@@ -42,6 +42,8 @@ class SchedulerBase {
   /// the state of another kind of scheduler, of another number of groups, or a
   /// damaged one; then nothing has changed.
   void load_state(const SchedulerState& state);
+  /// Throws what load_state would throw, and changes nothing.
+  void check_state(const SchedulerState& state) const;
 
  protected:
   explicit SchedulerBase(Optimizer& optimizer) : optimizer_(&optimizer) {}
@@ -61,7 +63,6 @@ class SchedulerBase {
 
  private:
   void save(SchedulerState& state) const;
-  void check(const SchedulerState& state) const;
   void load(const SchedulerState& state);
 
   Optimizer* optimizer_;

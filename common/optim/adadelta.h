@@ -28,6 +28,10 @@ struct AdadeltaOptions {
     f("eps", -1, eps);
     f("weight_decay", -1, weight_decay);
   }
+  template <class F>
+  void for_each_flag(F f) const {
+    f("maximize", maximize);
+  }
 
   /// Throws Error for what torch.optim.Adadelta rejects.
   void validate() const {

@@ -31,6 +31,10 @@ struct AdagradOptions {
     f("initial_accumulator_value", -1, initial_accumulator_value);
     f("eps", -1, eps);
   }
+  template <class F>
+  void for_each_flag(F f) const {
+    f("maximize", maximize);
+  }
 
   /// Throws Error for what torch.optim.Adagrad rejects.
   void validate() const {

@@ -33,6 +33,12 @@ struct AdamOptions {
     f("eps", -1, eps);
     f("weight_decay", -1, weight_decay);
   }
+  template <class F>
+  void for_each_flag(F f) const {
+    f("amsgrad", amsgrad);
+    f("maximize", maximize);
+    f("decoupled_weight_decay", decoupled_weight_decay);
+  }
 
   /// Throws Error for what torch.optim.Adam rejects.
   void validate() const {

@@ -33,8 +33,15 @@ struct AdamWOptions {
 /// Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
 class AdamW : public Adam {
  public:
+  struct Group : Adam::Group {
+    Group(std::vector<Tensor> tensors, const AdamWOptions& wanted = {})
+        : Adam::Group(std::move(tensors), wanted.as_adam()) {}
+  };
+
   explicit AdamW(std::vector<Tensor> params, const AdamWOptions& options = {})
       : Adam(std::move(params), options.as_adam()) {}
+  explicit AdamW(const std::vector<Group>& groups)
+      : Adam(std::vector<Adam::Group>(groups.begin(), groups.end())) {}
 };
 
 }  // namespace fuse

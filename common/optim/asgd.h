@@ -31,6 +31,10 @@ struct ASGDOptions {
     f("t0", -1, t0);
     f("weight_decay", -1, weight_decay);
   }
+  template <class F>
+  void for_each_flag(F f) const {
+    f("maximize", maximize);
+  }
 
   /// Throws Error for what torch.optim.ASGD rejects.
   void validate() const {

@@ -34,6 +34,11 @@ struct NAdamOptions {
     f("weight_decay", -1, weight_decay);
     f("momentum_decay", -1, momentum_decay);
   }
+  template <class F>
+  void for_each_flag(F f) const {
+    f("decoupled_weight_decay", decoupled_weight_decay);
+    f("maximize", maximize);
+  }
 
   /// Throws Error for what torch.optim.NAdam rejects.
   void validate() const {

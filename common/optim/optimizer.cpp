@@ -1,8 +1,13 @@
 #include "optim/optimizer.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <memory>
 #include <set>
+#include <typeinfo>
 
 #include "error.h"
 #include "foreach.h"
@@ -85,6 +90,14 @@ Scalar* ParamGroup::find(const std::string& name) {
   return search.found;
 }
 
+std::vector<std::pair<std::string, Scalar*>> ParamGroup::numbers() {
+  std::vector<std::pair<std::string, Scalar*>> all;
+  for (const Named& named : scalars()) {
+    all.emplace_back(full_name(named.name, named.index), named.scalar);
+  }
+  return all;
+}
+
 Scalar& ParamGroup::operator[](const std::string& name) {
   if (Scalar* const found = find(name)) return *found;
   std::string known;
@@ -94,6 +107,40 @@ Scalar& ParamGroup::operator[](const std::string& name) {
   }
   throw Error("a parameter group of this optimizer has no \"" + name +
               "\"; it has " + known);
+}
+
+namespace {
+
+// Whether a state is one number of a parameter; throws for an unknown name.
+bool is_number(const std::string& place, std::span<const StateSpec> specs,
+               const std::string& name) {
+  if (name == "step") return true;
+  for (const StateSpec& spec : specs) {
+    if (name == spec.name) return spec.rate == Rate::entry;
+  }
+  throw Error(place + name +
+              " is nothing that this optimizer keeps with its options");
+}
+
+std::string kind_of(const Shape& shape, DType dtype) {
+  return "shape " + to_string(shape) + " and " + name_of(dtype);
+}
+
+}  // namespace
+
+void check_states(const std::string& place, const Tensor& param,
+                  std::span<const StateSpec> specs, const ParamStates& states) {
+  if (states.empty()) return;
+  if (!states.contains("step")) throw Error(place + "step is missing");
+  for (const auto& [name, tensor] : states) {
+    const bool number = is_number(place, specs, name);
+    const Shape shape = number ? Shape{} : param.shape();
+    const DType dtype = number ? DType::float64 : param.dtype();
+    if (tensor.shape() == shape && tensor.dtype() == dtype) continue;
+    throw Error(place + name + " has " +
+                kind_of(tensor.shape(), tensor.dtype()) +
+                " in the file, but must have " + kind_of(shape, dtype));
+  }
 }
 
 void check_parameters(const std::vector<const ParamGroup*>& groups) {
@@ -222,6 +269,47 @@ Tensor BatchCache::state(const Tensor& param, const std::string& name) const {
   if (name == "step") return found->second.step;
   const auto tensor = found->second.tensors.find(name);
   return tensor != found->second.tensors.end() ? tensor->second : Tensor();
+}
+
+ParamStates BatchCache::states(const Tensor& param) const {
+  const auto found = states_.find(param.impl().get());
+  if (found == states_.end() || !found->second.step.defined()) return {};
+  ParamStates all = found->second.tensors;
+  all.emplace("step", found->second.step);
+  return all;
+}
+
+void BatchCache::restore(const std::vector<Tensor>& params,
+                         const std::vector<ParamStates>& states) {
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    if (states[i].empty()) {
+      states_.erase(params[i].impl().get());
+      continue;
+    }
+    ParamState& kept = states_[params[i].impl().get()];
+    kept.param = params[i];
+    std::erase_if(kept.tensors, [&](const auto& state) {
+      return !states[i].contains(state.first);
+    });
+    for (const auto& [name, value] : states[i]) {
+      Tensor& tensor = name == "step" ? kept.step : kept.tensors[name];
+      if (!tensor.defined()) tensor = value;
+      tensor.copy_(value);
+    }
+  }
+  // The lists are made anew by the next step.
+  params_.clear();
+  batches_.clear();
+}
+
+std::string Optimizer::name() const {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> demangled(
+      abi::__cxa_demangle(typeid(*this).name(), nullptr, nullptr, &status),
+      &std::free);
+  const std::string full = status == 0 ? demangled.get() : typeid(*this).name();
+  const std::size_t space = full.rfind("::");
+  return space == std::string::npos ? full : full.substr(space + 2);
 }
 
 std::vector<Tensor> Optimizer::parameters() const {

@@ -28,6 +28,10 @@ class ParamGroup {
   Scalar& operator[](const std::string& name);
   /// The same, or null where this optimizer has no such hyper-parameter.
   Scalar* find(const std::string& name);
+  /// All hyper-parameters by name, in the order of the options.
+  std::vector<std::pair<std::string, Scalar*>> numbers();
+  /// The options that are switched on or off, such as "amsgrad".
+  virtual std::vector<std::pair<std::string, bool>> flags() const = 0;
   /// False when the tensors are updated one after the other.
   virtual bool foreach () const = 0;
 
@@ -59,6 +63,15 @@ struct StateSpec {
   /// The hyper-parameter it starts from instead of `initial`, such as "lr".
   const char* initial_from = nullptr;
 };
+
+/// What is kept for one parameter, by name; "step" is its step count. Empty
+/// before its first step.
+using ParamStates = std::map<std::string, Tensor, std::less<>>;
+
+/// Throws Error, beginning with `place`, unless these states could be those of
+/// `param`: known names, one number or as many as the parameter has.
+void check_states(const std::string& place, const Tensor& param,
+                  std::span<const StateSpec> specs, const ParamStates& states);
 
 /// Everything that takes part in one step, list by list: tensors of one group
 /// and one dtype that have a gradient.
@@ -97,12 +110,19 @@ class BatchCache {
   /// State of a parameter by name ("step" too); undefined before its first
   /// step.
   Tensor state(const Tensor& param, const std::string& name) const;
+  /// All states of a parameter.
+  ParamStates states(const Tensor& param) const;
+  /// Makes these the states of the parameters; they were checked. Copied into
+  /// the tensors that are there; kept where there are none yet. A state that is
+  /// not among them is dropped.
+  void restore(const std::vector<Tensor>& params,
+               const std::vector<ParamStates>& states);
 
  private:
   struct ParamState {
     Tensor param;  // held, so that no other tensor gets its address
     Tensor step;
-    std::map<std::string, Tensor, std::less<>> tensors;
+    ParamStates tensors;
   };
 
   void create_steps(const std::vector<Tensor>& params);
@@ -131,6 +151,20 @@ class Optimizer {
   virtual ParamGroup& group(std::size_t index) = 0;
   virtual const ParamGroup& group(std::size_t index) const = 0;
 
+  /// The name of its class, such as "Adam".
+  std::string name() const;
+  /// How often `step` was called.
+  std::int64_t steps() const { return steps_; }
+  /// What is kept for a parameter of a group, for checkpoints: they read it,
+  /// check what a file holds, and put that in place of it.
+  virtual ParamStates states(std::size_t group, std::size_t param) const = 0;
+  virtual void check_states(const std::string& place, std::size_t group,
+                            std::size_t param,
+                            const ParamStates& states) const = 0;
+  virtual void restore_states(std::size_t group,
+                              const std::vector<ParamStates>& states) = 0;
+  void restore_steps(std::int64_t steps) { steps_ = steps; }
+
   /// The parameters of all groups, in order.
   std::vector<Tensor> parameters() const;
   /// Removes the gradients, or sets them to zero (recorded inside `compile`).
@@ -142,6 +176,8 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = default;
   Optimizer(Optimizer&&) = default;
   Optimizer& operator=(Optimizer&&) = default;
+
+  std::int64_t steps_ = 0;
 };
 
 /// An optimizer whose step is written once, as operations on lists.
@@ -151,6 +187,16 @@ class ListOptimizer : public Optimizer {
   struct Group : ParamGroup {
     Group(std::vector<Tensor> tensors, Options wanted = {})
         : ParamGroup(std::move(tensors)), options(std::move(wanted)) {}
+    std::vector<std::pair<std::string, bool>> flags() const override {
+      std::vector<std::pair<std::string, bool>> all;
+      if constexpr (requires {
+                      options.for_each_flag([](const char*, bool) {});
+                    }) {
+        options.for_each_flag(
+            [&](const char* name, bool on) { all.emplace_back(name, on); });
+      }
+      return all;
+    }
     bool foreach () const override { return options.foreach; }
     Options options;
 
@@ -196,8 +242,6 @@ class ListOptimizer : public Optimizer {
     }
   }
 
-  /// How often `step` was called.
-  std::int64_t steps() const { return steps_; }
   std::size_t group_count() const override { return param_groups.size(); }
   Group& group(std::size_t index) override { return param_groups.at(index); }
   const Group& group(std::size_t index) const override {
@@ -215,6 +259,21 @@ class ListOptimizer : public Optimizer {
     return {};
   }
 
+  ParamStates states(std::size_t group, std::size_t param) const override {
+    return caches_.at(group).states(param_groups.at(group).params.at(param));
+  }
+  void check_states(const std::string& place, std::size_t group,
+                    std::size_t param,
+                    const ParamStates& states) const override {
+    const Group& own = param_groups.at(group);
+    fuse::check_states(place, own.params.at(param), state_specs(own.options),
+                       states);
+  }
+  void restore_states(std::size_t group,
+                      const std::vector<ParamStates>& states) override {
+    caches_.at(group).restore(param_groups.at(group).params, states);
+  }
+
   std::vector<Group> param_groups;
 
  protected:
@@ -225,7 +284,6 @@ class ListOptimizer : public Optimizer {
 
  private:
   std::vector<BatchCache> caches_;
-  std::int64_t steps_ = 0;
 };
 
 }  // namespace fuse

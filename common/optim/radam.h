@@ -32,6 +32,11 @@ struct RAdamOptions {
     f("eps", -1, eps);
     f("weight_decay", -1, weight_decay);
   }
+  template <class F>
+  void for_each_flag(F f) const {
+    f("decoupled_weight_decay", decoupled_weight_decay);
+    f("maximize", maximize);
+  }
 
   /// Throws Error for what torch.optim.RAdam rejects.
   void validate() const {

@@ -32,6 +32,11 @@ struct RMSpropOptions {
     f("weight_decay", -1, weight_decay);
     f("momentum", -1, momentum);
   }
+  template <class F>
+  void for_each_flag(F f) const {
+    f("centered", centered);
+    f("maximize", maximize);
+  }
 
   /// Throws Error for what torch.optim.RMSprop rejects.
   void validate() const {

@@ -35,6 +35,10 @@ struct RpropOptions {
     f("step_sizes", 0, step_sizes[0]);
     f("step_sizes", 1, step_sizes[1]);
   }
+  template <class F>
+  void for_each_flag(F f) const {
+    f("maximize", maximize);
+  }
 
   /// Throws Error for what torch.optim.Rprop rejects.
   void validate() const {

@@ -30,6 +30,11 @@ struct SGDOptions {
     f("dampening", -1, dampening);
     f("weight_decay", -1, weight_decay);
   }
+  template <class F>
+  void for_each_flag(F f) const {
+    f("nesterov", nesterov);
+    f("maximize", maximize);
+  }
 
   /// Throws Error for what torch.optim.SGD rejects.
   void validate() const {

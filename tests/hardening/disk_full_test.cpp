@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint.h"
 #include "cpu_jit.h"
 #include "error.h"
 #include "host_compiler.h"
@@ -83,6 +84,16 @@ int renameat(int from, const char* old_name, int to,
              const char* new_name) noexcept {
   if (fails()) return -1;
   return int(syscall(SYS_renameat2, from, old_name, to, new_name, 0));
+}
+
+int rename(const char* old_name, const char* new_name) noexcept {
+  if (fails()) return -1;
+  return int(syscall(SYS_renameat2, AT_FDCWD, old_name, AT_FDCWD, new_name, 0));
+}
+
+int fsync(int fd) {
+  if (fails()) return -1;
+  return int(syscall(SYS_fsync, fd));
 }
 
 int memfd_create(const char* name, unsigned flags) noexcept {
@@ -215,6 +226,49 @@ int undisturbed_calls() {
   return fault.count;
 }
 
+// ---- checkpoints ------------------------------------------------------------
+
+// A model saved once, and then again over it while the disk fails.
+class Saving {
+ public:
+  Saving() {
+    fuse::save_tensors(path_, {{"weight", fuse::full({300}, 1)}});
+    old_ = read_text(path_);
+  }
+  /// What the second save says; the number of its calls is in `fault`.
+  std::string save(const Fault& with) {
+    fault = with;
+    fault.armed = true;
+    std::string message;
+    try {
+      fuse::save_tensors(path_, {{"weight", fuse::full({300}, 2)}});
+    } catch (const fuse::Error& error) {
+      message = error.what();
+    }
+    fault.armed = false;
+    return message;
+  }
+  bool is_old() const { return read_text(path_) == old_; }
+  bool is_new() const {
+    const fuse::Tensor weight = fuse::zeros({300});
+    fuse::load_tensors(path_, {{"weight", weight}});
+    return fuse::bitwise_equal(weight, fuse::full({300}, 2));
+  }
+  bool is_alone() const { return names_in(dir_.path()).size() == 1; }
+
+ private:
+  TempDir dir_;
+  std::string path_ = dir_ / "model";
+  std::string old_;
+};
+
+int undisturbed_saving_calls() {
+  Saving saving;
+  CHECK(saving.save({}).empty());
+  CHECK(saving.is_new());
+  return fault.count;
+}
+
 constexpr int kept = 10;
 constexpr int not_kept = 11;
 
@@ -278,6 +332,44 @@ TEST_CASE("from any call on, the disk stays full") {
   for (int call = 0; call < calls; ++call) {
     check_fault({false, 0, call, call, ENOSPC}, Extent::for_ever);
   }
+}
+
+TEST_CASE("a checkpoint that cannot be written leaves the old one") {
+  const int calls = undisturbed_saving_calls();
+  // Opening, writing header and numbers, syncing, renaming, syncing the folder.
+  CHECK(calls == 6);
+  for (const int error : {ENOSPC, EDQUOT, EIO, EROFS}) {
+    for (int call = 0; call < calls; ++call) {
+      CAPTURE(strerror(error));
+      CAPTURE(call);
+      Saving saving;
+      const std::string message = saving.save({false, 0, call, call, error});
+      // The folder is synced when all is done.
+      const bool late = call == calls - 1;
+      CHECK(message.empty() == late);
+      CHECK(saving.is_alone());
+      CHECK((late ? saving.is_new() : saving.is_old()));
+      if (late) continue;
+      CHECK(contains(message, "cannot write '"));
+      CHECK(contains(message, strerror(error)));
+      CHECK(saving.save({}).empty());
+      CHECK(saving.is_new());
+    }
+  }
+}
+
+TEST_CASE("a checkpoint larger than files may be leaves the old one") {
+  const int code = run_child([] {
+    Saving saving;
+    const rlimit limit = {1000, 1000};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return not_possible_here;
+    const std::string message = saving.save({});
+    return contains(message, strerror(EFBIG)) && saving.is_old() &&
+                   saving.is_alone()
+               ? 0
+               : 1;
+  });
+  CHECK((code == 0 || code == not_possible_here));
 }
 
 TEST_CASE("a cache on a disk of any size" * doctest::skip(!can_mount())) {

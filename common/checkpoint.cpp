@@ -1,0 +1,382 @@
+#include "checkpoint.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "error.h"
+#include "number_text.h"
+#include "recorder.h"
+
+namespace fuse {
+namespace {
+
+constexpr const char* kRun = "fusebook checkpoint 1";
+constexpr const char* kTensors = "fusebook tensors 1";
+
+std::string quoted(const std::string& text) { return "\"" + text + "\""; }
+
+std::string on_off(bool on) { return on ? "true" : "false"; }
+
+std::string group_place(std::size_t group) {
+  return "param_groups." + number_text(group) + ".";
+}
+
+std::string param_place(std::size_t group, std::size_t param) {
+  return group_place(group) + "params." + number_text(param);
+}
+
+std::string state_place(std::size_t group, std::size_t param) {
+  return group_place(group) + "state." + number_text(param) + ".";
+}
+
+std::string kind_of(const Tensor& tensor) {
+  return "shape " + to_string(tensor.shape()) + " and " +
+         name_of(tensor.dtype());
+}
+
+// ---- numbers as text --------------------------------------------------------
+
+std::string list_text(const std::vector<double>& values) {
+  std::string text;
+  for (const double value : values) {
+    text += (text.empty() ? "" : ", ") + number_text(value);
+  }
+  return text;
+}
+
+double parse_number(const std::string& name, const std::string& text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  if (result.ec == std::errc() && result.ptr == end) return value;
+  throw Error(quoted(name) + " is " + quoted(text) + ", which is no number");
+}
+
+std::vector<double> parse_list(const std::string& name,
+                               const std::string& text) {
+  std::vector<double> values;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(", ", begin), text.size());
+    values.push_back(parse_number(name, text.substr(begin, end - begin)));
+    begin = end + 2;
+  }
+  return values;
+}
+
+std::int64_t parse_count(const std::string& name, const std::string& text) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  if (result.ec == std::errc() && result.ptr == end && value >= 0) return value;
+  throw Error(quoted(name) + " is " + quoted(text) + ", which is no count");
+}
+
+// ---- saving -----------------------------------------------------------------
+
+struct Contents {
+  Metadata texts;
+  TensorMap tensors;
+};
+
+void put_group(Contents& out, Optimizer& optimizer, std::size_t g) {
+  ParamGroup& group = optimizer.group(g);
+  const std::string place = group_place(g);
+  for (const auto& [name, number] : group.numbers()) {
+    if (number->is_tensor()) {
+      out.tensors[place + name] = number->tensor();
+    } else {
+      out.texts[place + name] = number_text(number->value());
+    }
+  }
+  for (const auto& [name, on] : group.flags()) {
+    out.texts[place + name] = on_off(on);
+  }
+  if (group.initial_lr) {
+    out.texts[place + "initial_lr"] = number_text(*group.initial_lr);
+  }
+  out.texts[place + "params"] = number_text(group.params.size());
+  for (std::size_t i = 0; i < group.params.size(); ++i) {
+    out.tensors[param_place(g, i)] = group.params[i];
+    for (const auto& [name, tensor] : optimizer.states(g, i)) {
+      out.tensors[state_place(g, i) + name] = tensor;
+    }
+  }
+}
+
+// Of a list of schedulers: how many, and what each of them holds.
+void put_schedulers(Metadata& texts, const std::string& place,
+                    const std::vector<SchedulerState>& states) {
+  texts[place] = number_text(states.size());
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const std::string one = place + "." + number_text(i);
+    texts[one] = states[i].kind;
+    for (const auto& [name, values] : states[i].values) {
+      texts[one + "." + name] = list_text(values);
+    }
+    put_schedulers(texts, one + ".schedulers", states[i].schedulers);
+  }
+}
+
+template <class Scheduler>
+void check_schedulers(const Optimizer& optimizer,
+                      const std::vector<Scheduler*>& schedulers) {
+  for (const SchedulerBase* scheduler : schedulers) {
+    if (scheduler == nullptr) throw Error("checkpoint: a scheduler is null");
+    if (&scheduler->optimizer() == &optimizer) continue;
+    throw Error("checkpoint: " + scheduler->name() +
+                " is a scheduler of another optimizer");
+  }
+}
+
+// ---- loading ----------------------------------------------------------------
+
+// Takes a file apart: everything in it must be asked for, and fit. What it
+// means is done only when all of it was.
+class Loading {
+ public:
+  explicit Loading(TensorFile file) : file_(std::move(file)) {}
+
+  std::optional<std::string> find_text(const std::string& name) {
+    const auto found = file_.metadata.extract(name);
+    if (found.empty()) return {};
+    return found.mapped();
+  }
+  std::string text(const std::string& name) {
+    if (auto found = find_text(name)) return *found;
+    if (file_.tensors.contains(name)) {
+      throw Error(quoted(name) + " is a tensor in the file, but a number here");
+    }
+    throw Error(quoted(name) + " is missing in the file");
+  }
+  /// A text that must be the same here.
+  void same_text(const std::string& name, const std::string& here) {
+    const std::string there = text(name);
+    if (there == here) return;
+    throw Error(quoted(name) + " is " + there + " in the file, but " + here +
+                " here");
+  }
+  /// A tensor to put in place of the one that is here.
+  void tensor(const std::string& name, const Tensor& here) {
+    const auto found = file_.tensors.extract(name);
+    if (found.empty()) {
+      throw Error(file_.metadata.contains(name)
+                      ? quoted(name) +
+                            " is a number in the file, but a tensor here"
+                      : quoted(name) + " is missing in the file");
+    }
+    const Tensor there = found.mapped();
+    if (there.shape() != here.shape() || there.dtype() != here.dtype()) {
+      throw Error(quoted(name) + " has " + kind_of(there) +
+                  " in the file, but " + kind_of(here) + " here");
+    }
+    later([there, target = here]() mutable { target.copy_(there); });
+  }
+  /// All tensors whose name begins so, without that beginning.
+  ParamStates tensors_at(const std::string& place) {
+    ParamStates found;
+    auto next = file_.tensors.lower_bound(place);
+    while (next != file_.tensors.end() && next->first.starts_with(place)) {
+      found[next->first.substr(place.size())] = next->second;
+      next = file_.tensors.erase(next);
+    }
+    return found;
+  }
+
+  void later(std::function<void()> action) {
+    actions_.push_back(std::move(action));
+  }
+  void finish() {
+    if (!file_.metadata.empty()) refuse(file_.metadata.begin()->first);
+    if (!file_.tensors.empty()) refuse(file_.tensors.begin()->first);
+    for (const auto& action : actions_) action();
+  }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& name) {
+    throw Error("it holds " + quoted(name) + ", which has no place here");
+  }
+
+  TensorFile file_;
+  std::vector<std::function<void()>> actions_;
+};
+
+void load_number(Loading& in, const std::string& place, Scalar& here,
+                 bool scheduled) {
+  if (here.is_tensor()) {
+    in.tensor(place, here.tensor());
+    return;
+  }
+  const double value = parse_number(place, in.text(place));
+  in.later([&here, value, scheduled] {
+    const bool moved = std::bit_cast<std::uint64_t>(value) !=
+                       std::bit_cast<std::uint64_t>(here.value());
+    here.assign(value);
+    if (moved || scheduled) here.set_moves();
+  });
+}
+
+void load_initial_lr(Loading& in, const std::string& name, ParamGroup& group) {
+  std::optional<double> value;
+  if (const auto text = in.find_text(name)) value = parse_number(name, *text);
+  in.later([&group, value] { group.initial_lr = value; });
+}
+
+// States that do not exist yet get memory of their own, while an error still
+// changes nothing: single numbers side by side, as the optimizer does.
+void make_missing(std::vector<ParamStates>& states, const Optimizer& optimizer,
+                  std::size_t g) {
+  std::vector<Tensor*> numbers;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const ParamStates here = optimizer.states(g, i);
+    for (auto& [name, tensor] : states[i]) {
+      if (here.contains(name)) continue;
+      if (tensor.dim() == 0 && tensor.dtype() == DType::float64) {
+        numbers.push_back(&tensor);
+      } else {
+        tensor = tensor.clone();
+      }
+    }
+  }
+  std::vector<Tensor> fresh = scalars(numbers.size());
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    fresh[i].copy_(*numbers[i]);
+    *numbers[i] = fresh[i];
+  }
+}
+
+void load_states(Loading& in, Optimizer& optimizer, std::size_t g) {
+  std::vector<ParamStates> states;
+  for (std::size_t i = 0; i < optimizer.group(g).params.size(); ++i) {
+    states.push_back(in.tensors_at(state_place(g, i)));
+    optimizer.check_states(state_place(g, i), g, i, states.back());
+  }
+  make_missing(states, optimizer, g);
+  in.later([&optimizer, g, states = std::move(states)] {
+    optimizer.restore_states(g, states);
+  });
+}
+
+void load_group(Loading& in, Optimizer& optimizer, std::size_t g,
+                bool scheduled) {
+  ParamGroup& group = optimizer.group(g);
+  const std::string place = group_place(g);
+  in.same_text(place + "params", number_text(group.params.size()));
+  for (const auto& [name, on] : group.flags()) {
+    in.same_text(place + name, on_off(on));
+  }
+  for (const auto& [name, number] : group.numbers()) {
+    load_number(in, place + name, *number, scheduled && name == "lr");
+  }
+  load_initial_lr(in, place + "initial_lr", group);
+  for (std::size_t i = 0; i < group.params.size(); ++i) {
+    in.tensor(param_place(g, i), group.params[i]);
+  }
+  load_states(in, optimizer, g);
+}
+
+SchedulerState take_state(Loading& in, const std::string& place,
+                          const SchedulerState& here) {
+  SchedulerState state;
+  in.same_text(place, here.kind);
+  state.kind = here.kind;
+  for (const auto& [name, values] : here.values) {
+    const std::string key = place + "." + name;
+    state.values[name] = parse_list(key, in.text(key));
+  }
+  const std::string parts = place + ".schedulers";
+  in.same_text(parts, number_text(here.schedulers.size()));
+  for (std::size_t i = 0; i < here.schedulers.size(); ++i) {
+    state.schedulers.push_back(
+        take_state(in, parts + "." + number_text(i), here.schedulers[i]));
+  }
+  return state;
+}
+
+void load_scheduler(Loading& in, const std::string& place,
+                    SchedulerBase& scheduler) {
+  SchedulerState state = take_state(in, place, scheduler.state());
+  scheduler.check_state(state);
+  in.later(
+      [&scheduler, state = std::move(state)] { scheduler.load_state(state); });
+}
+
+void load_run(Loading& in, Optimizer& optimizer,
+              const std::vector<SchedulerBase*>& schedulers) {
+  in.same_text("optimizer", optimizer.name());
+  in.same_text("param_groups", number_text(optimizer.group_count()));
+  in.same_text("schedulers", number_text(schedulers.size()));
+  for (std::size_t i = 0; i < schedulers.size(); ++i) {
+    load_scheduler(in, "schedulers." + number_text(i), *schedulers[i]);
+  }
+  for (std::size_t g = 0; g < optimizer.group_count(); ++g) {
+    load_group(in, optimizer, g, !schedulers.empty());
+  }
+  const std::int64_t steps = parse_count("steps", in.text("steps"));
+  in.later([&optimizer, steps] { optimizer.restore_steps(steps); });
+}
+
+// A recorded step is not done yet: nothing can be put in its place.
+void check_not_recording() {
+  if (Recorder::current() == nullptr) return;
+  throw Error(
+      "a checkpoint cannot be loaded inside a compiled function: load it "
+      "between two steps");
+}
+
+template <class F>
+void load(const std::string& path, const std::string& format, F take) {
+  check_not_recording();
+  Loading in(read_safetensors(path));
+  try {
+    in.same_text("format", format);
+    take(in);
+    in.finish();
+  } catch (const Error& error) {
+    throw Error("cannot load '" + path + "': " + error.what());
+  }
+}
+
+}  // namespace
+
+void save_checkpoint(const std::string& path, Optimizer& optimizer,
+                     const std::vector<const SchedulerBase*>& schedulers) {
+  check_schedulers(optimizer, schedulers);
+  Contents out;
+  out.texts = {{"format", kRun},
+               {"optimizer", optimizer.name()},
+               {"steps", number_text(optimizer.steps())},
+               {"param_groups", number_text(optimizer.group_count())}};
+  for (std::size_t g = 0; g < optimizer.group_count(); ++g) {
+    put_group(out, optimizer, g);
+  }
+  std::vector<SchedulerState> states;
+  for (const SchedulerBase* scheduler : schedulers) {
+    states.push_back(scheduler->state());
+  }
+  put_schedulers(out.texts, "schedulers", states);
+  write_safetensors(path, out.texts, out.tensors);
+}
+
+void load_checkpoint(const std::string& path, Optimizer& optimizer,
+                     const std::vector<SchedulerBase*>& schedulers) {
+  check_schedulers(optimizer, schedulers);
+  load(path, kRun, [&](Loading& in) { load_run(in, optimizer, schedulers); });
+}
+
+void save_tensors(const std::string& path, const TensorMap& tensors) {
+  write_safetensors(path, {{"format", kTensors}}, tensors);
+}
+
+void load_tensors(const std::string& path, const TensorMap& tensors) {
+  load(path, kTensors, [&](Loading& in) {
+    for (const auto& [name, tensor] : tensors) in.tensor(name, tensor);
+  });
+}
+
+}  // namespace fuse

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lr_scheduler/scheduler.h"
+#include "optim/optimizer.h"
+#include "safetensors.h"
+
+namespace fuse {
+
+/// Saves a training run, to go on with later: the parameters, everything that
+/// the optimizer keeps for them, its hyper-parameters, and the schedulers. Of a
+/// SequentialLR or ChainedScheduler give only itself: its parts go with it.
+///
+///     save_checkpoint("run.safetensors", opt, {&sched});
+///
+/// One file in the safetensors format, so that Python reads it: tensors under
+/// names like "param_groups.0.params.3", "param_groups.0.state.3.exp_avg" and
+/// (a hyper-parameter that is a tensor) "param_groups.0.lr"; plain numbers as
+/// text in the metadata, exact to the last bit. Gradients, and functions given
+/// to LambdaLR and its like, are not saved.
+///
+/// The file appears whole or not at all. Throws Error when it cannot be
+/// written, UsageError for a place where no file can be.
+void save_checkpoint(const std::string& path, Optimizer& optimizer,
+                     const std::vector<const SchedulerBase*>& schedulers = {});
+
+/// Goes on as the run did that was saved: make model, optimizer and schedulers
+/// as that one did, then load. Everything is put where it belongs in place, so
+/// that a compiled step stays as it is, and a new one compiles once: a rate
+/// that a scheduler moves is known to move. Switches such as amsgrad are not
+/// loaded but compared.
+///
+/// Throws Error for a file that is damaged, foreign, or of a run that differs
+/// (saying in what), and inside a compiled function; then nothing has changed.
+void load_checkpoint(const std::string& path, Optimizer& optimizer,
+                     const std::vector<SchedulerBase*>& schedulers = {});
+
+/// Saves tensors by name, for example the parameters of a model.
+void save_tensors(const std::string& path, const TensorMap& tensors);
+
+/// Overwrites tensors with those that save_tensors has saved. Throws Error
+/// unless names, shapes and dtypes are the same; then nothing has changed.
+void load_tensors(const std::string& path, const TensorMap& tensors);
+
+}  // namespace fuse
