@@ -213,5 +213,14 @@ CACHE = (
           "  for (int i = 0; i < 1; ++i) {", "scratch_directory_test"),
 )
 
+THREADS = (
+    fault("idle threads keep looking for work", "kernels/parallel.cpp",
+          "spin_time = std::chrono::microseconds(80);",
+          "spin_time = std::chrono::microseconds(400000);", "parallel_test"),
+    fault("a part may run twice", "kernels/parallel.cpp",
+          "compare_exchange_weak(*offer, *offer - 1,",
+          "compare_exchange_weak(*offer, *offer,", "parallel_test"),
+)
+
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + ADAM +
-          FUNCTIONS + CACHE)
+          FUNCTIONS + CACHE + THREADS)
