@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <source_location>
 #include <string>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "function.h"
+#include "fusion_report.h"
 #include "recorder.h"
 
 namespace fuse {
@@ -65,6 +67,12 @@ class Compiled {
   std::string output_code() const { return state_->function.output_code(); }
   /// What that kernel fuses: operations by rate, arrays loaded and stored.
   std::string summary() const { return state_->function.summary(); }
+  /// What the last call fused and, where something was not, why.
+  std::string report() const { return fusion_report(state_->function); }
+  /// See assert_fused.
+  void check_fused(std::int64_t launches, std::source_location place) const {
+    check_launches(state_->function, launches, place);
+  }
 
  private:
   struct State {
@@ -105,6 +113,15 @@ auto compile(F function, const CompileOptions& options = {},
                                            .backend = options.backend,
                                            .policy = options.policy,
                                            .place = place});
+}
+
+/// Throws Error unless the last call of a compiled function made `launches`
+/// launches; the message is its report, which says why.
+template <class F>
+void assert_fused(
+    const Compiled<F>& function, std::int64_t launches = 1,
+    std::source_location place = std::source_location::current()) {
+  function.check_fused(launches, place);
 }
 
 }  // namespace fuse

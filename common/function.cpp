@@ -8,8 +8,10 @@
 #include "codegen.h"
 #include "describe.h"
 #include "error.h"
+#include "fusion_report.h"
 #include "log.h"
 #include "parallel.h"
+#include "provenance.h"
 #include "replay.h"
 #include "trace.h"
 #include "warning.h"
@@ -92,6 +94,14 @@ std::string limit_text(const RecompileReport& why) {
 
 }  // namespace
 
+void Function::begin() {
+  was_called_ = true;
+  segment_ = 0;
+  launches_before_ = counters_.launches;
+  last_call_.clear();
+  break_.clear();
+}
+
 CompiledProgram* Function::find(std::uint64_t hash, const Program& program) {
   for (std::size_t i = compiled_.size(); i-- > 0;) {
     CompiledProgram& known = *compiled_[i];
@@ -141,10 +151,10 @@ bool Function::is_recompile(std::uint64_t hash, const Program& program) const {
 // Why no earlier kernel fits.
 RecompileReport Function::report(std::uint64_t hash,
                                  const Program& program) const {
-  RecompileReport why = {.function = options_.name,
-                         .file = options_.place.file_name(),
-                         .line = options_.place.line(),
-                         .failures = {}};
+  RecompileReport why = {
+      options_.name,
+      {short_path(options_.place.file_name()), options_.place.line()},
+      {}};
   for (std::size_t i = compiled_.size(); i-- > 0;) {
     const CompiledProgram& known = *compiled_[i];
     if (known.hash != hash || !known.program.same_structure(program)) continue;
@@ -156,7 +166,7 @@ RecompileReport Function::report(std::uint64_t hash,
 void Function::prepare_recompile(const RecompileReport& why, std::uint64_t hash,
                                  const Program& program) {
   if (options_.policy == Policy::fail_on_recompile) throw RecompileError(why);
-  write_log(Log::recompiles, to_string(why));
+  write_log(Log::recompiles, to_string(why), why.places());
   if (options_.policy != Policy::promote) return;
   for (const auto& known : compiled_) {
     if (known->hash == hash && known->program.same_structure(program)) {
@@ -184,6 +194,9 @@ void Function::run_eagerly(std::uint64_t hash, const Program& program) {
   }
   const Counters before = eagerly_->counters();
   replay(program, *eagerly_);
+  last_call_.push_back({nullptr,
+                        "operation by operation: the policy gives these "
+                        "operations no further kernel"});
   counters_ += eagerly_->counters() - before;  // the process has them already
 }
 
@@ -205,9 +218,11 @@ CompiledProgram& Function::compile(std::uint64_t hash, const Program& program) {
       this);
   made->counts_as_launch = !eager_ || touches_elements(made->plan);
   if (!eager_) {
-    write_log(Log::graph, options_.name + "\n" + program.dump());
+    if (log_enabled(Log::graph)) {
+      write_log(Log::graph, graph_text(options_.name, program, made->plan));
+    }
     if (log_enabled(Log::output_code)) {
-      write_log(Log::output_code, "\n" + generate_bodies(made->plan));
+      write_log(Log::output_code, "\n" + annotated_bodies(made->plan));
     }
   }
   made->kernel = make_kernel(made->plan, options_.backend);
@@ -224,6 +239,7 @@ void Function::launch(CompiledProgram& compiled, const Program& program) {
       compiled.counts_as_launch && !compiled.table.rows().empty();
   compiled.kernel->launch(compiled.table);
   if (launches) trace(compiled);
+  if (launches && !eager_) last_call_.push_back({&compiled, ""});
   count({.launches = launches ? 1 : 0,
          .uploads = rebuilt ? 1 : 0,
          .bytes_moved = compiled.table.bytes()});
@@ -239,6 +255,9 @@ void Function::execute(const Program& program) {
     launch(*compiled, program);
   }
   segments_ = std::max(segments_, ++segment_);
+  // What is launched because of a break was recorded before it.
+  if (!break_.empty()) last_call_.push_back({nullptr, std::move(break_)});
+  break_.clear();
 }
 
 void Function::relaunch() {
@@ -261,12 +280,13 @@ void Function::graph_break(const std::string& why) {
                 "without fullgraph");
   }
   count({.graph_breaks = 1});
+  break_ = "graph break: " + why;
   write_log(Log::graph,
             "graph break in function " + options_.name + ": " + why);
 }
 
 std::string Function::output_code() const {
-  return compiled_.empty() ? "" : generate_bodies(compiled_.back()->plan);
+  return compiled_.empty() ? "" : annotated_bodies(compiled_.back()->plan);
 }
 
 std::string Function::summary() const {

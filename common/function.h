@@ -42,13 +42,19 @@ struct CompiledProgram {
   bool counts_as_launch = true;
 };
 
+/// One thing that a call of a function did, for reports.
+struct CallEvent {
+  const CompiledProgram* launched = nullptr;
+  std::string text;  ///< instead: a graph break, or why there was no kernel
+};
+
 /// Finds or makes the kernel for each program it is given, and launches it.
 class Function final : public Executor {
  public:
   explicit Function(FunctionOptions options) : options_(std::move(options)) {}
 
   /// A call begins: what it executes until a graph break is its first segment.
-  void begin() { segment_ = 0; }
+  void begin();
   void execute(const Program& program) override;
   /// Launches the newest kernel again, on the table it has. Throws Error when
   /// there is none.
@@ -61,6 +67,12 @@ class Function final : public Executor {
   std::string output_code() const;
   /// What the newest kernel fuses, in a few lines; see describe(Plan).
   std::string summary() const;
+  /// What the last call did, in order, and how many launches that were.
+  const std::vector<CallEvent>& last_call() const { return last_call_; }
+  std::int64_t last_launches() const {
+    return counters_.launches - launches_before_;
+  }
+  bool was_called() const { return was_called_; }
   /// Why it was compiled again, each time, the oldest first.
   const std::vector<RecompileReport>& recompile_reports() const {
     return reports_;
@@ -88,6 +100,10 @@ class Function final : public Executor {
   int segment_ = 0;   // of the running call
   int segments_ = 0;  // the most that a call has had
   Counters counters_;
+  bool was_called_ = false;
+  std::int64_t launches_before_ = 0;  // the running call
+  std::vector<CallEvent> last_call_;
+  std::string break_;  // the text of a graph break until its launch is over
   bool promoted_names_ = false;   // all hyper-parameters are inputs
   std::vector<Origin> promoted_;  // and so are these other numbers
   std::vector<RecompileReport> reports_;
