@@ -11,6 +11,7 @@
 #include "fusion_report.h"
 #include "log.h"
 #include "parallel.h"
+#include "provenance.h"
 #include "replay.h"
 #include "trace.h"
 #include "warning.h"
@@ -150,10 +151,10 @@ bool Function::is_recompile(std::uint64_t hash, const Program& program) const {
 // Why no earlier kernel fits.
 RecompileReport Function::report(std::uint64_t hash,
                                  const Program& program) const {
-  RecompileReport why = {.function = options_.name,
-                         .file = options_.place.file_name(),
-                         .line = options_.place.line(),
-                         .failures = {}};
+  RecompileReport why = {
+      options_.name,
+      {short_path(options_.place.file_name()), options_.place.line()},
+      {}};
   for (std::size_t i = compiled_.size(); i-- > 0;) {
     const CompiledProgram& known = *compiled_[i];
     if (known.hash != hash || !known.program.same_structure(program)) continue;
@@ -165,7 +166,7 @@ RecompileReport Function::report(std::uint64_t hash,
 void Function::prepare_recompile(const RecompileReport& why, std::uint64_t hash,
                                  const Program& program) {
   if (options_.policy == Policy::fail_on_recompile) throw RecompileError(why);
-  write_log(Log::recompiles, to_string(why));
+  write_log(Log::recompiles, to_string(why), why.places());
   if (options_.policy != Policy::promote) return;
   for (const auto& known : compiled_) {
     if (known->hash == hash && known->program.same_structure(program)) {

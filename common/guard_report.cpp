@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "number_text.h"
+#include "provenance.h"
 
 namespace fuse {
 namespace {
@@ -17,6 +18,15 @@ void add_new(std::vector<T>& all, const T& item) {
   if (std::find(all.begin(), all.end(), item) == all.end()) all.push_back(item);
 }
 
+GuardFailure failure_of(const Guard& guard, const Origin& origin, double now) {
+  GuardFailure failure = {to_string(origin), guard.value, now};
+  if (origin.name == nullptr) {
+    failure.place = {short_path(origin.place.file_name()), origin.place.line()};
+    failure.path = "scalar at " + to_string(failure.place);
+  }
+  return failure;
+}
+
 }  // namespace
 
 std::vector<std::string> RecompileReport::moved() const {
@@ -26,7 +36,15 @@ std::vector<std::string> RecompileReport::moved() const {
 }
 
 std::string RecompileReport::where() const {
-  return function + " in " + file + ":" + std::to_string(line);
+  return function + " in " + to_string(place);
+}
+
+std::vector<LogPlace> RecompileReport::places() const {
+  std::vector<LogPlace> all = {place};
+  for (const GuardFailure& failure : failures) {
+    if (failure.place.line > 0) add_new(all, failure.place);
+  }
+  return all;
 }
 
 void add_failures(RecompileReport& report, const Plan& plan,
@@ -36,7 +54,7 @@ void add_failures(RecompileReport& report, const Plan& plan,
     const double now = program.scalars()[scalar].value;
     if (same_bits(now, guard.value)) continue;
     add_new(report.failures,
-            {to_string(known.scalars()[scalar].origin), guard.value, now});
+            failure_of(guard, known.scalars()[scalar].origin, now));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "error.h"
+#include "log.h"
 #include "plan.h"
 
 namespace fuse {
@@ -13,17 +14,17 @@ namespace fuse {
 struct GuardFailure {
   /// `param_groups[0]["lr"]`, or "scalar at file:line" for one without a name.
   std::string path;
-  double guarded = 0;  ///< the value baked into that kernel
-  double now = 0;      ///< the value that was recorded
+  double guarded = 0;   ///< the value baked into that kernel
+  double now = 0;       ///< the value that was recorded
+  LogPlace place = {};  ///< of a number without a name
 
   friend bool operator==(const GuardFailure&, const GuardFailure&) = default;
 };
 
 /// Why a function could not use the kernels it had.
 struct RecompileReport {
-  std::string function;  ///< its name, and where it was compiled
-  std::string file;
-  std::uint32_t line = 0;
+  std::string function;  ///< its name
+  LogPlace place;        ///< where it was compiled
   /// Kernel by kernel, the newest first. Empty when no kernel had been made for
   /// the operations that were recorded.
   std::vector<GuardFailure> failures;
@@ -32,6 +33,8 @@ struct RecompileReport {
   std::vector<std::string> moved() const;
   /// "step in file:line".
   std::string where() const;
+  /// Every place that the text of the report names.
+  std::vector<LogPlace> places() const;
 };
 
 /// Appends what keeps a kernel's plan from serving `program`, which has the

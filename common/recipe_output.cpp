@@ -127,6 +127,17 @@ void print_block(const std::string& text,
   write_out(block);
 }
 
+// Names of columns hold single blanks, so two blanks are a border.
+void print_cells(const std::vector<std::string>& cells) {
+  std::string line;
+  for (const std::string& cell : cells) {
+    const std::size_t width =
+        line.empty() ? 4 : std::max<std::size_t>(14, cell.size() + 2);
+    line += right(cell, width).shown();
+  }
+  print(line);
+}
+
 Printable right(const Printable& value, std::size_t width) {
   return padded(value, width, true);
 }

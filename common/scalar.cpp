@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "loops.h"
+#include "number_text.h"
 #include "recorder.h"
 
 namespace fuse {
@@ -25,6 +26,11 @@ void Scalar::assign(double value) {
   } else {
     value_ = value;
   }
+}
+
+std::string to_string(const Scalar& scalar) {
+  return scalar.is_tensor() ? to_string(scalar.tensor())
+                            : number_text(scalar.value());
 }
 
 Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <source_location>
 #include <span>
+#include <string>
 
 #include "program.h"
 #include "tensor.h"
@@ -56,6 +57,10 @@ class Scalar {
   std::uint64_t recording_ = 0;
   ValueId recorded_ = -1;
 };
+
+/// As torch prints it: "tensor(0.0047)", or the shortest text that reads back
+/// as the same number.
+std::string to_string(const Scalar& scalar);
 
 /// One operation of ops.def on scalars; recorded inside `compile`.
 Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,

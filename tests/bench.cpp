@@ -16,6 +16,7 @@
 #include "bench/promises.h"
 #include "bench/steps.h"
 #include "bench/summary.h"
+#include "bench/threads.h"
 #include "error.h"
 #include "options.h"
 #include "output_file.h"
@@ -29,12 +30,15 @@ int case_count() { return int(all_cases().size()); }
 int host_part() { return case_count() + 1; }
 int compile_part() { return case_count() + 2; }
 int first_step_part() { return case_count() + 3; }
+// Measured by a program of its own.
+int openmp_part() { return case_count() + 4; }
 
 void measure(int part) {
   if (part <= case_count()) {
     measure_steps(all_cases()[std::size_t(part) - 1]);
   } else if (part == host_part()) {
     for (const std::size_t n : {10, 1000, 10000}) measure_host_cost(n);
+    measure_threads();
   } else if (part == compile_part()) {
     for (const std::size_t n : {1, 10, 100, 1000, 10000}) {
       measure_compile_times(n);
@@ -47,7 +51,7 @@ void measure(int part) {
 std::vector<int> wanted_parts(std::int64_t of_case) {
   if (of_case > 0) return {int(of_case)};
   std::vector<int> parts;
-  for (int part = 1; part <= first_step_part(); ++part) parts.push_back(part);
+  for (int part = 1; part <= openmp_part(); ++part) parts.push_back(part);
   return parts;
 }
 
@@ -59,6 +63,7 @@ struct Wanted {
 };
 
 std::vector<Reading> measure_part(const Wanted& wanted, int part) {
+  if (part == openmp_part()) return measure_beside_openmp(wanted.threads);
   std::vector<Reading> readings = measure_in_process(part, wanted.threads);
   if (!wanted.torch || part > case_count()) return readings;
   const Case& of_part = all_cases()[std::size_t(part) - 1];

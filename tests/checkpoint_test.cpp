@@ -229,6 +229,20 @@ struct Small {
   LinearLR sched;
 };
 
+// An optimizer without a schedule.
+template <class Optim>
+struct Bare {
+  explicit Bare(std::vector<typename Optim::Group> groups)
+      : opt(std::move(groups)) {}
+  explicit Bare(const Shape& shape)
+      : Bare(std::vector<typename Optim::Group>{
+            {std::vector<Tensor>{zeros(shape)}}}) {}
+  void save(const std::string& path) { save_checkpoint(path, opt); }
+  void load(const std::string& path) { load_checkpoint(path, opt); }
+  std::string bits() { return bits_of(opt, {}); }
+  Optim opt;
+};
+
 }  // namespace
 
 TEST_CASE("a run saved before its first step takes the state away again") {
@@ -263,6 +277,19 @@ TEST_CASE("numbers are kept to the last bit, also the odd ones") {
     CHECK(std::signbit(other.opt.param_groups[0]["eps"].value()) ==
           std::signbit(value));
   }
+}
+
+TEST_CASE("the rate that schedules start from goes with its group") {
+  const TempDir dir;
+  Bare<Adam> run(Shape{3});
+  Bare<Adam> other(Shape{3});
+  other.opt.group(0).initial_lr = 0.5;
+  other.save(dir / "with");
+  run.save(dir / "without");
+  run.load(dir / "with");
+  CHECK(run.opt.group(0).initial_lr == 0.5);
+  run.load(dir / "without");
+  CHECK_FALSE(run.opt.group(0).initial_lr.has_value());
 }
 
 TEST_CASE("tensors by name") {
@@ -308,19 +335,6 @@ void check_refused(Saved& saved, Other& other, const std::string& message) {
         "cannot load '" + dir / "run" + "': " + message);
   CHECK(other.bits() == before);
 }
-
-template <class Optim>
-struct Bare {
-  explicit Bare(std::vector<typename Optim::Group> groups)
-      : opt(std::move(groups)) {}
-  explicit Bare(const Shape& shape)
-      : Bare(std::vector<typename Optim::Group>{
-            {std::vector<Tensor>{zeros(shape)}}}) {}
-  void save(const std::string& path) { save_checkpoint(path, opt); }
-  void load(const std::string& path) { load_checkpoint(path, opt); }
-  std::string bits() { return bits_of(opt, {}); }
-  Optim opt;
-};
 
 }  // namespace
 

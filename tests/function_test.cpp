@@ -14,6 +14,7 @@
 #include "error.h"
 #include "foreach.h"
 #include "optim/adam.h"
+#include "provenance.h"
 #include "step_testing.h"
 
 using namespace fuse;
@@ -315,7 +316,7 @@ TEST_CASE("the report of a failed guard has the shape people know") {
   adam.param_groups[0]["lr"] = 0.02;
   step();
   const std::string head =
-      std::string("[recompiles] Recompiling function step in ") + __FILE__ +
+      "[recompiles] Recompiling function step in " + short_path(__FILE__) +
       ":" + std::to_string(line) +
       "\n    triggered by the following guard failure(s):\n";
   CHECK(log.take() == head + "    - param_groups[0][\"lr\"] == 0.01\n");
@@ -354,8 +355,8 @@ TEST_CASE("the report names the place of a number in the function") {
   step();
   factor = 3;
   step();
-  CHECK(testing::contains(log.take(), std::string("\n    - scalar at ") +
-                                          __FILE__ + ":" +
+  CHECK(testing::contains(log.take(), "\n    - scalar at " +
+                                          short_path(__FILE__) + ":" +
                                           std::to_string(line) + " == 2\n"));
 }
 

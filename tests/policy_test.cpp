@@ -14,7 +14,7 @@
 #include "lr_scheduler.h"
 #include "number_text.h"
 #include "optim/adam.h"
-#include "optim/sgd.h"
+#include "provenance.h"
 #include "step_testing.h"
 
 using namespace fuse;
@@ -113,8 +113,8 @@ TEST_CASE("specialize: the reports of a linear schedule accumulate") {
   for (std::size_t i = 0; i < 4; ++i) {
     expected = lr_line(kLinear[i]) + expected;
     CHECK(texts[i + 1] ==
-          std::string("[recompiles] Recompiling function step in ") + __FILE__ +
-              ":" + std::to_string(line) +
+          std::string("[recompiles] Recompiling function step in ") +
+              short_path(__FILE__) + ":" + std::to_string(line) +
               "\n    triggered by the following guard failure(s):" + expected +
               "\n");
   }
@@ -197,7 +197,7 @@ TEST_CASE("specialize: after eight kernels one warning, then eager") {
   CHECK(jit_testing::count_of(text, "\n") == 1);
   CHECK(jit_testing::count_of(text, "fusebook: warning: function step in ") ==
         1);
-  CHECK(testing::contains(text, __FILE__ + std::string(":")));
+  CHECK(testing::contains(text, short_path(__FILE__) + ":"));
   CHECK(testing::contains(
       text,
       " has 8 kernels for values of param_groups[0][\"lr\"], "
@@ -339,7 +339,7 @@ TEST_CASE("fail_on_recompile: the error is the report, and nothing is done") {
     const std::string text =
         testing::message_of<RecompileError>([&] { pair.step(); });
     CHECK(testing::contains(
-        text, "Recompiling function step in " + std::string(__FILE__) + ":"));
+        text, "Recompiling function step in " + short_path(__FILE__) + ":"));
     CHECK(testing::contains(failures_of(text),
                             lr_line("0.01") + "\nand its policy forbids that"));
   }
@@ -428,7 +428,7 @@ TEST_CASE("reports as data say what the log says") {
   REQUIRE(pair.step.recompile_reports().size() == 1);
   const RecompileReport report = pair.step.recompile_reports()[0];
   CHECK(report.function == "step");
-  CHECK(report.file == __FILE__);
+  CHECK(report.place.file == short_path(__FILE__));
   CHECK(report.failures ==
         std::vector<GuardFailure>{{"param_groups[0][\"lr\"]", 0.01, 0.02},
                                   {"param_groups[1][\"lr\"]", 0.01, 0.02},

@@ -49,6 +49,15 @@ std::vector<Reading> measure_in_process(int part, int threads) {
              {});
 }
 
+std::vector<Reading> measure_beside_openmp(int threads) {
+#ifdef FUSEBOOK_BENCH_OPENMP
+  return run({FUSEBOOK_BENCH_OPENMP, std::to_string(threads)}, {});
+#else
+  static_cast<void>(threads);
+  return {};
+#endif
+}
+
 std::vector<Reading> measure_torch(const Case& wanted, int threads) {
   const char* const python = std::getenv("FUSEBOOK_PYTHON");
   std::vector<std::string> argv = {

@@ -6,6 +6,8 @@
 namespace fuse::bench {
 namespace {
 
+constexpr const char* beside_openmp = "beside OpenMP";
+
 // `variant` takes at most `most` times as long as `peer`; without a peer, at
 // most that many microseconds.
 struct Promise {
@@ -43,6 +45,19 @@ bool check_eager(const std::vector<Row>& rows) {
   return good;
 }
 
+// The two kinds of threads do not get in each other's way. Caches are cold after
+// the other's turn.
+bool check_openmp(const std::vector<Row>& rows, double slack) {
+  const Row* const alone = find_row(rows, beside_openmp, "step alone");
+  const Row* const after = find_row(rows, beside_openmp, "step after OpenMP");
+  if (alone == nullptr || after == nullptr) return true;
+  const double ratio = after->us / alone->us;
+  const bool good = ratio <= 1.1 * (1 + slack);
+  std::printf("  %-4s step after OpenMP, to alone: %.3g, promised 1.1\n",
+              good ? "ok" : "FAIL", ratio);
+  return good;
+}
+
 // Compiling does not depend on the number of tensors.
 bool check_compile_times(const std::vector<Row>& rows, double slack) {
   const Row* const few = find_row(rows, "10 tensors", "cold");
@@ -73,6 +88,7 @@ bool check_promises(const std::vector<Row>& rows, double slack) {
     all = holds(promise, ratio, slack) && all;
   }
   all = check_eager(rows) && all;
+  all = check_openmp(rows, slack) && all;
   return check_compile_times(rows, slack) && all;
 }
 

@@ -1,0 +1,100 @@
+#include "loss.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "element.h"
+#include "error.h"
+
+namespace fuse {
+namespace {
+
+std::string describe(const Tensor& tensor) {
+  if (!tensor.defined()) return "an undefined tensor";
+  return "shape " + to_string(tensor.shape()) + " and " +
+         name_of(tensor.dtype());
+}
+
+void check_pair(const Tensor& output, const Tensor& target) {
+  if (output.defined() && target.defined() &&
+      output.shape() == target.shape() && output.dtype() == target.dtype()) {
+    if (output.numel() > 0) return;
+    throw Error("mse_loss: there is nothing to take the mean of");
+  }
+  throw Error("mse_loss: the output has " + describe(output) +
+              ", but the target " + describe(target));
+}
+
+// Tensors may lie at any address.
+template <class T>
+double difference_at(const Tensor& a, const Tensor& b, std::size_t i) {
+  return double(load_element<T>(a.raw_data(), i)) -
+         double(load_element<T>(b.raw_data(), i));
+}
+
+/// d(loss)/d(output) = 2 (output - target) / count.
+class MseBackward : public GradFn {
+ public:
+  MseBackward(Tensor output, Tensor target, std::shared_ptr<GradFn> next)
+      : output_(std::move(output)),
+        target_(std::move(target)),
+        next_(std::move(next)) {}
+
+  void backward(const Tensor& grad_output) override {
+    Tensor grad = empty(output_.shape(), output_.dtype());
+    const double scale = grad_output.item() * 2 / double(output_.numel());
+    with_type(grad.dtype(), [&](auto type) {
+      using T = decltype(type);
+      for (std::size_t i = 0; i < std::size_t(grad.numel()); ++i) {
+        const double difference = difference_at<T>(output_, target_, i);
+        store_element(grad.raw_data(), i, T(scale * difference));
+      }
+    });
+    next_->backward(grad);
+  }
+
+ private:
+  Tensor output_;
+  Tensor target_;
+  std::shared_ptr<GradFn> next_;
+};
+
+template <class T>
+double mean_square(const Tensor& output, const Tensor& target) {
+  double sum = 0;
+  for (std::size_t i = 0; i < std::size_t(output.numel()); ++i) {
+    const double difference = difference_at<T>(output, target, i);
+    sum += difference * difference;
+  }
+  return sum / double(output.numel());
+}
+
+// Without the way back: what goes back may not keep itself alive.
+Tensor plain(const Tensor& tensor) {
+  auto impl = std::make_shared<TensorImpl>(*tensor.impl());
+  impl->grad_fn.reset();
+  impl->grad.reset();
+  return Tensor(std::move(impl));
+}
+
+}  // namespace
+
+Tensor mse_loss(const Tensor& output, const Tensor& target) {
+  check_pair(output, target);
+  const double mean = with_type(output.dtype(), [&](auto type) {
+    using T = decltype(type);
+    // Asking for the data has a recording make it first.
+    static_cast<void>(output.data<T>());
+    static_cast<void>(target.data<T>());
+    return mean_square<T>(output, target);
+  });
+  Tensor loss = tensor(mean, output.dtype());
+  if (output.impl()->grad_fn != nullptr) {
+    loss.impl()->grad_fn = std::make_shared<MseBackward>(
+        plain(output), plain(target), output.impl()->grad_fn);
+  }
+  return loss;
+}
+
+}  // namespace fuse

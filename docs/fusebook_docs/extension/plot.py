@@ -1,0 +1,218 @@
+"""`.. recipe-plot:: STEP` draws the table that a step of the recipe printed.
+
+The numbers are those of the committed sample, so the picture cannot say
+anything else than the output on the page. A table is what `print_columns` and
+`print_row` of a recipe print: names with two blanks or more between them, then
+rows of numbers. Its first column goes to the right. Every other is named
+"SERIES QUANTITY": each quantity has a panel of its own, with one curve a
+series. Text stays text, and the colours are those of the page.
+
+Options: `:alt:` what the picture shows, in words (required). The content is
+the caption.
+"""
+
+import html
+import math
+import re
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.util.docutils import SphinxDirective
+
+from . import page as pages
+
+_WIDTH, _LEFT, _RIGHT = 360, 46, 56
+_PANEL, _HEAD, _GAP, _FOOT = 120, 22, 14, 36
+_DASHES = ("5 3", "none", "2 3", "8 3 2 3")
+_LINE = 14  # the height of a line of text
+
+
+class plot(nodes.General, nodes.Element):
+    """The panels; its children are the caption."""
+
+
+class RecipePlot(SphinxDirective):
+    required_arguments = 1
+    final_argument_whitespace = True
+    option_spec = {"alt": directives.unchanged_required}
+    has_content = True
+
+    def run(self):
+        self.assert_has_content()
+        if "alt" not in self.options:
+            raise self.error("recipe-plot needs :alt:, the picture in words")
+        page, title = pages.current(self.env), self.arguments[0]
+        if title not in page.recipe.step_titles:
+            raise self.error(f"recipe-plot: the recipe has no step {title!r}")
+        sample = page.samples.get("cpu")
+        text = sample and sample.text_of(title)
+        if not text:
+            return []  # the page has complained that the sample lacks it
+        try:
+            names, rows = table(text)
+        except ValueError as error:
+            raise self.error(f"recipe-plot: {title!r}: {error}") from error
+        alt = " ".join(self.options["alt"].split())
+        node = plot(svg=draw(names, rows, alt))
+        self.state.nested_parse(self.content, self.content_offset, node)
+        return [node]
+
+
+def table(text):
+    """The names of the columns and the rows of the only table in a text."""
+    lines = [line.strip() for line in text.splitlines()]
+    cells = [re.split(r"\s{2,}", line) for line in lines]
+    numbers = [_numbers(line) for line in cells]
+    first = next((i for i, row in enumerate(numbers) if row), 0)
+    rows = [row for row in numbers[first:] if row]
+    if first == 0 or len(rows) < 2:
+        raise ValueError("it printed no table with names and two rows")
+    names = cells[first - 1]
+    if {len(names)} != {len(row) for row in rows} or len(names) < 2:
+        raise ValueError("its table has rows of different lengths")
+    if not all(math.isfinite(value) for row in rows for value in row):
+        raise ValueError("its table holds a number that is not finite")
+    return names, rows
+
+
+def _numbers(cells):
+    try:
+        return [float(cell) for cell in cells]
+    except ValueError:
+        return None
+
+
+def panels(names, rows):
+    """(quantity, [(series, values)]) for every picture, from top to bottom."""
+    found = {}
+    for column, name in enumerate(names[1:], 1):
+        series, _, quantity = name.rpartition(" ")
+        values = [row[column] for row in rows]
+        found.setdefault(quantity, []).append((series, values))
+    return list(found.items())
+
+
+class Scale:
+    """Numbers to places along a line: evenly, or by their logarithm where the
+    largest is ten times the smallest or more."""
+
+    def __init__(self, values, begin, end, logarithmic=None):
+        low, high = min(values), max(values)
+        self.log = (low > 0 and high >= 10 * low if logarithmic is None
+                    else logarithmic)
+        if low == high:
+            low, high = low - 1, high + 1
+        self.low, self.high = low, high
+        self.begin, self.end = begin, end
+
+    def _of(self, value):
+        return math.log10(value) if self.log else value
+
+    def __call__(self, value):
+        share = ((self._of(value) - self._of(self.low)) /
+                 (self._of(self.high) - self._of(self.low)))
+        return self.begin + share * (self.end - self.begin)
+
+    def ticks(self, most=5):
+        """Round numbers within the range."""
+        steps = (_decades((1, 2, 5), self.low, self.high) if self.log else
+                 _even(self.low, self.high, most))
+        if self.log and len(steps) > most:
+            steps = _decades((1,), self.low, self.high)
+        return steps[::-(-len(steps) // most)]
+
+
+def _decades(digits, low, high):
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    values = (float(f"{digit}e{power}") for power in powers for digit in digits)
+    return [value for value in values if low <= value <= high]
+
+
+def _even(low, high, most):
+    step = 10 ** math.floor(math.log10((high - low) / most))
+    step = next(step * n for n in (1, 2, 5, 10)
+                if (high - low) / (step * n) <= most)
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return [round(n * step, 12) for n in range(first, last + 1)]
+
+
+def draw(names, rows, alt):
+    """The table as SVG."""
+    pictures = panels(names, rows)
+    height = len(pictures) * (_HEAD + _PANEL + _GAP) - _GAP + _FOOT
+    across = Scale([row[0] for row in rows], _LEFT, _WIDTH - _RIGHT, False)
+    body = [f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" '
+            f'aria-label="{html.escape(alt)}" '
+            'xmlns="http://www.w3.org/2000/svg">']
+    top = 0
+    for quantity, curves in pictures:
+        body += _panel(quantity, curves, [row[0] for row in rows], across,
+                       top + _HEAD)
+        top += _HEAD + _PANEL + _GAP
+    body += _axis(names[0], across, top - _GAP)
+    return "\n".join([*body, "</svg>"])
+
+
+def _panel(quantity, curves, places, across, top):
+    values = [value for _, series in curves for value in series]
+    up = Scale(values, top + _PANEL - 4, top + 4)
+    note = " (logarithmic)" if up.log else ""
+    yield _text(2, top - 8, quantity + note, "title")
+    for value in up.ticks():
+        yield _line(_LEFT, up(value), _WIDTH - _RIGHT, up(value), "grid")
+        yield _text(_LEFT - 6, up(value) + 4, f"{value:g}", "tick", "end")
+    for index, (_, series) in enumerate(curves):
+        points = " ".join(f"{across(x):.1f},{up(y):.1f}"
+                          for x, y in zip(places, series))
+        dash = _DASHES[index % len(_DASHES)]
+        yield (f'<polyline points="{points}" fill="none" '
+               f'stroke="currentColor" stroke-width="1.8" '
+               f'stroke-linejoin="round" stroke-dasharray="{dash}"/>')
+    labels = _apart([(up(series[-1]), name) for name, series in curves], top)
+    for y, name in labels:
+        yield _text(_WIDTH - _RIGHT + 6, y + 4, name, "series")
+
+
+def _apart(labels, top):
+    """Labels in a column, moved so that none covers another."""
+    placed = []
+    for y, name in sorted(labels):
+        placed.append((max(y, placed[-1][0] + _LINE if placed else y), name))
+    below = (placed[-1][0] if placed else 0) - (top + _PANEL)
+    return [(y - max(below, 0), name) for y, name in placed]
+
+
+def _axis(name, across, y):
+    middle = (_LEFT + _WIDTH - _RIGHT) / 2
+    yield _line(_LEFT, y, _WIDTH - _RIGHT, y, "axis")
+    for value in across.ticks():
+        yield _text(across(value), y + 15, f"{value:g}", "tick", "middle")
+    yield _text(middle, y + 31, name, "title", "middle")
+
+
+def _line(x1, y1, x2, y2, kind):
+    return (f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" '
+            f'y2="{y2:.1f}" stroke="currentColor"/>')
+
+
+def _text(x, y, text, kind, anchor="start"):
+    return (f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" '
+            f'text-anchor="{anchor}">{html.escape(text)}</text>')
+
+
+def _visit(self, node):
+    self.body.append(f'<figure class="recipe-plot">\n{node["svg"]}\n'
+                     "<figcaption>\n")
+
+
+def _depart(self, node):
+    self.body.append("</figcaption>\n</figure>\n")
+
+
+def _skip(self, node):
+    pass
+
+
+def setup(app):
+    app.add_node(plot, html=(_visit, _depart), text=(_skip, _skip))
+    app.add_directive("recipe-plot", RecipePlot)
