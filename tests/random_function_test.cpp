@@ -179,9 +179,8 @@ class ScriptMaker {
 };
 
 std::string describe(const Script& script) {
-  static constexpr std::array kinds = {"elements",      "per tensor",
-                                       "one tensor",    "number",
-                                       "0-d tensor",    "result"};
+  static constexpr std::array kinds = {"elements", "per tensor", "one tensor",
+                                       "number",   "0-d tensor", "result"};
   std::ostringstream text;
   const int leaves = script.operands + script.literals;
   for (int v = 0; v < leaves; ++v) {
@@ -365,7 +364,7 @@ class Case {
   }
 
   void choose_sizes() {
-    static const std::vector<std::int64_t> usual = {0,  1,  2,  3,  7,  8,
+    static const std::vector<std::int64_t> usual = {0,  1,  2,  3,   7,  8,
                                                     16, 31, 64, 100, 513};
     const int count = 1 + random_.below(3);
     for (int e = 0; e < count; ++e) sizes_.push_back(random_.pick(usual));

@@ -49,8 +49,8 @@ TEST_CASE("eager, new lists and in place, in both dtypes") {
 TEST_CASE("compiled and interpreted") {
   for (const Backend backend : {Backend::compiled, Backend::interpreted}) {
     const Lists x(DType::float32);
-    auto step = compile([&] { foreach_hypotenuse_(x.a, x.b); },
-                        {.backend = backend});
+    auto step =
+        compile([&] { foreach_hypotenuse_(x.a, x.b); }, {.backend = backend});
     step();
     assert_fused(step);
     CHECK(x.a[0].to_vector() == hypotenuses);
