@@ -15,7 +15,7 @@ using namespace fuse;
 // This retells `Running the compiled optimizer with an LR scheduler
 // <https://pytorch.org/tutorials/recipes/compiling_optimizer_lr_scheduler.html>`_
 // by Michael Lazos. Where the original is wrong we say so, at the step it
-// belongs to. The idea behind it has a page of its own:
+// belongs to. What stands behind it, a note of his, is retold in
 // :doc:`/background/scalars_and_guards`.
 
 static void step_and_schedule(const Options& options) {
@@ -30,11 +30,12 @@ static void step_and_schedule(const Options& options) {
 
   step("A tensor for a rate");
   // The rate is a 0-d tensor, and ``compile`` goes around both: the optimizer's
-  // step and the scheduler's. The scheduler writes into the tensor, the
+  // step and the scheduler's. All that Adam does to all parameters is fused
+  // into one :term:`launch` a call. The scheduler writes into the tensor, the
   // :term:`kernel` reads it, and nothing has to be compiled twice. (The
-  // original announces ConstantLR here and then uses LinearLR; it is LinearLR.)
-  // What is printed is the rate *after* each call, so the first one, a third of
-  // 0.01, is not in the list.
+  // original announces ConstantLR but uses LinearLR, as we do.) Printed is the
+  // rate *after* each call, so the first one, a third of 0.01, is not in the
+  // list.
   Adam opt(params, {.lr = tensor(0.01)});
   LinearLR sched(opt, {.total_iters = 5});
   auto fn = compile([&] {
@@ -57,8 +58,7 @@ static void step_and_schedule(const Options& options) {
   // value. Under the policy ``specialize`` each new value gets a kernel of its
   // own, and the log tells why: it lists every value there is a kernel for, the
   // newest first. Five calls, four reports. Stop after two calls and you have
-  // the example of `the note behind the original
-  // <https://dev-discuss.pytorch.org/t/compiled-optimizer-w-lr-scheduler-now-supported/2107>`_.
+  // the example of the note that the original rests on.
   show_logs(Log::recompiles);
   Adam plain(params, {.lr = 0.01});
   LinearLR linear(plain, {.total_iters = 5});
@@ -114,9 +114,10 @@ static void step_and_schedule(const Options& options) {
 // Change it
 // ---------
 //
-// The last step takes other schedules and policies: ``./fusebook run
-// compiling_optimizer_lr_scheduler --scheduler StepLR --policy specialize``;
-// ``--help`` lists them. Then change the program.
+// With four layers: ``./fusebook run compiling_optimizer_lr_scheduler --layers
+// 4``. The last step also takes other schedules and policies, for example
+// ``--scheduler StepLR --policy specialize``; ``--help`` lists them. Then
+// change the program.
 //
 // .. exercise:: past_the_limit
 //
