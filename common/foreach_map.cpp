@@ -40,7 +40,8 @@ MapOperand::MapOperand(const Tensor& tensor, Place place)
 }
 
 void MapOperand::repeat(std::size_t count) {
-  operand_ = Operand(TensorList(std::vector<Tensor>(count, repeated_)));
+  operand_ =
+      Operand(TensorList(std::vector<Tensor>(count, repeated_), "tensor"));
 }
 
 void MapOperand::number(int position) {

@@ -30,6 +30,7 @@ class MapOperand {
       : operand_(std::move(number)), place_(place) {}
   MapOperand(double number, Place place = Place::current())
       : operand_(number, place), place_(place) {}
+  MapOperand(MapOperand other, Place) : MapOperand(std::move(other)) {}
   // NOLINTEND(google-explicit-constructor)
 
   const Operand& operand() const { return operand_; }

@@ -220,7 +220,8 @@ CompiledProgram& Function::compile(std::uint64_t hash, const Program& program) {
       write_log(Log::graph, graph_text(options_.name, program, made->plan));
     }
     if (log_enabled(Log::output_code)) {
-      write_log(Log::output_code, "\n" + annotated_bodies(made->plan));
+      write_log(Log::output_code, "\n" + code_text(made->plan),
+                code_places(made->plan));
     }
   }
   made->kernel = make_kernel(made->plan, options_.backend);
@@ -284,7 +285,7 @@ void Function::graph_break(const std::string& why) {
 }
 
 std::string Function::output_code() const {
-  return compiled_.empty() ? "" : annotated_bodies(compiled_.back()->plan);
+  return compiled_.empty() ? "" : code_text(compiled_.back()->plan);
 }
 
 std::string Function::summary() const {

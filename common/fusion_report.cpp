@@ -1,16 +1,22 @@
 #include "fusion_report.h"
 
+#include <algorithm>
 #include <sstream>
-#include <vector>
 
+#include "codegen.h"
 #include "describe.h"
 #include "error.h"
 #include "graph_dot.h"
 #include "list_checks.h"
 #include "plan_text.h"
+#include "provenance.h"
 
 namespace fuse {
 namespace {
+
+LogPlace log_place(const std::source_location& place) {
+  return {short_path(place.file_name()), place.line()};
+}
 
 std::string counted(std::int64_t count, const std::string& what,
                     const char* ending = "s") {
@@ -67,7 +73,7 @@ void write_launch(const CompiledProgram& compiled, std::ostream& out) {
 std::string fusion_report(const Function& function) {
   const FunctionOptions& options = function.options();
   std::ostringstream out;
-  out << options.name << " at " << at(options.place) << ": "
+  out << options.name << " at " << to_string(log_place(options.place)) << ": "
       << counted(function.last_launches(), "launch", "es")
       << " in the last call\n";
   int launch = 0;
@@ -94,6 +100,26 @@ void check_launches(const Function& function, std::int64_t launches,
   throw Error("assert_fused at " + at(place) + ": expected " +
               counted(launches, "launch", "es") + ", but " +
               fusion_report(function));
+}
+
+std::string code_text(const Plan& plan) {
+  return annotated_bodies(plan, [](const std::source_location& place) {
+    return to_string(log_place(place));
+  });
+}
+
+std::vector<LogPlace> code_places(const Plan& plan) {
+  std::vector<LogPlace> places;
+  for (const Body& body : plan.bodies) {
+    for (const BodyNode& node : body.nodes) {
+      if (node.arity == 0 || node.place.line() == 0) continue;
+      const LogPlace place = log_place(node.place);
+      if (std::find(places.begin(), places.end(), place) == places.end()) {
+        places.push_back(place);
+      }
+    }
+  }
+  return places;
 }
 
 std::string graph_text(const std::string& function, const Program& program,

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <source_location>
 #include <string>
+#include <vector>
 
 #include "function.h"
+#include "log.h"
 
 namespace fuse {
 
@@ -16,6 +18,10 @@ std::string fusion_report(const Function& function);
 /// also when there was no call.
 void check_launches(const Function& function, std::int64_t launches,
                     std::source_location place);
+
+/// The generated code of a plan with the places it was written at, and these.
+std::string code_text(const Plan& plan);
+std::vector<LogPlace> code_places(const Plan& plan);
 
 /// The program before and after planning, as text and for Graphviz: one message
 /// of the `graph` log.

@@ -22,7 +22,10 @@ GuardFailure failure_of(const Guard& guard, const Origin& origin, double now) {
   GuardFailure failure = {to_string(origin), guard.value, now};
   if (origin.name == nullptr) {
     failure.place = {short_path(origin.place.file_name()), origin.place.line()};
-    failure.path = "scalar at " + to_string(failure.place);
+    failure.path =
+        (origin.index < 0 ? std::string("scalar")
+                          : "operand " + std::to_string(origin.index)) +
+        " at " + to_string(failure.place);
   }
   return failure;
 }

@@ -19,11 +19,12 @@ const char* type_of(DType dtype) {
 // become functions; what a later stage reads of an earlier one becomes a field.
 class BodyWriter {
  public:
-  BodyWriter(const Body& body, int number, bool annotate, std::ostream& out)
+  BodyWriter(const Body& body, int number, PlaceText place_text,
+             std::ostream& out)
       : body_(body),
         names_(name_body(body)),
         number_(number),
-        annotate_(annotate),
+        place_text_(place_text),
         out_(out) {
     find_needs();
   }
@@ -76,7 +77,7 @@ class BodyWriter {
     }
   }
 
-  // The field of struct Entry that holds a value in a type.
+  // The field of struct PerTensor that holds a value in a type.
   std::string field(const Need& n) const {
     const auto [value, dtype] = n;
     const DType other =
@@ -99,7 +100,7 @@ class BodyWriter {
       any = true;
     }
     if (!any) out_ << "    double none;\n";
-    out_ << "  };\n  struct Entry {\n";
+    out_ << "  };\n  struct PerTensor {\n";
     for (const Need& n : entry_needs_) {
       out_ << "    " << type_of(n.second) << " " << field(n) << ";\n";
     }
@@ -152,7 +153,7 @@ class BodyWriter {
     const BodyNode& n = node(id);
     if (n.op == OpCode::constant) return constant_text(n.value, user.dtype);
     if (user.rate == n.rate) return crossing(id, n.rate);
-    if (user.rate == Rate::element) return "e." + field({id, user.dtype});
+    if (user.rate == Rate::element) return "t." + field({id, user.dtype});
     return "u." + name(id);
   }
 
@@ -195,9 +196,8 @@ class BodyWriter {
   }
 
   std::string note(const BodyNode& n) const {
-    if (!annotate_ || n.place.line() == 0) return "";
-    return std::string(name_of(n.op)) + ", " + n.place.file_name() + ":" +
-           std::to_string(n.place.line());
+    if (place_text_ == nullptr || n.place.line() == 0) return "";
+    return std::string(name_of(n.op)) + ", " + place_text_(n.place);
   }
 
   void write_stage(Rate stage) {
@@ -251,14 +251,17 @@ class BodyWriter {
 
   void write_entry() {
     out_ << "\n  // Once a tensor.\n"
-            "  static FUSE_FN Entry entry(const Uniform& u, const Inputs& in) "
-            "{\n    Entry e = {};\n";
+            "  static FUSE_FN PerTensor per_tensor(const Uniform& u, const "
+            "Inputs& in) {\n    PerTensor t = {};\n";
     write_stage(Rate::entry);
     for (const Need& n : entry_needs_) {
-      out_ << "    e." << field(n) << " = " << type_of(n.second) << "("
-           << crossing(n.first, Rate::entry) << ");\n";
+      // What is computed once a tensor is double already.
+      const std::string value = crossing(n.first, Rate::entry);
+      out_ << "    t." << field(n) << " = "
+           << (n.second == DType::float32 ? "float(" + value + ")" : value)
+           << ";\n";
     }
-    out_ << "    return e;\n  }\n";
+    out_ << "    return t;\n  }\n";
   }
 
   // A value as the code of a stage names it.
@@ -273,7 +276,7 @@ class BodyWriter {
 
   void write_compute() {
     out_ << "\n  // Once an element.\n"
-            "  static FUSE_FN void compute(Element& x, const Entry& e) {\n";
+            "  static FUSE_FN void compute(Element& x, const PerTensor& t) {\n";
     for (std::int32_t id = 0; id < std::int32_t(body_.nodes.size()); ++id) {
       const BodyNode& n = node(id);
       if (n.op != OpCode::load || n.rate != Rate::element) continue;
@@ -312,12 +315,13 @@ class BodyWriter {
   }
 
   void write_finish() {
-    out_ << "  static FUSE_FN void finish(const Entry& e, void* const* p) {\n";
+    out_ << "  static FUSE_FN void finish(const PerTensor& t, void* const* p) "
+            "{\n";
     for (const Store& store : body_.stores) {
       const BodySlot& slot = body_.slots[std::size_t(store.slot)];
       if (slot.rate != Rate::entry) continue;
       out_ << "    store_scalar<" << type_of(slot.dtype) << ">(p[" << store.slot
-           << "], e." << field({store.value, DType::float64}) << ");\n";
+           << "], t." << field({store.value, DType::float64}) << ");\n";
     }
     out_ << "  }\n";
   }
@@ -325,7 +329,7 @@ class BodyWriter {
   const Body& body_;
   BodyNames names_;
   int number_;
-  bool annotate_;
+  PlaceText place_text_;
   std::ostream& out_;
   std::set<std::int32_t> uniform_needs_;
   std::set<Need> entry_needs_;
@@ -382,11 +386,11 @@ void write_entry_points(const Plan& plan, std::ostream& out) {
       << dispatch(plan, "finish(row)") << "  }\n}\n";
 }
 
-std::string bodies_text(const Plan& plan, bool annotate) {
+std::string bodies_text(const Plan& plan, PlaceText place_text) {
   std::ostringstream out;
   write_operations(plan, out);
   for (std::size_t b = 0; b < plan.bodies.size(); ++b) {
-    BodyWriter(plan.bodies[b], int(b), annotate, out).write();
+    BodyWriter(plan.bodies[b], int(b), place_text, out).write();
   }
   return out.str();
 }
@@ -394,11 +398,11 @@ std::string bodies_text(const Plan& plan, bool annotate) {
 }  // namespace
 
 std::string generate_bodies(const Plan& plan) {
-  return bodies_text(plan, false);
+  return bodies_text(plan, nullptr);
 }
 
-std::string annotated_bodies(const Plan& plan) {
-  return bodies_text(plan, true);
+std::string annotated_bodies(const Plan& plan, PlaceText place_text) {
+  return bodies_text(plan, place_text);
 }
 
 std::string generate_cpu_source(const Plan& plan) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <source_location>
 #include <string>
 
 #include "plan.h"
@@ -11,10 +12,13 @@ namespace fuse {
 /// how many tensors there are or where they lie.
 std::string generate_bodies(const Plan& plan);
 
+/// How a place in a source file is written.
+using PlaceText = std::string (*)(const std::source_location& place);
+
 /// The same for people: beside each line the operation and the place it was
 /// written at. What is compiled has none of that, so that equal kernels are
 /// equal wherever they come from.
-std::string annotated_bodies(const Plan& plan);
+std::string annotated_bodies(const Plan& plan, PlaceText place_text);
 
 /// The complete source for the host compiler: device.h, the bodies, and the
 /// exported functions `fuse_init`, `fuse_run` and `fuse_finish`.

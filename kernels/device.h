@@ -170,9 +170,9 @@ FUSE_FN float pow(float base, float exponent) {
 }  // namespace math
 
 // The loop over elements [begin, end) of one tensor. `Body` is generated:
-// Pointers, Entry, Element, load, compute, store.
+// Pointers, PerTensor, Element, load, compute, store.
 template <class Body>
-FUSE_FN void run_elements(const typename Body::Entry entry,
+FUSE_FN void run_elements(const typename Body::PerTensor entry,
                           void* const* pointers, i64 begin, i64 end) {
   const typename Body::Pointers at(pointers);
   FUSE_INDEPENDENT
@@ -215,14 +215,14 @@ class Runner {
       return;
     }
     inputs_ = inputs;
-    entry_ = Body::entry(uniform_, inputs);
+    entry_ = Body::per_tensor(uniform_, inputs);
     ready_ = true;
   }
 
   const Launch& launch_;
   typename Body::Uniform uniform_;
   typename Body::Inputs inputs_{};
-  typename Body::Entry entry_{};
+  typename Body::PerTensor entry_{};
   bool ready_ = false;
 };
 

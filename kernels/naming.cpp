@@ -65,9 +65,10 @@ constexpr std::string_view reserved =
     "this thread_local throw true try typedef typeid typename union "
     "unsigned using virtual void volatile wchar_t while xor xor_eq "
     // Names that generated code and device.h use themselves.
-    "uniform inputs entry compute load store finish Uniform Inputs Entry "
-    "Element Pointers Unaligned math calls device fuse args columns none x "
-    "e u in at i p i64 Launch Part Row Runner Calls T load_scalar "
+    "uniform inputs per_tensor compute load store finish Uniform Inputs "
+    "PerTensor Element Pointers Unaligned math calls device fuse args columns "
+    "none x "
+    "t u in at i p i64 Launch Part Row Runner Calls T load_scalar "
     "store_scalar FUSE_FN FUSE_DEVICE FUSE_EXPORT FUSE_INDEPENDENT "
     "FUSEBOOK_DEVICE_H linux unix ";
 

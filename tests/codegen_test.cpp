@@ -163,8 +163,8 @@ TEST_CASE("labels name the lists in the text") {
   const std::string text = source_for(1);
   CHECK(contains(text,
                  "const float params_next = sub_scaled<float>(params, "
-                 "grads, e.pow_1);"));
-  CHECK(contains(text, "e.pow_1 = float(pow_1);"));
+                 "grads, t.pow_1);"));
+  CHECK(contains(text, "t.pow_1 = float(pow_1);"));
   CHECK(contains(text, "in.steps = load_scalar<double>(p[0]);"));
 }
 

@@ -22,6 +22,7 @@ using fuse::OpCode;
 namespace {
 
 using exact::is_close;
+using exact::unit;
 using Wide = exact::Wide;
 using Oracle = std::function<Wide(Wide, Wide, Wide, Wide)>;
 
