@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -17,28 +18,40 @@ namespace fuse {
 /// gradient: 4 and 3, the defaults.
 class AccessPattern {
  public:
+  /// Where the arrays of a tensor begin: wherever the allocator puts them, or
+  /// each a different number of cache lines behind that.
+  enum class Bases { allocated, staggered };
+  /// Bytes a load or store has; the compiler splits them where it must.
+  enum class Width { bytes32, bytes64 };
+
   /// One entry in `sizes` a tensor, in elements. Throws Error for negative
   /// sizes or unless 1 <= writes <= reads <= 8.
   explicit AccessPattern(std::vector<std::int64_t> sizes, int reads = 4,
-                         int writes = 3);
+                         int writes = 3, Bases bases = Bases::allocated);
 
   /// One pass over everything, on all threads of the pool, split evenly.
-  void run() const;
+  void run(Width width = Width::bytes32) const;
   /// Bytes one pass moves: every read and every write counted once.
   std::int64_t bytes() const;
   /// The `read`-th array of tensor `index`: zeros, unless someone fills it.
+  /// Where bases are staggered it has room for that at its end.
   const Tensor& array(std::size_t read, std::size_t index) const {
     return arrays_[read][index];
   }
 
  private:
-  void run_range(std::int64_t begin, std::int64_t end) const;
+  using Addresses = std::array<float*, 8>;
+  using Pass = void (*)(const Addresses&, std::int64_t begin, std::int64_t end);
+
+  void run_range(Pass pass, std::int64_t begin, std::int64_t end) const;
+  float* base(std::size_t read, std::size_t index) const;
 
   std::vector<std::int64_t> sizes_;
   std::vector<std::int64_t> starts_;
   std::int64_t total_ = 0;
   int reads_;
   int writes_;
+  Bases bases_;
   std::vector<std::vector<Tensor>> arrays_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <source_location>
 #include <string>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "function.h"
+#include "fusion_report.h"
 #include "recorder.h"
 
 namespace fuse {
@@ -17,6 +19,8 @@ struct CompileOptions {
   /// Makes a graph break an error instead of a second launch.
   bool fullgraph = false;
   Backend backend = Backend::compiled;
+  /// What happens when a plain number has changed.
+  Policy policy = Policy::promote;
 };
 
 /// A function whose list operations are fused. Every call runs the function
@@ -47,12 +51,28 @@ class Compiled {
     }
   }
 
+  /// Launches the newest kernel again on what it was given last, without
+  /// running the function: a call without its host side, for measurements.
+  /// Throws Error before the first call.
+  void relaunch() { state_->function.relaunch(); }
+
   /// What calls of this function have caused so far.
   const Counters& counters() const { return state_->function.counters(); }
+  /// Why it was compiled again, each time, the oldest first; the channel
+  /// `recompiles` logs the same.
+  const std::vector<RecompileReport>& recompile_reports() const {
+    return state_->function.recompile_reports();
+  }
   /// The generated part of the newest kernel's source.
   std::string output_code() const { return state_->function.output_code(); }
   /// What that kernel fuses: operations by rate, arrays loaded and stored.
   std::string summary() const { return state_->function.summary(); }
+  /// What the last call fused and, where something was not, why.
+  std::string report() const { return fusion_report(state_->function); }
+  /// See assert_fused.
+  void check_fused(std::int64_t launches, std::source_location place) const {
+    check_launches(state_->function, launches, place);
+  }
 
  private:
   struct State {
@@ -91,7 +111,17 @@ auto compile(F function, const CompileOptions& options = {},
   return Compiled<F>(std::move(function), {.name = options.name,
                                            .fullgraph = options.fullgraph,
                                            .backend = options.backend,
+                                           .policy = options.policy,
                                            .place = place});
+}
+
+/// Throws Error unless the last call of a compiled function made `launches`
+/// launches; the message is its report, which says why.
+template <class F>
+void assert_fused(
+    const Compiled<F>& function, std::int64_t launches = 1,
+    std::source_location place = std::source_location::current()) {
+  function.check_fused(launches, place);
 }
 
 }  // namespace fuse

@@ -1,6 +1,7 @@
 #include "foreach.h"
 
 #include "function.h"
+#include "map_scope.h"
 
 namespace fuse {
 namespace {
@@ -27,10 +28,19 @@ Eager& eager() {
   return instance;
 }
 
+// Only the library itself works on lists while the function of a foreach_map
+// runs.
+void refuse_in_map(OpCode op, std::source_location place) {
+  const MapScope* const scope = MapScope::current();
+  if (scope == nullptr) return;
+  scope->refuse_list_call("foreach_" + std::string(name_of(op)), place);
+}
+
 }  // namespace
 
 TensorList foreach_apply(OpCode op, Operands operands,
                          std::source_location place) {
+  refuse_in_map(op, place);
   if (Recorder* recorder = Recorder::current()) {
     return recorder->apply(op, operands, place);
   }
@@ -42,6 +52,7 @@ TensorList foreach_apply(OpCode op, Operands operands,
 
 void foreach_apply_(OpCode op, const TensorList& target, Operands operands,
                     std::source_location place) {
+  refuse_in_map(op, place);
   if (Recorder* recorder = Recorder::current()) {
     recorder->apply_into(op, target, operands, place);
     return;

@@ -8,10 +8,13 @@
 #include "codegen.h"
 #include "describe.h"
 #include "error.h"
+#include "fusion_report.h"
 #include "log.h"
-#include "number_text.h"
 #include "parallel.h"
+#include "provenance.h"
+#include "replay.h"
 #include "trace.h"
+#include "warning.h"
 
 namespace fuse {
 namespace {
@@ -21,8 +24,8 @@ bool same_bits(double a, double b) {
 }
 
 // Says once in a process why steps run interpreted.
-std::shared_ptr<const Kernel> without_compiler(const Plan& plan,
-                                               const std::string& why) {
+std::shared_ptr<Kernel> without_compiler(const Plan& plan,
+                                         const std::string& why) {
   static std::once_flag said;
   std::call_once(said, [&] {
     std::fprintf(stderr, "fusebook: steps run interpreted: %s\n", why.c_str());
@@ -30,7 +33,7 @@ std::shared_ptr<const Kernel> without_compiler(const Plan& plan,
   return make_interpreter(plan);
 }
 
-std::shared_ptr<const Kernel> make_kernel(const Plan& plan, Backend backend) {
+std::shared_ptr<Kernel> make_kernel(const Plan& plan, Backend backend) {
   if (backend == Backend::interpreted) return make_interpreter(plan);
   try {
     return make_cpu_kernel(generate_cpu_source(plan));
@@ -76,7 +79,28 @@ void trace(const CompiledProgram& compiled) {
   trace->add(std::move(record));
 }
 
+std::string limit_text(const RecompileReport& why) {
+  std::string moved;
+  for (const std::string& path : why.moved()) {
+    moved += (moved.empty() ? "" : ", ") + path;
+  }
+  return "function " + why.where() + " has " +
+         std::to_string(specialization_limit) + " kernels for values of " +
+         moved +
+         "; for other values it runs eagerly from now on. Make it a 0-d "
+         "tensor, "
+         "or compile with Policy::promote";
+}
+
 }  // namespace
+
+void Function::begin() {
+  was_called_ = true;
+  segment_ = 0;
+  launches_before_ = counters_.launches;
+  last_call_.clear();
+  break_.clear();
+}
 
 CompiledProgram* Function::find(std::uint64_t hash, const Program& program) {
   for (std::size_t i = compiled_.size(); i-- > 0;) {
@@ -90,14 +114,27 @@ CompiledProgram* Function::find(std::uint64_t hash, const Program& program) {
 }
 
 bool Function::may_bake(const Origin& origin) const {
-  return !origin.moves && std::none_of(promoted_.begin(), promoted_.end(),
-                                       [&](const Origin& known) {
-                                         return same_parameter(known, origin);
-                                       });
+  if (origin.moves && options_.policy == Policy::promote) return false;
+  if (origin.name != nullptr) return !promoted_names_;
+  return std::none_of(
+      promoted_.begin(), promoted_.end(),
+      [&](const Origin& known) { return same_parameter(known, origin); });
 }
 
-void Function::promote(const Origin& origin) {
-  if (may_bake(origin)) promoted_.push_back(origin);
+// What moved becomes an input from now on. Where that is a hyper-parameter the
+// others come along: schedules move several, and not all from the same call on.
+void Function::promote(const CompiledProgram& known, const Program& program) {
+  for (const Guard& guard : known.plan.guards) {
+    const auto scalar = std::size_t(guard.scalar);
+    if (same_bits(program.scalars()[scalar].value, guard.value)) continue;
+    const Origin& origin = known.program.scalars()[scalar].origin;
+    if (!may_bake(origin)) continue;
+    if (origin.name != nullptr) {
+      promoted_names_ = true;
+    } else {
+      promoted_.push_back(origin);
+    }
+  }
 }
 
 // False for the first kernel of a segment between graph breaks.
@@ -111,36 +148,65 @@ bool Function::is_recompile(std::uint64_t hash, const Program& program) const {
              });
 }
 
-// Why no earlier kernel fits; what moved becomes an argument from now on.
-void Function::report_misses(std::uint64_t hash, const Program& program) {
-  std::vector<std::string> lines;
+// Why no earlier kernel fits.
+RecompileReport Function::report(std::uint64_t hash,
+                                 const Program& program) const {
+  RecompileReport why = {
+      options_.name,
+      {short_path(options_.place.file_name()), options_.place.line()},
+      {}};
   for (std::size_t i = compiled_.size(); i-- > 0;) {
     const CompiledProgram& known = *compiled_[i];
     if (known.hash != hash || !known.program.same_structure(program)) continue;
-    for (const Guard& guard : known.plan.guards) {
-      const auto scalar = std::size_t(guard.scalar);
-      if (same_bits(program.scalars()[scalar].value, guard.value)) continue;
-      const Origin& origin = known.program.scalars()[scalar].origin;
-      promote(origin);
-      const std::string line =
-          "\n    - " + to_string(origin) + " == " + number_text(guard.value);
-      if (std::find(lines.begin(), lines.end(), line) == lines.end()) {
-        lines.push_back(line);
-      }
+    add_failures(why, known.plan, known.program, program);
+  }
+  return why;
+}
+
+void Function::prepare_recompile(const RecompileReport& why, std::uint64_t hash,
+                                 const Program& program) {
+  if (options_.policy == Policy::fail_on_recompile) throw RecompileError(why);
+  write_log(Log::recompiles, to_string(why), why.places());
+  if (options_.policy != Policy::promote) return;
+  for (const auto& known : compiled_) {
+    if (known->hash == hash && known->program.same_structure(program)) {
+      promote(*known, program);
     }
   }
-  if (lines.empty()) lines.emplace_back("\n    - the recorded operations");
-  std::string text = "Recompiling function " + options_.name + " in " +
-                     options_.place.file_name() + ":" +
-                     std::to_string(options_.place.line()) +
-                     "\n    triggered by the following guard failure(s):";
-  for (const std::string& line : lines) text += line;
-  write_log(Log::recompiles, text);
+}
+
+// True when the policy gives these operations no further kernel.
+bool Function::at_limit(std::uint64_t hash, const Program& program) const {
+  if (options_.policy != Policy::specialize) return false;
+  const auto same = [&](const auto& known) {
+    return known->hash == hash && known->program.same_structure(program);
+  };
+  return std::size_t(std::count_if(compiled_.begin(), compiled_.end(), same)) >=
+         specialization_limit;
+}
+
+void Function::run_eagerly(std::uint64_t hash, const Program& program) {
+  if (eagerly_ == nullptr) {
+    warn(limit_text(report(hash, program)));
+    eagerly_ = std::make_unique<Function>(FunctionOptions{
+        .name = options_.name, .backend = Backend::interpreted});
+    eagerly_->set_eager();
+  }
+  const Counters before = eagerly_->counters();
+  replay(program, *eagerly_);
+  last_call_.push_back({nullptr,
+                        "operation by operation: the policy gives these "
+                        "operations no further kernel"});
+  counters_ += eagerly_->counters() - before;  // the process has them already
 }
 
 CompiledProgram& Function::compile(std::uint64_t hash, const Program& program) {
   const bool again = !eager_ && is_recompile(hash, program);
-  if (again) report_misses(hash, program);
+  RecompileReport why;
+  if (again) {
+    why = report(hash, program);
+    prepare_recompile(why, hash, program);
+  }
   auto made = std::make_unique<CompiledProgram>();
   made->hash = hash;
   made->program = program;
@@ -152,13 +218,16 @@ CompiledProgram& Function::compile(std::uint64_t hash, const Program& program) {
       this);
   made->counts_as_launch = !eager_ || touches_elements(made->plan);
   if (!eager_) {
-    write_log(Log::graph, options_.name + "\n" + program.dump());
+    if (log_enabled(Log::graph)) {
+      write_log(Log::graph, graph_text(options_.name, program, made->plan));
+    }
     if (log_enabled(Log::output_code)) {
-      write_log(Log::output_code, "\n" + generate_bodies(made->plan));
+      write_log(Log::output_code, "\n" + annotated_bodies(made->plan));
     }
   }
   made->kernel = make_kernel(made->plan, options_.backend);
   if (!eager_) count({.compilations = 1, .recompiles = again ? 1 : 0});
+  if (again) reports_.push_back(std::move(why));
   compiled_.push_back(std::move(made));
   return *compiled_.back();
 }
@@ -170,6 +239,7 @@ void Function::launch(CompiledProgram& compiled, const Program& program) {
       compiled.counts_as_launch && !compiled.table.rows().empty();
   compiled.kernel->launch(compiled.table);
   if (launches) trace(compiled);
+  if (launches && !eager_) last_call_.push_back({&compiled, ""});
   count({.launches = launches ? 1 : 0,
          .uploads = rebuilt ? 1 : 0,
          .bytes_moved = compiled.table.bytes()});
@@ -178,9 +248,27 @@ void Function::launch(CompiledProgram& compiled, const Program& program) {
 void Function::execute(const Program& program) {
   const std::uint64_t hash = program.structure_hash();
   CompiledProgram* compiled = find(hash, program);
-  if (compiled == nullptr) compiled = &compile(hash, program);
-  launch(*compiled, program);
+  if (compiled == nullptr && at_limit(hash, program)) {
+    run_eagerly(hash, program);
+  } else {
+    if (compiled == nullptr) compiled = &compile(hash, program);
+    launch(*compiled, program);
+  }
   segments_ = std::max(segments_, ++segment_);
+  // What is launched because of a break was recorded before it.
+  if (!break_.empty()) last_call_.push_back({nullptr, std::move(break_)});
+  break_.clear();
+}
+
+void Function::relaunch() {
+  if (compiled_.empty()) {
+    throw Error("function " + options_.name +
+                " was never called, so there is nothing to launch again");
+  }
+  CompiledProgram& newest = *compiled_.back();
+  newest.kernel->launch(newest.table);
+  count({.launches = newest.counts_as_launch ? 1 : 0,
+         .bytes_moved = newest.table.bytes()});
 }
 
 void Function::graph_break(const std::string& why) {
@@ -192,12 +280,13 @@ void Function::graph_break(const std::string& why) {
                 "without fullgraph");
   }
   count({.graph_breaks = 1});
+  break_ = "graph break: " + why;
   write_log(Log::graph,
             "graph break in function " + options_.name + ": " + why);
 }
 
 std::string Function::output_code() const {
-  return compiled_.empty() ? "" : generate_bodies(compiled_.back()->plan);
+  return compiled_.empty() ? "" : annotated_bodies(compiled_.back()->plan);
 }
 
 std::string Function::summary() const {

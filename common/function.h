@@ -8,8 +8,10 @@
 
 #include "binding.h"
 #include "counters.h"
+#include "guard_report.h"
 #include "kernel.h"
 #include "plan.h"
+#include "policy.h"
 #include "recorder.h"
 
 namespace fuse {
@@ -25,6 +27,7 @@ struct FunctionOptions {
   std::string name = "function";
   bool fullgraph = false;
   Backend backend = Backend::compiled;
+  Policy policy = Policy::promote;
   std::source_location place = {};
 };
 
@@ -34,9 +37,15 @@ struct CompiledProgram {
   std::uint64_t hash = 0;
   Program program;  ///< its structure and scalars; the lists may be gone
   Plan plan;
-  std::shared_ptr<const Kernel> kernel;
+  std::shared_ptr<Kernel> kernel;
   Table table;
   bool counts_as_launch = true;
+};
+
+/// One thing that a call of a function did, for reports.
+struct CallEvent {
+  const CompiledProgram* launched = nullptr;
+  std::string text;  ///< instead: a graph break, or why there was no kernel
 };
 
 /// Finds or makes the kernel for each program it is given, and launches it.
@@ -45,8 +54,11 @@ class Function final : public Executor {
   explicit Function(FunctionOptions options) : options_(std::move(options)) {}
 
   /// A call begins: what it executes until a graph break is its first segment.
-  void begin() { segment_ = 0; }
+  void begin();
   void execute(const Program& program) override;
+  /// Launches the newest kernel again, on the table it has. Throws Error when
+  /// there is none.
+  void relaunch();
   void graph_break(const std::string& why) override;
 
   const Counters& counters() const { return counters_; }
@@ -55,6 +67,16 @@ class Function final : public Executor {
   std::string output_code() const;
   /// What the newest kernel fuses, in a few lines; see describe(Plan).
   std::string summary() const;
+  /// What the last call did, in order, and how many launches that were.
+  const std::vector<CallEvent>& last_call() const { return last_call_; }
+  std::int64_t last_launches() const {
+    return counters_.launches - launches_before_;
+  }
+  bool was_called() const { return was_called_; }
+  /// Why it was compiled again, each time, the oldest first.
+  const std::vector<RecompileReport>& recompile_reports() const {
+    return reports_;
+  }
   /// Eager operations are interpreted one by one: their kernels are not
   /// compilations, and nothing is reported.
   void set_eager() { eager_ = true; }
@@ -63,9 +85,13 @@ class Function final : public Executor {
   CompiledProgram* find(std::uint64_t hash, const Program& program);
   CompiledProgram& compile(std::uint64_t hash, const Program& program);
   bool is_recompile(std::uint64_t hash, const Program& program) const;
-  void report_misses(std::uint64_t hash, const Program& program);
-  void promote(const Origin& origin);
+  RecompileReport report(std::uint64_t hash, const Program& program) const;
+  void prepare_recompile(const RecompileReport& why, std::uint64_t hash,
+                         const Program& program);
+  void promote(const CompiledProgram& known, const Program& program);
   bool may_bake(const Origin& origin) const;
+  bool at_limit(std::uint64_t hash, const Program& program) const;
+  void run_eagerly(std::uint64_t hash, const Program& program);
   void launch(CompiledProgram& compiled, const Program& program);
   void count(const Counters& more);
 
@@ -74,7 +100,14 @@ class Function final : public Executor {
   int segment_ = 0;   // of the running call
   int segments_ = 0;  // the most that a call has had
   Counters counters_;
-  std::vector<Origin> promoted_;
+  bool was_called_ = false;
+  std::int64_t launches_before_ = 0;  // the running call
+  std::vector<CallEvent> last_call_;
+  std::string break_;  // the text of a graph break until its launch is over
+  bool promoted_names_ = false;   // all hyper-parameters are inputs
+  std::vector<Origin> promoted_;  // and so are these other numbers
+  std::vector<RecompileReport> reports_;
+  std::unique_ptr<Function> eagerly_;  // runs what gets no kernel
   std::vector<std::unique_ptr<CompiledProgram>> compiled_;  // newest last
 };
 

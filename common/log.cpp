@@ -17,7 +17,7 @@ constexpr std::array names = {"recompiles", "output_code", "graph"};
 struct State {
   std::mutex mutex;
   std::array<std::atomic<bool>, names.size()> on{};
-  std::function<void(const std::string&)> sink;
+  std::function<void(const LogMessage&)> sink;
 };
 
 void switch_on(State& state, const std::string& word) {
@@ -49,6 +49,10 @@ State& state() {
 
 }  // namespace
 
+std::string to_string(const LogPlace& place) {
+  return place.file + ":" + std::to_string(place.line);
+}
+
 void set_logs(Log channel, bool on) {
   State& log = state();
   const std::scoped_lock lock(log.mutex);
@@ -57,20 +61,21 @@ void set_logs(Log channel, bool on) {
 
 bool log_enabled(Log channel) { return state().on[std::size_t(channel)]; }
 
-void write_log(Log channel, const std::string& message) {
+void write_log(Log channel, const std::string& message,
+               std::vector<LogPlace> places) {
   State& log = state();
   const std::scoped_lock lock(log.mutex);
   if (!log.on[std::size_t(channel)]) return;
-  const std::string text =
+  std::string text =
       std::string("[") + names[std::size_t(channel)] + "] " + message + "\n";
   if (log.sink) {
-    log.sink(text);
+    log.sink({channel, std::move(text), std::move(places)});
   } else {
     std::fputs(text.c_str(), stderr);
   }
 }
 
-void set_log_sink(std::function<void(const std::string&)> sink) {
+void set_log_sink(std::function<void(const LogMessage&)> sink) {
   State& log = state();
   const std::scoped_lock lock(log.mutex);
   log.sink = std::move(sink);

@@ -2,6 +2,7 @@
 
 /// All of torch.optim.lr_scheduler, with torch's names, options and formulas.
 
+#include "lr_scheduler/by_name.h"
 #include "lr_scheduler/composite.h"
 #include "lr_scheduler/cosine.h"
 #include "lr_scheduler/cycles.h"

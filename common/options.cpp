@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
+
+#include "nearest.h"
 
 namespace fuse {
 namespace {
@@ -32,20 +33,31 @@ std::int64_t parse_number(const std::string& name, const std::string& text,
   return value;
 }
 
-/// How many letters must be changed, added or removed to get from a to b.
-std::size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t(0));
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    text += (text.empty() ? "" : ", ") + name;
   }
-  return row.back();
+  return text;
+}
+
+std::string suggestion(const std::string& meant, const std::string& otherwise) {
+  return "; " + (meant.empty() ? otherwise : "did you mean '" + meant + "'?");
+}
+
+std::string parse_choice(const ChoiceOption& option, const std::string& text) {
+  const auto& choices = option.choices;
+  if (std::find(choices.begin(), choices.end(), text) != choices.end()) {
+    return text;
+  }
+  throw UsageError("--" + option.name + ": '" + text + "' is none of " +
+                   joined(choices) +
+                   suggestion(nearest(text, choices), "give one of these"));
+}
+
+Error undeclared(const std::string& name) {
+  return Error("this recipe has no option '" + name +
+               "'; declare it where run_recipe is called");
 }
 
 std::string usage_line(std::string option, const std::string& help) {
@@ -59,19 +71,44 @@ std::string default_text(const NumberOption& number) {
          ")";
 }
 
+// The names in lines of their own, as many in each as fit.
+std::string choice_lines(const ChoiceOption& choice) {
+  std::string text =
+      usage_line("--" + choice.name + " NAME",
+                 choice.help + " (default " + choice.value + "), one of");
+  std::string line;
+  for (std::size_t i = 0; i < choice.choices.size(); ++i) {
+    const bool last = i + 1 == choice.choices.size();
+    const std::string word = choice.choices[i] + (last ? "" : ",");
+    if (line.size() + 1 + word.size() > 54) {
+      text += std::string(24, ' ') + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return text + std::string(24, ' ') + line + "\n";
+}
+
 }  // namespace
 
 std::int64_t Options::operator[](const std::string& name) const {
-  for (const NumberOption& number : numbers_) {
+  for (const NumberOption& number : own_.numbers) {
     if (number.name == name) return number.value;
   }
-  throw Error("this recipe has no option '" + name +
-              "'; declare it where run_recipe is called");
+  throw undeclared(name);
+}
+
+const std::string& Options::choice(const std::string& name) const {
+  for (const ChoiceOption& choice : own_.choices) {
+    if (choice.name == name) return choice.value;
+  }
+  throw undeclared(name);
 }
 
 std::vector<std::string> Options::names() const {
   std::vector<std::string> all{"device", "threads", "json", "record", "help"};
-  for (const NumberOption& number : numbers_) all.push_back(number.name);
+  for (const NumberOption& number : own_.numbers) all.push_back(number.name);
+  for (const ChoiceOption& choice : own_.choices) all.push_back(choice.name);
   return all;
 }
 
@@ -81,15 +118,10 @@ bool Options::knows(const std::string& name) const {
 }
 
 void Options::reject(const std::string& name) const {
-  const std::vector<std::string> all = names();
-  const auto nearest = std::min_element(
-      all.begin(), all.end(), [&](const auto& a, const auto& b) {
-        return edit_distance(name, a) < edit_distance(name, b);
-      });
-  const bool close = edit_distance(name, *nearest) <= 1 + name.size() / 3;
+  const std::string meant = nearest(name, names());
   throw UsageError("unknown option '--" + name + "'" +
-                   (close ? "; did you mean '--" + *nearest + "'?"
-                          : "; --help lists all options"));
+                   suggestion(meant.empty() ? "" : "--" + meant,
+                              "--help lists all options"));
 }
 
 void Options::set_device(const std::string& value) {
@@ -117,9 +149,12 @@ void Options::set(const std::string& name, const std::string& value) {
     (name == "json" ? json_file_ : record_file_) = value;
     return;
   }
-  for (NumberOption& number : numbers_) {
+  for (NumberOption& number : own_.numbers) {
     if (number.name != name) continue;
     number.value = parse_number(name, value, number.low, number.high);
+  }
+  for (ChoiceOption& choice : own_.choices) {
+    if (choice.name == name) choice.value = parse_choice(choice, value);
   }
 }
 
@@ -149,19 +184,18 @@ int Options::read(int count, const char* const* argv) {
   return 2;
 }
 
-Options parse_options(int argc, const char* const* argv,
-                      std::vector<NumberOption> numbers) {
-  Options options(std::move(numbers));
+Options parse_options(int argc, const char* const* argv, OptionSet own) {
+  Options options(std::move(own));
   for (int i = 1; i < argc;) i += options.read(argc - i, argv + i);
   return options;
 }
 
-std::string usage_text(const std::string& program,
-                       const std::vector<NumberOption>& numbers) {
+std::string usage_text(const std::string& program, const OptionSet& own) {
   std::string text = "Usage: " + program + " [options]\n\nOptions:\n";
-  for (const NumberOption& number : numbers) {
+  for (const NumberOption& number : own.numbers) {
     text += usage_line("--" + number.name + " N", default_text(number));
   }
+  for (const ChoiceOption& choice : own.choices) text += choice_lines(choice);
   text += usage_line("--device D",
                      "auto, cpu, cuda or cuda:N (default auto: the best there "
                      "is)");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -23,16 +24,38 @@ struct NumberOption {
   std::string help;
 };
 
+/// An option of one recipe that takes one of a few names: `--name WORD`.
+struct ChoiceOption {
+  std::string name;
+  std::string value;
+  std::vector<std::string> choices;
+  std::string help;
+};
+
+/// The options that one recipe has besides those of all.
+struct OptionSet {
+  OptionSet(std::initializer_list<NumberOption> list) : numbers(list) {}
+  OptionSet(std::vector<NumberOption> number_list = {},
+            std::vector<ChoiceOption> choice_list = {})
+      : numbers(std::move(number_list)), choices(std::move(choice_list)) {}
+
+  std::vector<NumberOption> numbers;
+  std::vector<ChoiceOption> choices;
+};
+
 /// The options a recipe was started with.
 class Options {
  public:
-  explicit Options(std::vector<NumberOption> numbers = {})
-      : numbers_(std::move(numbers)) {}
+  explicit Options(OptionSet own = {}) : own_(std::move(own)) {}
 
-  /// The value of `--name`. Throws Error when the recipe has no such option.
+  /// The number given as `--name`. Throws Error when the recipe has no such
+  /// option.
   std::int64_t operator[](const std::string& name) const;
+  /// The word given as `--name`. Throws Error when the recipe has no such
+  /// option.
+  const std::string& choice(const std::string& name) const;
   /// The recipe's own options with the values of this run.
-  const std::vector<NumberOption>& numbers() const { return numbers_; }
+  const OptionSet& own() const { return own_; }
 
   /// The device the recipe runs on: "cpu".
   const std::string& device() const { return device_; }
@@ -46,7 +69,7 @@ class Options {
 
  private:
   friend Options parse_options(int argc, const char* const* argv,
-                               std::vector<NumberOption> numbers);
+                               OptionSet own);
   int read(int count, const char* const* argv);
   void set(const std::string& name, const std::string& value);
   void set_device(const std::string& value);
@@ -54,7 +77,7 @@ class Options {
   std::vector<std::string> names() const;
   [[noreturn]] void reject(const std::string& name) const;
 
-  std::vector<NumberOption> numbers_;
+  OptionSet own_;
   std::string device_ = "cpu";
   int threads_ = 0;
   std::string json_file_;
@@ -65,11 +88,9 @@ class Options {
 /// Reads a command line: `--name value` or `--name=value`. Throws UsageError
 /// for anything that cannot be used, DeviceError for a device this build does
 /// not have.
-Options parse_options(int argc, const char* const* argv,
-                      std::vector<NumberOption> numbers);
+Options parse_options(int argc, const char* const* argv, OptionSet own);
 
 /// The text of `--help`.
-std::string usage_text(const std::string& program,
-                       const std::vector<NumberOption>& numbers);
+std::string usage_text(const std::string& program, const OptionSet& own);
 
 }  // namespace fuse

@@ -109,7 +109,7 @@ RecipeRun* current_run() { return running; }
 
 int run_recipe(const std::string& name, int argc, const char* const* argv,
                const std::function<void(const Options&)>& body,
-               std::vector<NumberOption> options) {
+               OptionSet options) {
   RecipeRun run;
   if (running != nullptr) {
     return report(name, run, "a recipe cannot run inside a recipe",
@@ -120,7 +120,7 @@ int run_recipe(const std::string& name, int argc, const char* const* argv,
   try {
     const Options parsed = parse_options(argc, argv, std::move(options));
     if (parsed.help_wanted()) {
-      write_out(usage_text(name, parsed.numbers()));
+      write_out(usage_text(name, parsed.own()));
     } else {
       run_body(name, parsed, body, run);
     }
@@ -132,8 +132,7 @@ int run_recipe(const std::string& name, int argc, const char* const* argv,
 
 int run_recipe(int argc, const char* const* argv,
                const std::function<void(const Options&)>& body,
-               std::vector<NumberOption> options,
-               const std::source_location& file) {
+               OptionSet options, const std::source_location& file) {
   const std::string name = std::filesystem::path(file.file_name()).stem();
   return run_recipe(name, argc, argv, body, std::move(options));
 }

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "json.h"
+#include "log.h"
 #include "number_text.h"
 #include "options.h"
 #include "provenance.h"
+#include "scalar.h"
 #include "tensor.h"
 
 /// What a recipe needs around its own code: a command line, headings, output
@@ -35,13 +37,12 @@ namespace fuse {
 /// only after `body` and all output succeeded.
 int run_recipe(const std::string& name, int argc, const char* const* argv,
                const std::function<void(const Options&)>& body,
-               std::vector<NumberOption> options = {});
+               OptionSet options = {});
 
 /// The same, named after the file it is called from.
 int run_recipe(
     int argc, const char* const* argv,
-    const std::function<void(const Options&)>& body,
-    std::vector<NumberOption> options = {},
+    const std::function<void(const Options&)>& body, OptionSet options = {},
     const std::source_location& file = std::source_location::current());
 
 /// Starts the next step: prints its heading and separates what follows.
@@ -57,6 +58,7 @@ class Printable {
   Printable(std::string_view text) : shown_(text) {}
   Printable(const Tensor& tensor) : shown_(to_string(tensor)) {}
   Printable(const Shape& shape) : shown_(to_string(shape)) {}
+  Printable(const Scalar& scalar) : shown_(to_string(scalar)) {}
   template <std::same_as<bool> T>
   Printable(T value) : shown_(value ? "true" : "false") {}
   template <std::same_as<char> T>
@@ -160,6 +162,11 @@ Printable exact(const std::string& name, const T& value) {
     return add_exact(name, text, json_string(text.shown()));
   }
 }
+
+/// From here on what a log channel tells is part of the output: recompiles at
+/// the moment they happen, for example. Places in it are typed as by `place`,
+/// one name for each. Throws Error outside a recipe.
+void show_logs(Log channel);
 
 /// Throws Error with `message` and the place of the call unless `holds`.
 void check(

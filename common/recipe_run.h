@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "recipe_logs.h"
 #include "record.h"
 
 namespace fuse {
@@ -10,6 +11,7 @@ namespace fuse {
 struct RecipeRun {
   Record record;
   int places = 0;
+  ShownLogs logs;
   bool body_done = false;
 };
 

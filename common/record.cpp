@@ -46,8 +46,11 @@ std::string step_json(const Record::Step& step) {
 
 std::string options_json(const Options& options) {
   JsonObject object;
-  for (const NumberOption& number : options.numbers()) {
+  for (const NumberOption& number : options.own().numbers) {
     object.add(number.name, number_text(number.value));
+  }
+  for (const ChoiceOption& choice : options.own().choices) {
+    object.add(choice.name, json_string(choice.value));
   }
   return object.line();
 }
@@ -95,7 +98,8 @@ void Record::add_name(const std::string& name) {
     throw Error("a value cannot be named '" + name +
                 "'; use small letters, digits and underscores");
   }
-  static constexpr std::array reserved{"recipe", "device", "threads"};
+  static constexpr std::array reserved{"recipe", "device", "threads",
+                                       "options"};
   if (std::find(reserved.begin(), reserved.end(), name) != reserved.end()) {
     throw Error("the value name '" + name + "' is reserved for the run itself");
   }
@@ -124,7 +128,8 @@ std::string Record::results_json(const std::string& recipe,
   JsonObject object;
   object.add("recipe", json_string(recipe))
       .add("device", json_string(options.device()))
-      .add("threads", number_text(threads));
+      .add("threads", number_text(threads))
+      .add("options", options_json(options));
   for (const auto& [name, json] : results_) object.add(name, json);
   return object.block(0) + "\n";
 }

@@ -54,7 +54,8 @@ class Record {
   const std::string& title() const { return steps_.back().title; }
   const std::vector<Step>& steps() const { return steps_; }
 
-  /// The results as JSON: recipe, device, threads, then every named number.
+  /// The results as JSON: recipe, device, threads, the recipe's own options,
+  /// then every named number.
   std::string results_json(const std::string& recipe, const Options& options,
                            int threads) const;
   /// The whole record as JSON, format 1.

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "error.h"
+#include "map_scope.h"
 
 namespace fuse {
 namespace {
@@ -13,63 +14,15 @@ thread_local Recorder* current_recorder = nullptr;
 
 // Memory that a recording has plans for must not be seen half-way.
 void before_access(const TensorImpl& tensor, bool write) {
+  if (const MapScope* scope = MapScope::current()) scope->refuse_read(tensor);
   Recorder* const recorder = current_recorder;
   if (recorder == nullptr || !recorder->involves(tensor, !write)) return;
   recorder->flush(write ? "a tensor of the recording is changed from outside"
                         : "a tensor is read before it is computed");
 }
 
-std::string at(const std::source_location& place) {
-  return std::string(place.file_name()) + ":" + std::to_string(place.line());
-}
-
-std::string describe(Operands operands, std::size_t k) {
-  const std::string& label = operands[k]->list.impl()->label;
-  return "operand " + std::to_string(k + 1) +
-         (label.empty() ? "" : " (" + label + ")");
-}
-
-const ListImpl& shapes_of(const ListImpl& list) {
-  return list.like != nullptr ? *list.like : list;
-}
-
-[[noreturn]] void refuse_shapes(OpCode op, Operands operands, std::size_t first,
-                                std::size_t k, std::source_location place) {
-  const ListImpl& a = shapes_of(*operands[first]->list.impl());
-  const ListImpl& b = shapes_of(*operands[k]->list.impl());
-  std::size_t i = 0;
-  while (a.tensors[i].shape() == b.tensors[i].shape()) ++i;
-  throw Error("foreach_" + std::string(name_of(op)) + ": tensor " +
-              std::to_string(i) + " of " + describe(operands, k) +
-              " has shape " + to_string(b.tensors[i].shape()) + " but " +
-              describe(operands, first) + " has " +
-              to_string(a.tensors[i].shape()) + ", at " + at(place));
-}
-
-// All lists must have one length, and lists of elements the same shapes.
-void check_lists(OpCode op, Operands operands, std::source_location place) {
-  std::size_t first = operands.size();
-  std::size_t first_elements = operands.size();
-  for (std::size_t k = 0; k < operands.size(); ++k) {
-    if (!operands[k]->is_list) continue;
-    const ListImpl& list = *operands[k]->list.impl();
-    // An error if it never got a value, and thus no shapes.
-    if (list.recorder == nullptr) operands[k]->list.tensors();
-    if (first == operands.size()) first = k;
-    const std::size_t length = operands[first]->list.size();
-    if (list.count != length) {
-      throw Error("foreach_" + std::string(name_of(op)) + ": " +
-                  describe(operands, k) + " has " + std::to_string(list.count) +
-                  " tensors but " + describe(operands, first) + " has " +
-                  std::to_string(length) + ", at " + at(place));
-    }
-    if (list.rate != Rate::element) continue;
-    if (first_elements == operands.size()) first_elements = k;
-    const ListImpl& model = *operands[first_elements]->list.impl();
-    if (shapes_of(list).shape_hash != shapes_of(model).shape_hash) {
-      refuse_shapes(op, operands, first_elements, k, place);
-    }
-  }
+void check_operands(OpCode op, Operands operands, std::source_location place) {
+  check_lists({"foreach_", name_of(op), place}, operands);
 }
 
 // The list an operation writes into must fit what is written.
@@ -82,7 +35,7 @@ void check_target(OpCode op, const TensorList& target, Operands operands,
   for (const Operand* operand : operands) {
     if (!operand->is_list) continue;
     const std::array pair = {&as_operand, operand};
-    check_lists(op, pair, place);
+    check_operands(op, pair, place);
   }
 }
 
@@ -126,14 +79,19 @@ ValueId Recorder::value_of(const Scalar& scalar) {
                : program_.argument(scalar.value(), scalar.origin());
 }
 
-ValueId Recorder::record_scalar(OpCode op, const Scalar& a, const Scalar& b) {
-  const std::array in = {value_of(a), value_of(b)};
-  return program_.apply(op, in, a.origin().place);
+ValueId Recorder::record_scalar(OpCode op,
+                                std::span<const Scalar* const> operands,
+                                std::source_location place) {
+  std::array<ValueId, 4> in{};
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    in[k] = value_of(*operands[k]);
+  }
+  return program_.apply(op, std::span(in).first(operands.size()), place);
 }
 
 ValueId Recorder::record(OpCode op, Operands operands,
                          std::source_location place) {
-  check_lists(op, operands, place);
+  check_operands(op, operands, place);
   // A list or a 0-d tensor may flush the recording, so touch them all first.
   for (const Operand* operand : operands) {
     if (operand->is_list) {
@@ -279,8 +237,10 @@ void Recorder::abandon() {
   serial_ = next_serial();
 }
 
+void watch_accesses() { set_access_hook(&before_access); }
+
 Recording::Recording(Recorder& recorder) : previous_(current_recorder) {
-  set_access_hook(&before_access);
+  watch_accesses();
   current_recorder = &recorder;
 }
 

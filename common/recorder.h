@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "list_checks.h"
 #include "program.h"
 #include "scalar.h"
 #include "tensor_list.h"
@@ -24,28 +25,6 @@ class Executor {
   /// A value was needed early; throws Error where that is forbidden.
   virtual void graph_break(const std::string& why) = 0;
 };
-
-/// An operand of a list operation.
-struct Operand {
-  // NOLINTBEGIN(google-explicit-constructor)
-  Operand(TensorList tensors) : list(std::move(tensors)), is_list(true) {}
-  Operand(std::vector<Tensor> tensors)
-      : Operand(TensorList(std::move(tensors))) {}
-  Operand(Scalar number) : scalar(std::move(number)) {}
-  Operand(double number,
-          std::source_location place = std::source_location::current())
-      : scalar(number, place) {}
-  Operand(const Tensor& number,
-          std::source_location place = std::source_location::current())
-      : scalar(number, place) {}
-  // NOLINTEND(google-explicit-constructor)
-
-  TensorList list{std::shared_ptr<ListImpl>()};
-  Scalar scalar{0.0};
-  bool is_list = false;
-};
-
-using Operands = std::span<const Operand* const>;
 
 /// Turns list operations into a program, and hands it over when it is complete
 /// or when a value is needed. One at a time on each thread.
@@ -67,7 +46,8 @@ class Recorder {
   /// Appends an operation whose result replaces the content of `target`.
   void apply_into(OpCode op, const TensorList& target, Operands operands,
                   std::source_location place);
-  ValueId record_scalar(OpCode op, const Scalar& a, const Scalar& b);
+  ValueId record_scalar(OpCode op, std::span<const Scalar* const> operands,
+                        std::source_location place);
 
   /// Executes what was recorded so far because of an access from outside.
   void flush(const std::string& why);
@@ -120,5 +100,9 @@ class Recording {
  private:
   Recorder* previous_;
 };
+
+/// Makes this process notice accesses to the data of tensors that a recording
+/// has plans for.
+void watch_accesses();
 
 }  // namespace fuse

@@ -1,7 +1,10 @@
 #include "scalar.h"
 
+#include <array>
+
 #include "error.h"
 #include "loops.h"
+#include "number_text.h"
 #include "recorder.h"
 
 namespace fuse {
@@ -25,18 +28,34 @@ void Scalar::assign(double value) {
   }
 }
 
-Scalar scalar_op(OpCode op, const Scalar& a, const Scalar& b) {
-  const double operands[2] = {a.value(), b.value()};
-  const void* in[4] = {&operands[0], &operands[1], nullptr, nullptr};
+std::string to_string(const Scalar& scalar) {
+  return scalar.is_tensor() ? to_string(scalar.tensor())
+                            : number_text(scalar.value());
+}
+
+Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,
+                    std::source_location place) {
+  std::array<double, 4> values{};
+  const void* in[4] = {};
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    values[k] = operands[k]->value();
+    in[k] = &values[k];
+  }
+  const LoopRow& row =
+      loops().ops[std::size_t(DType::float64)][std::size_t(op)];
   double value = 0;
-  loops().ops[std::size_t(DType::float64)][std::size_t(op)][3](&value, in, 1);
-  Scalar result(value);
+  row[(1U << operands.size()) - 1](&value, in, 1);
+  Scalar result(value, place);
   if (Recorder* recorder = Recorder::current()) {
-    result.origin_.place = a.origin().place;
-    result.recorded_ = recorder->record_scalar(op, a, b);
+    result.recorded_ = recorder->record_scalar(op, operands, place);
     result.recording_ = recorder->serial();
   }
   return result;
+}
+
+Scalar scalar_op(OpCode op, const Scalar& a, const Scalar& b) {
+  const Scalar* const operands[] = {&a, &b};
+  return scalar_apply(op, operands, a.origin().place);
 }
 
 }  // namespace fuse

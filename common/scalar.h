@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <source_location>
+#include <span>
+#include <string>
 
 #include "program.h"
 #include "tensor.h"
@@ -46,7 +48,8 @@ class Scalar {
   bool is_recorded() const { return recorded_ >= 0; }
 
  private:
-  friend Scalar scalar_op(OpCode op, const Scalar& a, const Scalar& b);
+  friend Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,
+                             std::source_location place);
 
   double value_ = 0;
   Tensor tensor_;
@@ -55,7 +58,14 @@ class Scalar {
   ValueId recorded_ = -1;
 };
 
-/// One operation of ops.def on two scalars; recorded inside `compile`.
+/// As torch prints it: "tensor(0.0047)", or the shortest text that reads back
+/// as the same number.
+std::string to_string(const Scalar& scalar);
+
+/// One operation of ops.def on scalars; recorded inside `compile`.
+Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,
+                    std::source_location place);
+/// The same for two.
 Scalar scalar_op(OpCode op, const Scalar& a, const Scalar& b);
 
 inline Scalar operator+(const Scalar& a, const Scalar& b) {

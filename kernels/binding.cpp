@@ -13,6 +13,9 @@ namespace {
 constexpr i64 row_weight = 64;
 // Less work than this is not worth waking another thread for.
 constexpr i64 least_weight = 16384;
+// Shares of this much cost nothing by their number; so many a thread do.
+constexpr i64 fine_weight = 262144;
+constexpr i64 most_shares = 8;
 // Rows are cut at multiples of this, so that vectors stay whole.
 constexpr i64 grain = 1024;
 
@@ -42,13 +45,22 @@ Cut cut_row(const Row& row, i64 number, i64 weight) {
   return row.numel == 0 ? Cut{number, 0} : Cut{number + 1, 0};
 }
 
-// Where one thread's share ends and the next one's begins: shares of equal
-// weight, but for up to one grain.
+// One share a thread, and no more threads than are worth waking. Where shares
+// are large, several a thread: who has a CPU to itself then takes over from
+// those that must share theirs with another program, or with another thread
+// pool of this one.
+i64 count_shares(i64 total, int threads) {
+  const i64 used = std::clamp<i64>(total / least_weight, 1, threads);
+  if (used == 1) return 1;
+  return used * std::clamp<i64>(total / used / fine_weight, 1, most_shares);
+}
+
+// Where one share ends and the next one begins: shares of equal weight, but for
+// up to one grain.
 std::vector<Cut> find_cuts(const std::vector<Row>& rows, int threads) {
   i64 total = 0;
   for (const Row& row : rows) total += weight_of(row);
-  const i64 useful = std::max<i64>(1, total / least_weight);
-  const i64 shares = std::min<i64>(threads, useful);
+  const i64 shares = count_shares(total, threads);
   std::vector<Cut> cuts;
   i64 before = 0;
   for (std::size_t r = 0; r < rows.size(); ++r) {

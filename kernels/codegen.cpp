@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 #include <utility>
+#include <vector>
 
 #include "naming.h"
 
@@ -18,8 +19,12 @@ const char* type_of(DType dtype) {
 // become functions; what a later stage reads of an earlier one becomes a field.
 class BodyWriter {
  public:
-  BodyWriter(const Body& body, int number, std::ostream& out)
-      : body_(body), names_(name_body(body)), number_(number), out_(out) {
+  BodyWriter(const Body& body, int number, bool annotate, std::ostream& out)
+      : body_(body),
+        names_(name_body(body)),
+        number_(number),
+        annotate_(annotate),
+        out_(out) {
     find_needs();
   }
 
@@ -171,13 +176,41 @@ class BodyWriter {
     return rounded + ")";
   }
 
-  void write_stage(Rate stage) {
+  struct Line {
+    std::string code;
+    std::string note;
+  };
+
+  std::vector<Line> stage_lines(Rate stage) const {
+    std::vector<Line> lines;
     for (std::int32_t id = 0; id < std::int32_t(body_.nodes.size()); ++id) {
       const BodyNode& n = node(id);
       if (n.rate != stage || n.arity == 0) continue;
       const char* type = stage == Rate::element ? type_of(n.dtype) : "double";
-      out_ << "    const " << type << " " << name(id) << " = " << expression(n)
-           << ";\n";
+      lines.push_back({"    const " + std::string(type) + " " + name(id) +
+                           " = " + expression(n) + ";",
+                       note(n)});
+    }
+    return lines;
+  }
+
+  std::string note(const BodyNode& n) const {
+    if (!annotate_ || n.place.line() == 0) return "";
+    return std::string(name_of(n.op)) + ", " + n.place.file_name() + ":" +
+           std::to_string(n.place.line());
+  }
+
+  void write_stage(Rate stage) {
+    const std::vector<Line> lines = stage_lines(stage);
+    std::size_t width = 0;
+    for (const Line& line : lines) width = std::max(width, line.code.size());
+    for (const Line& line : lines) {
+      out_ << line.code;
+      if (!line.note.empty()) {
+        out_ << std::string(width - line.code.size(), ' ') << "  // "
+             << line.note;
+      }
+      out_ << "\n";
     }
   }
 
@@ -292,6 +325,7 @@ class BodyWriter {
   const Body& body_;
   BodyNames names_;
   int number_;
+  bool annotate_;
   std::ostream& out_;
   std::set<std::int32_t> uniform_needs_;
   std::set<Need> entry_needs_;
@@ -348,15 +382,23 @@ void write_entry_points(const Plan& plan, std::ostream& out) {
       << dispatch(plan, "finish(row)") << "  }\n}\n";
 }
 
-}  // namespace
-
-std::string generate_bodies(const Plan& plan) {
+std::string bodies_text(const Plan& plan, bool annotate) {
   std::ostringstream out;
   write_operations(plan, out);
   for (std::size_t b = 0; b < plan.bodies.size(); ++b) {
-    BodyWriter(plan.bodies[b], int(b), out).write();
+    BodyWriter(plan.bodies[b], int(b), annotate, out).write();
   }
   return out.str();
+}
+
+}  // namespace
+
+std::string generate_bodies(const Plan& plan) {
+  return bodies_text(plan, false);
+}
+
+std::string annotated_bodies(const Plan& plan) {
+  return bodies_text(plan, true);
 }
 
 std::string generate_cpu_source(const Plan& plan) {

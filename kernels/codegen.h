@@ -11,6 +11,11 @@ namespace fuse {
 /// how many tensors there are or where they lie.
 std::string generate_bodies(const Plan& plan);
 
+/// The same for people: beside each line the operation and the place it was
+/// written at. What is compiled has none of that, so that equal kernels are
+/// equal wherever they come from.
+std::string annotated_bodies(const Plan& plan);
+
 /// The complete source for the host compiler: device.h, the bodies, and the
 /// exported functions `fuse_init`, `fuse_run` and `fuse_finish`.
 std::string generate_cpu_source(const Plan& plan);

@@ -17,11 +17,11 @@ class CompiledKernel final : public CpuKernel {
   }
 
  protected:
-  void run(const Table& table, const Part& part) const override {
+  void run(const Table& table, std::size_t part) override {
     const Launch launch = table.launch();
-    run_(&launch, &part);
+    run_(&launch, &table.parts()[part]);
   }
-  void finish(const Table& table, i64 row) const override {
+  void finish(const Table& table, i64 row) override {
     const Launch launch = table.launch();
     finish_(&launch, row);
   }
@@ -37,7 +37,7 @@ class CompiledKernel final : public CpuKernel {
 
 }  // namespace
 
-std::shared_ptr<const Kernel> make_cpu_kernel(const std::string& source) {
+std::shared_ptr<Kernel> make_cpu_kernel(const std::string& source) {
   return std::make_shared<CompiledKernel>(build_library(source));
 }
 

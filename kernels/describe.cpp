@@ -28,17 +28,18 @@ std::string slots(const Body& body, bool BodySlot::* used) {
 
 }  // namespace
 
+std::string describe(const Body& body) {
+  return "once a launch:   " + operations(body, Rate::uniform) + "\n" +
+         "once a tensor:   " + operations(body, Rate::entry) + "\n" +
+         "once an element: " + operations(body, Rate::element) + "\n" +
+         "loads:           " + slots(body, &BodySlot::loaded) + "\n" +
+         "stores:          " + slots(body, &BodySlot::stored) + "\n" +
+         "bytes an element: " + std::to_string(body.bytes_per_element()) + "\n";
+}
+
 std::string describe(const Plan& plan) {
   std::string text;
-  for (const Body& body : plan.bodies) {
-    text += "once a launch:   " + operations(body, Rate::uniform) + "\n";
-    text += "once a tensor:   " + operations(body, Rate::entry) + "\n";
-    text += "once an element: " + operations(body, Rate::element) + "\n";
-    text += "loads:           " + slots(body, &BodySlot::loaded) + "\n";
-    text += "stores:          " + slots(body, &BodySlot::stored) + "\n";
-    text +=
-        "bytes an element: " + std::to_string(body.bytes_per_element()) + "\n";
-  }
+  for (const Body& body : plan.bodies) text += describe(body);
   return text;
 }
 

@@ -10,5 +10,7 @@ namespace fuse {
 /// once a tensor and once an element, the lists it loads and stores, and the
 /// bytes that takes.
 std::string describe(const Plan& plan);
+/// The same for one body.
+std::string describe(const Body& body);
 
 }  // namespace fuse

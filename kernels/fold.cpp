@@ -37,6 +37,14 @@ void fold(Body& body) {
   }
 }
 
+// A computed value that is copied as it is: the copy is that value. (A list
+// that is copied stays a copy, so that there is an operation to see.)
+bool is_plain_copy(const Body& body, const BodyNode& node) {
+  if (node.op != OpCode::copy && node.op != OpCode::fill) return false;
+  const BodyNode& from = body.nodes[std::size_t(node.in[0])];
+  return from.arity > 0 && from.rate == node.rate && from.dtype == node.dtype;
+}
+
 bool same_node(const BodyNode& a, const BodyNode& b) {
   return a.op == b.op && a.rate == b.rate && a.dtype == b.dtype &&
          a.arity == b.arity && a.index == b.index &&
@@ -50,6 +58,10 @@ void share(Body& body) {
     BodyNode& node = body.nodes[i];
     for (int k = 0; k < node.arity; ++k) {
       node.in[k] = first[std::size_t(node.in[k])];
+    }
+    if (is_plain_copy(body, node)) {
+      first[i] = node.in[0];
+      continue;
     }
     std::size_t j = 0;
     while (j < i && !same_node(body.nodes[j], node)) ++j;

@@ -4,8 +4,8 @@
 
 namespace fuse {
 
-/// Evaluates what depends on constants alone, shares equal nodes, and drops
-/// what no store needs. Values keep their bits: folding runs the very loops
+/// Evaluates what depends on constants alone, shares equal nodes, passes over
+/// copies of computed values, and drops what no store needs. Values keep their bits: folding runs the very loops
 /// that the interpreter runs.
 void simplify(Body& body);
 

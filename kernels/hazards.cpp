@@ -45,13 +45,24 @@ std::string describe(const Program& program, const Range& range) {
   return label + "[" + std::to_string(range.entry) + "]";
 }
 
+std::string at(const char* what, const std::source_location& place) {
+  if (place.line() == 0) return "";
+  return std::string(what) + " at " + place.file_name() + ":" +
+         std::to_string(place.line());
+}
+
 [[noreturn]] void refuse(const Program& program, const Range& a,
                          const Range& b) {
   const Range& stored = a.stored ? a : b;
   const Range& other = a.stored ? b : a;
+  const std::string first = at("stored", program.store_place(stored.slot));
+  const std::string second =
+      other.stored ? at(", stored", program.store_place(other.slot))
+                   : at(", read", program.read_place(other.slot));
   throw Error(describe(program, stored) + " is stored but overlaps " +
-              describe(program, other) +
-              " in memory, so the result would depend on the order; give each "
+              describe(program, other) + " in memory" +
+              (first.empty() ? "" : " (" + first + second + ")") +
+              ", so the result would depend on the order; give each "
               "tensor memory of its own (clone one of them)");
 }
 

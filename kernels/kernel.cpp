@@ -4,17 +4,18 @@
 
 namespace fuse {
 
-void CpuKernel::launch(const Table& table) const {
+void CpuKernel::launch(const Table& table) {
   struct Context {
-    const CpuKernel* kernel;
+    CpuKernel* kernel;
     const Table* table;
   } context{this, &table};
   const auto parts = table.parts();
+  prepare(parts.size());
   parallel_run(
       int(parts.size()),
       [](void* erased, int part) {
         const auto& c = *static_cast<const Context*>(erased);
-        c.kernel->run(*c.table, c.table->parts()[std::size_t(part)]);
+        c.kernel->run(*c.table, std::size_t(part));
       },
       &context);
   for (const i64 row : table.split_rows()) finish(table, row);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -15,27 +16,29 @@ class Kernel {
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
   virtual ~Kernel() = default;
-  /// Runs the whole table: one launch.
-  virtual void launch(const Table& table) const = 0;
+  /// Runs the whole table: one launch. One at a time.
+  virtual void launch(const Table& table) = 0;
 };
 
 /// A kernel whose parts run on CPU threads.
 class CpuKernel : public Kernel {
  public:
-  void launch(const Table& table) const final;
+  void launch(const Table& table) final;
 
  protected:
-  /// Runs one part; must not throw.
-  virtual void run(const Table& table, const Part& part) const = 0;
+  /// Before the parts of a launch run: gets memory for so many of them.
+  virtual void prepare(std::size_t /*parts*/) {}
+  /// Runs one part of the table; must not throw.
+  virtual void run(const Table& table, std::size_t part) = 0;
   /// The per-tensor stores of a row that several parts shared.
-  virtual void finish(const Table& table, i64 row) const = 0;
+  virtual void finish(const Table& table, i64 row) = 0;
 };
 
 /// The plan run operation by operation over tiles of 512 elements, with the
 /// prebuilt loops. Needs no compiler.
-std::shared_ptr<const Kernel> make_interpreter(const Plan& plan);
+std::shared_ptr<Kernel> make_interpreter(const Plan& plan);
 
 /// The plan as generated code. Throws NoCompiler or Error as build_library.
-std::shared_ptr<const Kernel> make_cpu_kernel(const std::string& source);
+std::shared_ptr<Kernel> make_cpu_kernel(const std::string& source);
 
 }  // namespace fuse

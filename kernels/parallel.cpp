@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "error.h"
+#include "openmp_threads.h"
 
 // Nothing in this file owns memory or has a destructor, and the threads are
 // detached: a process may leave through exit() while workers sleep or spin.
@@ -270,6 +271,19 @@ void run_serially(int parts, void (*run)(void*, int), void* context) {
   in_region = nested;
 }
 
+// Parts on OpenMP's threads may not start regions, as on those of the pool.
+bool share_openmp(int threads, Region region) {
+  return run_on_openmp(
+      threads, region.parts,
+      [](void* context, int part) {
+        const Region& whole = *static_cast<const Region*>(context);
+        in_region = true;
+        whole.run(whole.context, part);
+        in_region = false;
+      },
+      &region);
+}
+
 void run_in_pool(int threads, const Region& region) {
   in_region = true;
   pool.cpus.store(cpus(), std::memory_order_relaxed);
@@ -314,8 +328,12 @@ void parallel_run(int parts, void (*run)(void* context, int part),
   if (parts <= 0) return;
   const int threads = thread_count();
   const int useful = threads < parts ? threads : parts;
-  if (useful == 1 || in_region ||
-      pool.busy.exchange(true, std::memory_order_acquire)) {
+  if (useful == 1 || in_region) {
+    run_serially(parts, run, context);
+    return;
+  }
+  if (share_openmp(threads, {parts, run, context})) return;
+  if (pool.busy.exchange(true, std::memory_order_acquire)) {
     run_serially(parts, run, context);
     return;
   }

@@ -16,7 +16,7 @@ void set_thread_count(int count);
 /// thread and on pool threads, and returns when all are done. `run` must not
 /// throw. One parallel region at a time: a call from inside a region, or while
 /// another thread holds the pool, runs its parts one after the other on the
-/// calling thread.
+/// calling thread. In a program that uses OpenMP the pool is OpenMP's.
 void parallel_run(int parts, void (*run)(void* context, int part),
                   void* context);
 

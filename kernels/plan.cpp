@@ -13,6 +13,7 @@ namespace {
 // slots and scalars.
 struct Piece {
   std::vector<Node> nodes;
+  std::vector<std::source_location> places;  // one a node
   std::vector<SlotInfo> slot_infos;
   std::vector<Store> stores;
   std::vector<std::int32_t> slots;    // program slot of each local one
@@ -100,6 +101,7 @@ class Cutter {
     }
     local_value_[std::size_t(id)] = std::int32_t(piece.nodes.size());
     piece.nodes.push_back(node);
+    piece.places.push_back(program_.place(id));
   }
 
   std::int32_t take_slot(std::int32_t slot, Piece& piece) {
@@ -138,7 +140,10 @@ class BodyMaker {
       instances_.push_back({int(plan_.bodies.size()), piece->slots, {}});
     }
     make_slots(first);
-    for (const Node& node : first.nodes) add_node(node, pieces);
+    for (std::size_t i = 0; i < first.nodes.size(); ++i) {
+      add_node(first.nodes[i], pieces);
+      body_.nodes.back().place = first.places[i];
+    }
     body_.stores = first.stores;
     raise_rates();
     simplify(body_);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <source_location>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct BodyNode {
   std::int32_t index = -1;
   double value = 0;
   Origin origin;
+  std::source_location place;  ///< of what was recorded; no part of the code
 };
 
 struct BodySlot {

@@ -50,7 +50,9 @@ bool same_bytes(std::span<const T> a, std::span<const T> b) {
 std::string to_string(const Origin& origin) {
   std::ostringstream text;
   if (origin.name == nullptr) {
-    text << "scalar at " << at_place(origin.place);
+    text << (origin.index < 0 ? "scalar"
+                              : "operand " + std::to_string(origin.index))
+         << " at " << at_place(origin.place);
     return text.str();
   }
   text << "param_groups[" << std::max(origin.group, 0) << "][\"" << origin.name
@@ -61,9 +63,8 @@ std::string to_string(const Origin& origin) {
 
 bool same_parameter(const Origin& a, const Origin& b) {
   if ((a.name == nullptr) != (b.name == nullptr)) return false;
-  if (a.name != nullptr) {
-    return a.index == b.index && std::strcmp(a.name, b.name) == 0;
-  }
+  if (a.index != b.index) return false;
+  if (a.name != nullptr) return std::strcmp(a.name, b.name) == 0;
   return a.place.line() == b.place.line() &&
          a.place.column() == b.place.column() &&
          std::strcmp(a.place.file_name(), b.place.file_name()) == 0;
@@ -116,6 +117,7 @@ std::int32_t Program::slot(const ListView& list, SlotInfo info) {
   current_.push_back(-1);
   last_read_.push_back(-1);
   first_store_.push_back(-1);
+  store_places_.emplace_back();
   store_of_slot_.push_back(-1);
   const auto added = std::int32_t(slots_.size()) - 1;
   if (slots_.size() * 2 > slot_index_.size()) {
@@ -224,6 +226,7 @@ void Program::store(std::int32_t slot, ValueId value,
   current_[index] = value;
   if (first_store_[index] < 0) {
     first_store_[index] = std::int32_t(nodes_.size());
+    store_places_[index] = place;
     store_of_slot_[index] = std::int32_t(stores_.size());
     stores_.push_back({slot, value});
   } else {
@@ -242,10 +245,18 @@ void Program::clear() {
   current_.clear();
   last_read_.clear();
   first_store_.clear();
+  store_places_.clear();
   stores_.clear();
   store_of_slot_.clear();
   scalars_.clear();
   domain_parent_.clear();
+}
+
+std::source_location Program::read_place(std::int32_t slot) const {
+  // Either the load itself, or the operation that was recorded next.
+  const std::int32_t read = last_read(slot);
+  const bool known = read >= 0 && std::size_t(read) < places_.size();
+  return known ? places_[std::size_t(read)] : std::source_location();
 }
 
 std::uint64_t Program::structure_hash() const {

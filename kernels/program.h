@@ -18,7 +18,8 @@ enum class Rate : std::uint8_t { uniform, entry, element };
 using ValueId = std::int32_t;
 
 /// Where a scalar came from, for guards and their reports. `name` must outlive
-/// the program (string literals do): "lr", or "betas" with index 0.
+/// the program (string literals do): "lr", or "betas" with index 0. Without a
+/// name, `index` tells the operands of one call apart.
 struct Origin {
   const char* name = nullptr;
   int index = -1;
@@ -29,7 +30,8 @@ struct Origin {
   bool moves = false;
 };
 
-/// `param_groups[0]["lr"]`, or "scalar operand 2 of foreach_mul_ at file:line".
+/// `param_groups[0]["lr"]`, "operand 2 at file:line" (of a call; the index is
+/// that of the operand), or "scalar at file:line".
 std::string to_string(const Origin& origin);
 /// True when both are the same hyper-parameter, in whatever group.
 bool same_parameter(const Origin& a, const Origin& b);
@@ -119,6 +121,11 @@ class Program {
   std::int32_t first_store(std::int32_t slot) const {
     return first_store_[std::size_t(slot)];
   }
+  /// Where a slot is read last, and where it is stored first; line 0 if never.
+  std::source_location read_place(std::int32_t slot) const;
+  std::source_location store_place(std::int32_t slot) const {
+    return store_places_[std::size_t(slot)];
+  }
 
   /// Hash of the structure, and equality of it.
   std::uint64_t structure_hash() const;
@@ -148,6 +155,7 @@ class Program {
   std::vector<ValueId> current_;
   std::vector<std::int32_t> last_read_;
   std::vector<std::int32_t> first_store_;
+  std::vector<std::source_location> store_places_;
   std::vector<Store> stores_;
   std::vector<std::int32_t> store_of_slot_;
   std::vector<ScalarLeaf> scalars_;

@@ -6,8 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <string_view>
@@ -70,6 +73,31 @@ bool is_stale(const fs::path& path, const std::string& prefix) {
          status.st_mtime < std::time(nullptr) - stale_seconds;
 }
 
+// A name in `parent` for a directory that is about to go. mkdtemp never makes
+// one with an underscore, and the process number lets the next run take over.
+std::string farewell_name(const std::string& parent) {
+  static std::atomic<unsigned> serial = 0;
+  std::array<char, 8> letters;
+  std::snprintf(letters.data(), letters.size(), "_%05x",
+                serial.fetch_add(1) & 0xfffffU);
+  return parent + "/" + local_prefix() + std::to_string(getpid()) + "-" +
+         letters.data();
+}
+
+// A compiler that outlived its process may still make files in the directory,
+// which would then never be empty. It knows the directory by its path alone: by
+// another name nothing can be added, but for calls that are already under way.
+void remove_scratch(const fs::path& path) {
+  constexpr int attempts = 16;
+  fs::path last = farewell_name(path.parent_path().native());
+  if (std::rename(path.c_str(), last.c_str()) != 0) last = path;
+  std::error_code failed;
+  for (int i = 0; i < attempts; ++i) {
+    fs::remove_all(last, failed);
+    if (!failed) return;
+  }
+}
+
 }  // namespace
 
 ScratchDirectory::ScratchDirectory(const std::string& parent) {
@@ -85,8 +113,7 @@ ScratchDirectory::ScratchDirectory(ScratchDirectory&& other) noexcept
 }
 
 ScratchDirectory::~ScratchDirectory() {
-  std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
+  if (!path_.empty()) remove_scratch(path_);
 }
 
 ScratchDirectory make_temporary_directory() {
@@ -107,10 +134,9 @@ void sweep_scratch(const std::string& parent) {
   fs::directory_iterator entry(parent, ignored);
   for (; !ignored && entry != fs::directory_iterator();
        entry.increment(ignored)) {
-    if (!looks_like_scratch(entry->path().filename().native())) continue;
-    std::error_code also_ignored;
-    if (is_stale(entry->path(), prefix)) {
-      fs::remove_all(entry->path(), also_ignored);
+    if (looks_like_scratch(entry->path().filename().native()) &&
+        is_stale(entry->path(), prefix)) {
+      remove_scratch(entry->path());
     }
   }
 }

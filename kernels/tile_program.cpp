@@ -77,8 +77,12 @@ class Lowering {
       if (step.in[k].kind == Place::Kind::scalar) mask |= 1U << k;
     }
     step.loop = choose(n, mask);
+    // A loop may write over its operand, but not one whose elements are of
+    // another size: it would overtake itself.
+    const bool may_reuse = n.op != OpCode::cast;
+    if (!may_reuse) step.out = destination(id);
     for (int k = 0; k < n.arity; ++k) release(n.in[k], id);
-    step.out = destination(id);
+    if (may_reuse) step.out = destination(id);
     place_[std::size_t(id)] = step.out;
     program_.steps.push_back(step);
   }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -52,6 +53,37 @@ TEST_CASE("a pass adds the arrays it reads into those it writes") {
     CHECK(wrong == 0);
   }
   set_thread_count(0);
+}
+
+// Where a base lies is the pattern's secret: ones become threes in a stretch
+// that is as long as the tensor.
+TEST_CASE("staggered bases and wider loads cover each tensor, too") {
+  using Bases = AccessPattern::Bases;
+  using Width = AccessPattern::Width;
+  for (const Bases bases : {Bases::allocated, Bases::staggered}) {
+    for (const Width width : {Width::bytes32, Width::bytes64}) {
+      const AccessPattern pattern(mixed, 3, 2, bases);
+      for (std::size_t t = 0; t < mixed.size(); ++t) {
+        for (std::size_t k = 0; k < 3; ++k) {
+          Tensor array = pattern.array(k, t);
+          std::fill_n(array.data<float>(), array.numel(), 1.0F);
+        }
+      }
+      pattern.run(width);
+      for (std::size_t t = 0; t < mixed.size(); ++t) {
+        for (std::size_t k = 0; k < 3; ++k) {
+          const std::vector<double> now = pattern.array(k, t).to_vector();
+          const auto threes = std::count(now.begin(), now.end(), 3.0);
+          const auto ones = std::count(now.begin(), now.end(), 1.0);
+          CHECK(threes == (k < 2 ? mixed[t] : 0));
+          CHECK(ones + threes == std::ptrdiff_t(now.size()));
+          const auto first = std::find(now.begin(), now.end(), 3.0);
+          if (threes > 0)
+            CHECK(std::count(first, first + threes, 3.0) == threes);
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("arrays hold zeros, and a pass keeps them") {

@@ -1,129 +1,157 @@
-// Measures steps of Adam in one process and prints ratios to the machine's own
-// limit. With --check 1 it fails when a ratio is not what the book promises.
+// Measures steps of Adam beside the machine's own limit, what a step costs
+// beside its kernel, and how long compiling takes. Each figure is the median of
+// several processes; within one, everything is measured in random order. With
+// --check 1 it fails when a ratio is not what the book promises.
 
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "bench/cases.h"
 #include "bench/compile_times.h"
+#include "bench/host_cost.h"
+#include "bench/processes.h"
+#include "bench/promises.h"
 #include "bench/steps.h"
+#include "bench/summary.h"
+#include "bench/threads.h"
 #include "error.h"
-#include "json.h"
 #include "options.h"
 #include "output_file.h"
 #include "parallel.h"
-#include "provenance.h"
 
 namespace fuse::bench {
 namespace {
 
-bool holds(const std::string& what, double value, double low, double high) {
-  const bool good = low <= value && value <= high;
-  std::printf("  %-4s %s: %.3g, from %.3g to %.3g\n", good ? "ok" : "FAIL",
-              what.c_str(), value, low, high);
-  return good;
-}
+// Parts that a process can measure: the cases from 1 on, then these.
+int case_count() { return int(all_cases().size()); }
+int host_part() { return case_count() + 1; }
+int compile_part() { return case_count() + 2; }
+int first_step_part() { return case_count() + 3; }
+// Measured by a program of its own.
+int openmp_part() { return case_count() + 4; }
 
-const Row& find(const std::vector<Row>& rows, const std::string& variant) {
-  for (const Row& row : rows) {
-    if (row.variant == variant) return row;
+void measure(int part) {
+  if (part <= case_count()) {
+    measure_steps(all_cases()[std::size_t(part) - 1]);
+  } else if (part == host_part()) {
+    for (const std::size_t n : {10, 1000, 10000}) measure_host_cost(n);
+    measure_threads();
+  } else if (part == compile_part()) {
+    for (const std::size_t n : {1, 10, 100, 1000, 10000}) {
+      measure_compile_times(n);
+    }
+  } else {
+    measure_first_step();
   }
-  throw Error("the benchmark has no variant " + variant);
 }
 
-std::string json_of(const Row& row) {
-  return JsonObject()
-      .add("case", json_string(row.of_case))
-      .add("variant", json_string(row.variant))
-      .add("us", json_number(row.us))
-      .add("ratio_to_limit", json_number(row.ratio_to_limit))
-      .add("gb_per_s", json_number(row.gb_per_s))
-      .line();
+std::vector<int> wanted_parts(std::int64_t of_case) {
+  if (of_case > 0) return {int(of_case)};
+  std::vector<int> parts;
+  for (int part = 1; part <= openmp_part(); ++part) parts.push_back(part);
+  return parts;
 }
 
-std::vector<Row> run_case(const Case& wanted) {
-  const std::vector<Row> rows = measure_steps(wanted);
-  std::printf("%s\n", wanted.name.c_str());
-  for (const Row& row : rows) {
-    std::printf("  %-12s %12.1f us %8.3f x limit %8.1f GB/s\n",
-                row.variant.c_str(), row.us, row.ratio_to_limit, row.gb_per_s);
+struct Wanted {
+  std::vector<int> parts;
+  std::size_t processes = 5;
+  int threads = 1;
+  bool torch = false;
+};
+
+std::vector<Reading> measure_part(const Wanted& wanted, int part) {
+  if (part == openmp_part()) return measure_beside_openmp(wanted.threads);
+  std::vector<Reading> readings = measure_in_process(part, wanted.threads);
+  if (!wanted.torch || part > case_count()) return readings;
+  const Case& of_part = all_cases()[std::size_t(part) - 1];
+  for (const Reading& reading : measure_torch(of_part, wanted.threads)) {
+    readings.push_back(reading);
   }
-  std::fflush(stdout);
+  return readings;
+}
+
+// Part after part, so that a table appears as soon as it is complete.
+std::vector<Row> measure_all(const Wanted& wanted) {
+  std::vector<Row> rows;
+  for (const int part : wanted.parts) {
+    std::vector<std::vector<Reading>> processes(wanted.processes);
+    for (auto& readings : processes) readings = measure_part(wanted, part);
+    const std::vector<Row> more = summarise(processes);
+    print_rows(more);
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
   return rows;
-}
-
-bool check_large(const std::vector<Row>& rows) {
-  const double compiled = find(rows, "compiled").ratio_to_limit;
-  const double eager = find(rows, "foreach").ratio_to_limit;
-  const bool fast = holds("compiled to limit", compiled, 0, 1.15);
-  return holds("eager to limit", eager, 2, 4) && fast;
-}
-
-bool run_compile_times() {
-  const CompileTimes times = measure_compile_times();
-  std::printf(
-      "compile, cold\n  empty %.1f ms, Adam over 10 tensors %.1f ms, over "
-      "10,000 %.1f ms\n",
-      times.empty * 1e3, times.few_tensors * 1e3, times.many_tensors * 1e3);
-  return holds("seconds beyond an empty compile",
-               times.few_tensors - times.empty, 0, 0.1);
 }
 
 // Other programs disturb a measurement; a promise counts as broken when it is
 // broken every time.
-template <class Measure>
-bool any_of(std::int64_t attempts, Measure measure) {
-  for (std::int64_t i = 0; i < attempts; ++i) {
-    if (measure()) return true;
+std::vector<Row> measure_until_good(const Wanted& wanted,
+                                    const Options& options, bool* kept) {
+  std::vector<Row> rows;
+  for (std::int64_t i = 0; i < options["attempts"]; ++i) {
+    rows = measure_all(wanted);
+    *kept = check_promises(rows, double(options["slack"]) / 100);
+    if (*kept) break;
+  }
+  return rows;
+}
+
+// Takes "--peer torch" out of the arguments.
+bool take_peer(std::vector<const char*>& argv) {
+  for (std::size_t i = 1; i < argv.size(); ++i) {
+    const std::string_view word = argv[i];
+    const bool two = word == "--peer";
+    if (!two && !word.starts_with("--peer=")) continue;
+    const std::string_view peer =
+        two ? (i + 1 < argv.size() ? argv[i + 1] : "")
+            : word.substr(std::string("--peer=").size());
+    if (peer != "torch") {
+      throw UsageError("--peer is '" + std::string(peer) +
+                       "'; the peer that can be measured is torch");
+    }
+    argv.erase(argv.begin() + std::ptrdiff_t(i),
+               argv.begin() + std::ptrdiff_t(i) + (two ? 2 : 1));
+    return true;
   }
   return false;
 }
 
-std::string json_of(const std::vector<std::string>& rows) {
-  const Provenance here = current_provenance();
-  return JsonObject()
-             .add("device", json_string(here.device))
-             .add("threads", std::to_string(here.threads))
-             .add("compiler", json_string(here.compiler))
-             .add("rows", json_array_block(rows, 2))
-             .block(0) +
-         "\n";
-}
-
-std::vector<std::string> run_cases(const Options& options, bool* kept) {
-  std::vector<std::string> json;
-  auto cases = all_cases();
-  cases.resize(std::size_t(options["cases"]));
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    std::vector<Row> rows;
-    const bool good = any_of(options["attempts"], [&] {
-      rows = run_case(cases[i]);
-      return i > 0 || check_large(rows);
-    });
-    *kept = *kept && good;
-    for (const Row& row : rows) json.push_back(json_of(row));
-  }
-  return json;
-}
-
 int run(int argc, const char* const* argv) {
+  const int parts = first_step_part();
   const std::vector<NumberOption> numbers = {
+      {"case", 0, 0, case_count(), "measure this case only; 0: everything"},
+      {"processes", 5, 1, 99, "medians are taken over so many"},
       {"check", 0, 0, 1, "1: fail when a promise is broken"},
       {"attempts", 1, 1, 10, "measure again when a promise is broken"},
-      {"cases", 4, 1, 4, "how many of the cases to run"}};
-  const Options options = parse_options(argc, argv, numbers);
+      {"slack", 0, 0, 100, "percent by which a promise may be missed"},
+      {"measure", 0, 0, parts, "for bench itself: one part, as raw readings"}};
+  std::vector<const char*> words(argv, argv + argc);
+  const bool torch = take_peer(words);
+  const Options options =
+      parse_options(int(words.size()), words.data(), numbers);
   if (options.help_wanted()) {
-    std::fputs(usage_text("bench", numbers).c_str(), stdout);
+    std::printf(
+        "%s\n  --peer torch      the same cases in PyTorch, beside "
+        "ours\n",
+        usage_text("bench", numbers).c_str());
     return 0;
   }
   if (options.threads() > 0) set_thread_count(options.threads());
+  if (options["measure"] > 0) {
+    measure(int(options["measure"]));
+    return 0;
+  }
+  const Wanted wanted = {wanted_parts(options["case"]),
+                         std::size_t(options["processes"]), thread_count(),
+                         torch};
   bool kept = true;
-  const std::vector<std::string> json = run_cases(options, &kept);
-  kept = any_of(options["attempts"], run_compile_times) && kept;
+  const std::vector<Row> rows = measure_until_good(wanted, options, &kept);
   if (!options.json_file().empty()) {
     OutputFile file("--json", options.json_file());
-    file.write(json_of(json));
+    file.write(json_of(rows, wanted.processes));
     file.commit();
   }
   return kept || options["check"] == 0 ? 0 : 1;

@@ -122,7 +122,10 @@ i64 weight(const Table& table, const Part& part) {
 void check_balance(const Table& table, int threads) {
   i64 total = 0;
   for (const Row& row : table.rows()) total += row.numel + 64;
-  const i64 parts = std::clamp<i64>(total / 16384, 1, threads);
+  const i64 used = std::clamp<i64>(total / 16384, 1, threads);
+  // Large shares are cut again, the same number for every thread.
+  const i64 cuts = used == 1 ? 1 : std::clamp<i64>(total / used / 262144, 1, 8);
+  const i64 parts = used * cuts;
   REQUIRE(i64(table.parts().size()) == parts);
   for (const Part& part : table.parts()) {
     // A grain of 1024 elements, the cost of a row, and rounding.
@@ -176,6 +179,7 @@ TEST_CASE("partitions at the edges") {
            {1},
            {0, 0, 0},
            {1 << 20},
+           {1 << 22, 100, 1 << 21},
            {0, 1 << 20, 0},
            {16384, 16384, 16384, 16384},
            {16320, 16320, 16320},
@@ -193,6 +197,11 @@ TEST_CASE("partitions at the edges") {
   // Little work stays on one thread.
   CHECK(table_of({20000, 1000}, 8).parts().size() == 1);
   CHECK(table_of({40000}, 8).parts().size() == 2);
+  CHECK(table_of({1 << 18}, 2).parts().size() == 2);
+  CHECK(table_of({1 << 20}, 2).parts().size() == 4);
+  CHECK(table_of({3 << 20}, 2).parts().size() == 12);
+  CHECK(table_of({1 << 24}, 2).parts().size() == 16);
+  CHECK(table_of({1 << 24}, 1).parts().size() == 1);
   // Sizes beyond 32 bits.
   const Table huge = table_of({i64(1) << 36, 5}, 3);
   check_partition(huge);

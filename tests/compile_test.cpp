@@ -74,6 +74,27 @@ TEST_CASE("one launch and one compilation for models of every size") {
   CHECK(step.counters().recompiles == 0);
 }
 
+TEST_CASE("the newest kernel can be launched again by itself") {
+  const auto params = make_params({{5}, {3}}, 1);
+  const auto twins = copies(params);
+  Adam adam(params);
+  Adam eager(twins);
+  int calls = 0;
+  auto step = compile([&] {
+    ++calls;
+    adam.step();
+  });
+  CHECK(error_of([&] { step.relaunch(); }) ==
+        "function step was never called, so there is nothing to launch again");
+  step();
+  step.relaunch();
+  eager.step();
+  eager.step();
+  CHECK(calls == 1);
+  CHECK(step.counters().launches == 2);
+  CHECK(bitwise_equal(params, twins));
+}
+
 TEST_CASE("several optimizers in one function are one launch") {
   Adam first(make_params(mixed_shapes(5), 1));
   Adam second(make_params(mixed_shapes(7), 2, DType::float64));

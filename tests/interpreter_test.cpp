@@ -115,6 +115,31 @@ TEST_CASE_TEMPLATE("tiles and tails of every length", T, float, double) {
   CHECK(equal(b.values(), expected));
 }
 
+TEST_CASE("a value in a buffer becomes one of another size") {
+  auto narrow = random_list<float>("narrow", 31);
+  auto wide = random_list<double>("wide", 32);
+  auto widened = wide.values();
+  auto narrowed = narrow.values();
+  for (std::size_t e = 0; e < widened.size(); ++e) {
+    for (std::size_t i = 0; i < widened[e].size(); ++i) {
+      const float doubled = narrow[e][i] + narrow[e][i];
+      narrowed[e][i] = std::abs(float(wide[e][i] + wide[e][i]));
+      widened[e][i] = std::abs(double(doubled));
+    }
+  }
+  Program p;
+  const ValueId a = load(p, narrow);
+  const ValueId b = load(p, wide);
+  // What is read after a store is what was stored, converted.
+  p.store(slot(p, wide), apply(p, OpCode::add, {a, a}), here);
+  p.store(slot(p, narrow), apply(p, OpCode::add, {b, b}), here);
+  p.store(slot(p, wide), apply(p, OpCode::abs, {load(p, wide)}), here);
+  p.store(slot(p, narrow), apply(p, OpCode::abs, {load(p, narrow)}), here);
+  run(p);
+  CHECK(equal(wide.values(), widened));
+  CHECK(equal(narrow.values(), narrowed));
+}
+
 TEST_CASE("two lists change places") {
   auto a = random_list<float>("a", 3);
   auto b = random_list<float>("b", 4);

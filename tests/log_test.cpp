@@ -79,7 +79,7 @@ TEST_CASE("an unknown channel in the environment is an error, every time") {
 
 TEST_CASE("a channel that is off says nothing") {
   std::string text;
-  set_log_sink([&](const std::string& message) { text += message; });
+  set_log_sink([&](const LogMessage& message) { text += message.text; });
   write_log(Log::graph, "one");
   CHECK(text.empty());
   set_logs(Log::graph);
@@ -97,7 +97,7 @@ TEST_CASE("a channel that is off says nothing") {
 
 TEST_CASE("each channel names itself") {
   std::string text;
-  set_log_sink([&](const std::string& message) { text += message; });
+  set_log_sink([&](const LogMessage& message) { text += message.text; });
   for (const Log channel : {Log::recompiles, Log::output_code, Log::graph}) {
     set_logs(channel);
     write_log(channel, "x");
@@ -112,7 +112,7 @@ TEST_CASE("without a sink messages go to standard error") {
   jit_testing::CapturedStderr captured;
   write_log(Log::graph, "hello");
   std::string seen;
-  set_log_sink([&](const std::string& message) { seen += message; });
+  set_log_sink([&](const LogMessage& message) { seen += message.text; });
   write_log(Log::graph, "elsewhere");
   set_log_sink({});
   write_log(Log::graph, "back");

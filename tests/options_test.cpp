@@ -150,3 +150,73 @@ TEST_CASE("the help names every option, its default and its range") {
         "  3    the device is not available\n"
         "  130  interrupted\n");
 }
+
+// ---- options that take a name -----------------------------------------------
+
+namespace {
+
+OptionSet with_choices() {
+  return {numbers,
+          {{"color", "red", {"red", "green", "dark blue"}, "of the plot"},
+           {"policy",
+            "promote",
+            {"promote", "specialize", "fail_on_recompile", "one_more_policy",
+             "and_another_one"},
+            "when a number moves"}}};
+}
+
+Options parse_choices(std::vector<const char*> words) {
+  words.insert(words.begin(), "recipe");
+  return parse_options(int(words.size()), words.data(), with_choices());
+}
+
+std::string choice_error(const std::vector<const char*>& words) {
+  try {
+    parse_choices(words);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a name is one of those that were declared") {
+  CHECK(parse_choices({}).choice("color") == "red");
+  const Options options =
+      parse_choices({"--color", "dark blue", "--policy=specialize"});
+  CHECK(options.choice("color") == "dark blue");
+  CHECK(options.choice("policy") == "specialize");
+  CHECK(options["layers"] == 10);
+  CHECK(choice_error({"--color", "gren"}) ==
+        "--color: 'gren' is none of red, green, dark blue; did you mean "
+        "'green'?");
+  CHECK(choice_error({"--color=mauve"}) ==
+        "--color: 'mauve' is none of red, green, dark blue; give one of these");
+  CHECK(choice_error({"--color="}) ==
+        "--color: '' is none of red, green, dark blue; give one of these");
+  CHECK(choice_error({"--color"}) ==
+        "--color needs a value; --help says which");
+  CHECK(choice_error({"--colour", "red"}) ==
+        "unknown option '--colour'; did you mean '--color'?");
+}
+
+TEST_CASE("a name and a number are asked for as what they are") {
+  const std::string undeclared =
+      "this recipe has no option 'color'; declare it where run_recipe is "
+      "called";
+  CHECK_THROWS_WITH_AS(parse_choices({})["color"], undeclared.c_str(), Error);
+  CHECK_THROWS_AS(parse_choices({}).choice("layers"), Error);
+}
+
+TEST_CASE("the names stand in the usage, in lines that fit") {
+  const std::string text = usage_text("fast", with_choices());
+  CHECK(text.find("  --color NAME          of the plot (default red), one of\n"
+                  "                        red, green, dark blue\n"
+                  "  --policy NAME         when a number moves (default "
+                  "promote), one of\n"
+                  "                        promote, specialize, "
+                  "fail_on_recompile,\n"
+                  "                        one_more_policy, and_another_one\n"
+                  "  --device D") != std::string::npos);
+}

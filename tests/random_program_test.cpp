@@ -25,6 +25,7 @@
 #include "foreach.h"
 #include "parallel.h"
 #include "reference.h"
+#include "replay.h"
 #include "testing.h"
 
 using namespace fuse;
@@ -574,6 +575,7 @@ class Batch {
     set_thread_count(threads);
     check_mode("eager", [&] { play(); });
     check_mode("interpreted", [&] { interpreted_(); });
+    check_mode("replayed", [&] { replay_all(); });
     check_mode("compiled", [&] { compiled_(); });
   }
 
@@ -586,8 +588,25 @@ class Batch {
     void operator()() const { batch->play(); }
   };
 
+  // Runs what was recorded one operation at a time.
+  struct Replayer final : Executor {
+    Replayer() { eager.set_eager(); }
+    void execute(const Program& program) override { replay(program, eager); }
+    void graph_break(const std::string& why) override { FAIL(why); }
+    Function eager{{.backend = Backend::interpreted}};
+  };
+
   void play() {
     for (const auto& each : cases_) each->play();
+  }
+  void replay_all() {
+    Replayer replayer;
+    Recorder recorder(replayer, true);
+    {
+      const Recording recording(recorder);
+      play();
+    }
+    recorder.finish();
   }
   void reset() {
     for (const auto& each : cases_) each->reset();

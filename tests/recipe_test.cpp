@@ -218,6 +218,7 @@ TEST_CASE("results as JSON") {
         "  \"recipe\": \"demo\",\n"
         "  \"device\": \"cpu\",\n"
         "  \"threads\": 3,\n"
+        "  \"options\": {\"layers\": 10},\n"
         "  \"eager_us\": 747.25,\n"
         "  \"launches\": 1,\n"
         "  \"equal\": true,\n"
@@ -294,6 +295,64 @@ TEST_CASE("the record of a run") {
   CHECK(result.out.find("at recipes/a.cpp:12\nand recipes/a.cpp:123\n") !=
         std::string::npos);
   set_thread_count(0);
+}
+
+// ---- logs -------------------------------------------------------------------
+
+TEST_CASE("a log that is shown is output, its places are typed") {
+  const Folder folder;
+  const std::string path = folder / "record.json";
+  const Result result = run({"--record", path}, [](const Options&) {
+    write_log(Log::recompiles, "before", {{"recipes/a.cpp", 12}});
+    step("Shown");
+    show_logs(Log::recompiles);
+    CHECK(log_enabled(Log::recompiles));
+    print(place("recipes/a.cpp", 1));
+    for (int i = 0; i < 2; ++i) {
+      write_log(Log::recompiles, "f in recipes/a.cpp:12, recipes/a.cpp:123",
+                {{"recipes/a.cpp", 12}, {"recipes/a.cpp", 123}});
+    }
+    write_log(Log::graph, "off");
+    set_logs(Log::graph);
+    write_log(Log::graph, "not shown");
+    set_logs(Log::graph, false);
+  });
+  CHECK(result.code == 0);
+  const std::string line =
+      "[recompiles] f in recipes/a.cpp:12, recipes/a.cpp:123\n";
+  CHECK(result.out == "== Shown\nrecipes/a.cpp:1\n" + line + line);
+  CHECK(result.err == "[graph] not shown\n");
+  const std::string typed = "[recompiles] f in @{place_2}, @{place_3}\\n";
+  CHECK(read(path).find("\"@{place}\\n" + typed + typed + "\"") !=
+        std::string::npos);
+  CHECK_FALSE(log_enabled(Log::recompiles));
+}
+
+TEST_CASE("after a recipe logs go where they went before") {
+  set_logs(Log::recompiles);
+  const Result result = run({}, [](const Options&) {
+    show_logs(Log::recompiles);
+    show_logs(Log::output_code);
+    throw std::runtime_error("stop");
+  });
+  CHECK(result.code == 1);
+  CHECK(log_enabled(Log::recompiles));
+  CHECK_FALSE(log_enabled(Log::output_code));
+  const Folder folder;
+  {
+    const Redirect err(STDERR_FILENO, folder / "err");
+    write_log(Log::recompiles, "again");
+  }
+  CHECK(read(folder / "err") == "[recompiles] again\n");
+  set_logs(Log::recompiles, false);
+  CHECK_THROWS_AS(show_logs(Log::graph), Error);
+}
+
+TEST_CASE("hyper-parameters print as what they are") {
+  const Result result = run({}, [](const Options&) {
+    print(Scalar(tensor(0.0046666)), " ", Scalar(0.010000000000000002));
+  });
+  CHECK(result.out == "tensor(0.0047) 0.010000000000000002\n");
 }
 
 TEST_CASE("a place is where it was written") {

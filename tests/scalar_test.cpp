@@ -105,3 +105,9 @@ TEST_CASE("a scalar remembers where it was written") {
   named.set_origin({.name = "lr", .group = 2, .place = {}});
   CHECK(to_string(named.origin()) == "param_groups[2][\"lr\"]");
 }
+
+TEST_CASE("scalars print as torch prints them") {
+  CHECK(to_string(Scalar(0.01)) == "0.01");
+  CHECK(to_string(Scalar(0.010000000000000002)) == "0.010000000000000002");
+  CHECK(to_string(Scalar(tensor(0.0046666666666))) == "tensor(0.0047)");
+}

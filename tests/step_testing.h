@@ -120,7 +120,8 @@ class LogCapture {
  public:
   explicit LogCapture(fuse::Log channel) : channel_(channel) {
     fuse::set_logs(channel_);
-    fuse::set_log_sink([this](const std::string& text) { text_ += text; });
+    fuse::set_log_sink(
+        [this](const fuse::LogMessage& message) { text_ += message.text; });
   }
   ~LogCapture() {
     fuse::set_logs(channel_, false);

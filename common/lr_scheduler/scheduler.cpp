@@ -12,9 +12,8 @@ Scalar* momentum_of(ParamGroup& group) {
   return beta1 != nullptr ? beta1 : group.find("momentum");
 }
 
-void check_groups(const std::string& name, std::size_t expected,
-                  std::size_t now) {
-  if (expected == now) return;
+[[noreturn]] void refuse_groups(const std::string& name, std::size_t expected,
+                                std::size_t now) {
   throw Error(name + ": the optimizer has " + number_text(now) +
               " parameter groups, but had " + number_text(expected) +
               " when the scheduler was made; make the scheduler last");
@@ -145,7 +144,10 @@ void RuleScheduler::start(std::int64_t last_epoch) {
 }
 
 void RuleScheduler::move_to(std::int64_t epoch, How how) {
-  check_groups(name(), base_lrs_.size(), optimizer().group_count());
+  const std::size_t groups = optimizer().group_count();
+  if (base_lrs_.size() != groups) {
+    refuse_groups(name(), base_lrs_.size(), groups);
+  }
   advance(epoch);
   set_rates(epoch, how);
 }

@@ -20,6 +20,14 @@ std::string full_name(const char* name, int index) {
                    : std::string(name) + "[" + std::to_string(index) + "]";
 }
 
+// Does `text` say "name", or "name[index]"?
+bool goes_by(std::string_view text, std::string_view name, int index) {
+  if (index < 0) return text == name;
+  return text.size() == name.size() + 3 && text.starts_with(name) &&
+         text[name.size()] == '[' && text[name.size() + 1] == '0' + index &&
+         text.back() == ']';
+}
+
 // The parameters that have a gradient, as they are updated: together for each
 // dtype, or without `foreach` one by one.
 std::vector<std::vector<Tensor>> partition(const std::vector<Tensor>& params,
@@ -59,11 +67,27 @@ std::vector<Tensor> gradients_of(const std::vector<Tensor>& params) {
 
 }  // namespace
 
+std::vector<ParamGroup::Named> ParamGroup::scalars() {
+  std::vector<Named> all;
+  visit_scalars(&all, [](void* list, const Named& named) {
+    static_cast<std::vector<Named>*>(list)->push_back(named);
+  });
+  return all;
+}
+
+// Schedulers look up what they move at every step: no memory is asked for.
 Scalar* ParamGroup::find(const std::string& name) {
-  for (const Named& named : scalars()) {
-    if (full_name(named.name, named.index) == name) return named.scalar;
-  }
-  return nullptr;
+  struct Search {
+    std::string_view name;
+    Scalar* found;
+  } search{name, nullptr};
+  visit_scalars(&search, [](void* context, const Named& named) {
+    auto& wanted = *static_cast<Search*>(context);
+    if (goes_by(wanted.name, named.name, named.index)) {
+      wanted.found = named.scalar;
+    }
+  });
+  return search.found;
 }
 
 std::vector<std::pair<std::string, Scalar*>> ParamGroup::numbers() {
@@ -75,10 +99,10 @@ std::vector<std::pair<std::string, Scalar*>> ParamGroup::numbers() {
 }
 
 Scalar& ParamGroup::operator[](const std::string& name) {
+  if (Scalar* const found = find(name)) return *found;
   std::string known;
   for (const Named& named : scalars()) {
     const std::string candidate = full_name(named.name, named.index);
-    if (candidate == name) return *named.scalar;
     known += (known.empty() ? "" : ", ") + candidate;
   }
   throw Error("a parameter group of this optimizer has no \"" + name +

@@ -48,7 +48,10 @@ class ParamGroup {
     int index;  ///< -1 for a single number
     Scalar* scalar;
   };
-  virtual std::vector<Named> scalars() = 0;
+  /// Calls visit(context, named) for each hyper-parameter.
+  virtual void visit_scalars(void* context,
+                             void (*visit)(void*, const Named&)) = 0;
+  std::vector<Named> scalars();
 };
 
 /// A state that an optimizer keeps for each parameter: a tensor like it, or
@@ -195,12 +198,11 @@ class ListOptimizer : public Optimizer {
 
    protected:
     friend class ListOptimizer;
-    std::vector<Named> scalars() override {
-      std::vector<Named> all;
+    void visit_scalars(void* context,
+                       void (*visit)(void*, const Named&)) override {
       options.for_each_scalar([&](const char* name, int index, Scalar& s) {
-        all.push_back({name, index, &s});
+        visit(context, {name, index, &s});
       });
-      return all;
     }
   };
 

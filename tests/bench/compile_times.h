@@ -1,16 +1,19 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 
 namespace fuse::bench {
 
-/// Median seconds the host compiler takes for an empty source and for the
-/// kernel of Adam over a list of `tensors` tensors; caches are not used.
-struct CompileTimes {
-  double empty = 0;
-  double few_tensors = 0;   ///< 10
-  double many_tensors = 0;  ///< 10,000
-};
-CompileTimes measure_compile_times();
+/// Measures the first call of a new compiled step of Adam over `tensors`
+/// tensors and tells readings of kind "compile": "cold" (the host compiler
+/// runs), "disk" (from the kernel cache on disk) and "memory" (the process has
+/// the kernel already); for comparison "empty", the host compiler alone on an
+/// empty source.
+void measure_compile_times(std::size_t tensors);
+
+/// Tells "first step, from disk": what the first compiled step of this process
+/// costs beyond its second one, over ten tensors. Nothing is told when the
+/// cache was empty and the host compiler had to run.
+void measure_first_step();
 
 }  // namespace fuse::bench

@@ -2,8 +2,11 @@
 
 #include <functional>
 #include <memory>
+#include <numeric>
 
+#include "allocator.h"
 #include "bandwidth.h"
+#include "bench/reading.h"
 #include "benchmark.h"
 #include "compile.h"
 #include "optim/adam.h"
@@ -54,65 +57,79 @@ std::int64_t bytes_of(const Step& step) {
   return process_counters().bytes_moved - before;
 }
 
-Variant eager(const char* name, const Model& model, bool foreach) {
+void add_eager(std::vector<Variant>& variants, const char* name,
+               const Model& model, bool foreach) {
   auto adam =
       std::make_shared<Adam>(model.copy(), AdamOptions{.foreach = foreach});
   const Step step = [adam] { adam->step(); };
-  return {name, step, bytes_of(step)};
+  variants.push_back({name, step, bytes_of(step)});
 }
 
-Variant fused(const char* name, const Model& model, Backend backend) {
+void add_fused(std::vector<Variant>& variants, const Model& model) {
   auto adam = std::make_shared<Adam>(model.copy());
-  const Step step = compile([adam] { adam->step(); }, {.backend = backend});
-  return {name, step, bytes_of(step)};
+  auto fused = compile([adam] { adam->step(); });
+  const Step step = fused;
+  const std::int64_t bytes = bytes_of(step);
+  variants.push_back({"compiled", step, bytes});
+  variants.push_back(
+      {"bare kernel", [fused]() mutable { fused.relaunch(); }, bytes});
 }
 
-Variant by_hand(const Model& model, std::int64_t bytes) {
-  auto adam = std::make_shared<AdamByHand>(model.copy());
-  return {"by hand", [adam] { adam->step(); }, bytes};
+void add_interpreted(std::vector<Variant>& variants, const Model& model) {
+  auto adam = std::make_shared<Adam>(model.copy());
+  const Step step =
+      compile([adam] { adam->step(); }, {.backend = Backend::interpreted});
+  variants.push_back({"interpreted", step, bytes_of(step)});
 }
 
-Variant limit(const Case& wanted) {
-  auto pattern = std::make_shared<AccessPattern>(wanted.sizes);
-  return {"limit", [pattern] { pattern->run(); }, pattern->bytes()};
+void add_limits(std::vector<Variant>& variants, const Case& wanted) {
+  using Bases = AccessPattern::Bases;
+  using Width = AccessPattern::Width;
+  for (const Bases bases : {Bases::allocated, Bases::staggered}) {
+    auto pattern = std::make_shared<AccessPattern>(wanted.sizes, 4, 3, bases);
+    const std::string end = bases == Bases::staggered ? ", staggered" : "";
+    for (const Width width : {Width::bytes32, Width::bytes64}) {
+      const char* const bits = width == Width::bytes32 ? "256-bit" : "512-bit";
+      variants.push_back({limit_prefix + std::string(bits) + end,
+                          [=] { pattern->run(width); }, pattern->bytes()});
+    }
+  }
 }
 
 std::vector<Variant> variants_of(const Case& wanted) {
   const Model model(wanted);
-  std::vector<Variant> variants = {limit(wanted)};
-  variants.push_back(by_hand(model, variants[0].bytes));
-  variants.push_back(fused("compiled", model, Backend::compiled));
-  variants.push_back(fused("interpreted", model, Backend::interpreted));
-  variants.push_back(eager("foreach", model, true));
-  variants.push_back(eager("op by op", model, false));
+  std::vector<Variant> variants;
+  add_limits(variants, wanted);
+  auto hand = std::make_shared<AdamByHand>(model.copy());
+  variants.push_back({"by hand", [hand] { hand->step(); }, variants[0].bytes});
+  add_fused(variants, model);
+  add_interpreted(variants, model);
+  add_eager(variants, "foreach", model, true);
+  add_eager(variants, "tensor by tensor", model, false);
   return variants;
+}
+
+// Parameters and two averages of each variant, the gradients, what the limits
+// move, and the temporaries of a list.
+void require_memory_for(const Case& wanted) {
+  constexpr std::int64_t arrays = 5 * 3 + 2 + 2 * 4 + 2;
+  const std::int64_t elements = std::accumulate(
+      wanted.sizes.begin(), wanted.sizes.end(), std::int64_t(0));
+  require_memory(elements * arrays * std::int64_t(sizeof(float)));
 }
 
 }  // namespace
 
-std::vector<Case> all_cases() {
-  const auto same = [](std::size_t count, std::int64_t size) {
-    return std::vector<std::int64_t>(count, size);
-  };
-  return {{"10 x 1024 x 1024", same(10, 1024 * 1024)},
-          {"1000 x 64", same(1000, 64)},
-          {"10000 x 64", same(10000, 64)},
-          {"10000 x 1024", same(10000, 1024)}};
-}
-
-std::vector<Row> measure_steps(const Case& wanted) {
+void measure_steps(const Case& wanted) {
+  require_memory_for(wanted);
   const std::vector<Variant> variants = variants_of(wanted);
   std::vector<Step> steps;
   for (const Variant& variant : variants) steps.push_back(variant.step);
   const auto times = interleaved(steps);
-  std::vector<Row> rows;
   for (std::size_t i = 0; i < variants.size(); ++i) {
-    const double us = times[i].median_us();
-    rows.push_back({wanted.name, variants[i].name, us,
-                    us / times[0].median_us(),
-                    double(variants[i].bytes) / us / 1e3});
+    tell({"step", wanted.name, variants[i].name, times[i].median_us(),
+          variants[i].bytes});
   }
-  return rows;
 }
 
 }  // namespace fuse::bench

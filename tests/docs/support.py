@@ -153,8 +153,9 @@ def make_sources(root):
     make_book(root)
     fill_samples(root)
     for path in (ROOT / "docs").iterdir():
-        if path.name not in ("samples", "exercises", "recipes"):
+        if path.name not in ("samples", "exercises", "recipes", "background"):
             (root / "docs" / path.name).symlink_to(path)
+    shutil.copytree(FIXTURES / "background", root / "docs" / "background")
     (root / "docs" / "recipes").symlink_to("../recipes")
 
 

@@ -286,6 +286,21 @@ class Run(Entry):
                "->", "1", "2"] for name in ("adam", "sgd")]])
         self.assertEqual(done.stdout.count("argument: --threads"), 2)
 
+        sgd = self.checkout / "recipes" / "sgd.cpp"
+        whole = sgd.read_text(encoding="utf-8")
+        short = whole
+        for line in ('"  \\"eager_us\\": 61234.5,\\n  \\"compiled_us\\": 25000,'
+                     '\\n"', '"  \\"speedup\\": 2.449,\\n  '
+                     '\\"eager_launches\\": 130,\\n"'):
+            self.assertIn(line, short)
+            short = short.replace(line, '""')
+        sgd.write_text(short, encoding="utf-8")
+        done = self.expect(0, "run")
+        self.assertEqual(done.stdout.splitlines()[-1].split(),
+                         ["sgd", "cpu", "-", "-", "-", "1", "2"])
+        sgd.write_text(whole, encoding="utf-8")
+        self.expect(0, "run")
+
         again = self.expect(0, "run")
         self.assertNotIn("Configuring", again.stdout)
         self.assertIn("no work to do", again.stdout)

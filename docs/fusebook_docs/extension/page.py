@@ -50,9 +50,9 @@ def book_of(env):
     return Book(Path(env.srcdir).resolve().parent)
 
 
-def open_page(env, docname):
-    """Reads recipe and samples of a page; problems become warnings."""
-    book, name = book_of(env), Path(docname).name
+def open_page(env, name):
+    """Reads a recipe and its samples; problems become warnings."""
+    book = book_of(env)
     path = book.recipe_path(name).resolve()
     recipe = literate.read(path)
     page = Page(book, name, path, recipe, {})
@@ -83,7 +83,7 @@ def _remember(env, book, name, exercise, devices):
         for path in book.sample_paths(device, name, exercise):
             env.note_dependency(str(path))
     known = _known(env).setdefault(env.docname, {})
-    known[exercise] = devices
+    known[name, exercise] = devices
 
 
 def _check_steps(page, source, sample, line):
@@ -103,10 +103,10 @@ def _known(env):
 def outdated(app, env, added, changed, removed):
     """Pages for which a sample came or went since they were read."""
     book = book_of(env)
-    return [docname for docname, exercises in _known(env).items()
+    return [docname for docname, known in _known(env).items()
             if docname in env.found_docs
-            and any(book.devices(Path(docname).name, exercise) != devices
-                    for exercise, devices in exercises.items())]
+            and any(book.devices(name, exercise) != devices
+                    for (name, exercise), devices in known.items())]
 
 
 def purge(app, env, docname):

@@ -5,6 +5,8 @@ is; code, output and the whole program go in as directives of this module that
 look up what they show.
 """
 
+from pathlib import Path
+
 from docutils import nodes
 from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
@@ -29,7 +31,7 @@ class RecipeParser(RSTParser):
     def parse(self, inputstring, document):
         env = document.settings.env
         try:
-            page = pages.open_page(env, env.docname)
+            page = pages.open_page(env, Path(env.docname).name)
         except BookError as error:
             pages.warn(error.message, error.path or document["source"],
                        error.line)

@@ -15,6 +15,7 @@ from fusebook_docs import samples
 from fusebook_docs.book import Book
 
 TOY = "recipes/toy_optimizer"
+BACKGROUND = "background/scalars_and_guards"
 
 
 class SiteCase(unittest.TestCase):
@@ -122,6 +123,24 @@ class Page(SiteCase):
         self.assertIn("No GPU", quiet[0].get_text())
         self.assertEqual(self.page().select(".recipe-quiet"), [])
 
+    def test_excerpt(self):
+        article = self.page(BACKGROUND)
+        blocks = article.select("div.recipe-code")
+        self.assertEqual(blocks[0].get_text().rstrip(),
+                         "auto fused_step = compile([&] { opt.step(); });\n"
+                         "for (int i = 0; i < 5; ++i) {\n"
+                         "  fused_step();")
+        shown = article.select_one(
+            ".sd-tab-content:first-of-type pre.output-text")
+        self.assertIn("launches: ", shown.get_text())
+        origins = article.select("p.recipe-origin")
+        self.assertEqual(origins[0].get_text(),
+                         "From toy_optimizer, “Compile *and* run: \"both\"”:")
+        self.assertEqual(origins[0].a["href"], "../recipes/toy_optimizer.html")
+        whole = self.page("recipes/plain_recipe").select("div.recipe-code")
+        self.assertEqual(blocks[1].get_text(), whole[1].get_text())
+        self.assertEqual(len(article.select("div.recipe-output")), 2)  # tabs
+
     def test_whole_program(self):
         pre = self.page().select_one("details.whole-program pre")
         self.assertEqual(pre.get_text(), self.recipe.read_text())
@@ -198,6 +217,18 @@ class Errors(SiteCase):
         for path in self.book.sample_paths("cpu", "toy_optimizer", "amsgrad"):
             path.unlink()
         self.broken("toy_optimizer.amsgrad.json", "no such sample")
+
+    def test_excerpt_of_what_is_not_there(self):
+        source = self.root / "docs" / f"{BACKGROUND}.rst"
+        for old, new, word in (
+                ("step: Compile *and*", "step: Compile or", "has no step"),
+                ("from: auto fused", "from: auto confused", "(from)"),
+                ("to: fused_step();", "to: Adam opt", "(to)"),
+                (":: plain_recipe", ":: no_recipe", "no recipe 'no_recipe'")):
+            with self.subTest(word):
+                self.edit(source, old, new)
+                self.broken(f"{BACKGROUND}.rst:", word)
+                self.edit(source, new, old)
 
     def test_old_gpu_sample_is_no_error(self):
         record = toy_record("cuda")
@@ -278,6 +309,17 @@ class Rebuild(SiteCase):
         self.later(self.recipe)
         self.assertIn(TOY, self.changed())
         self.assertIn("A pile of layers", self.page().get_text())
+
+    def test_recipe_of_an_excerpt_changed(self):
+        self.edit(self.recipe, "i < 5", "i < 1 + 4")
+        self.later(self.recipe)
+        self.built()
+        self.assertIn("i < 1 + 4", self.page(BACKGROUND).get_text())
+        path = self.book.sample_paths("cpu", "toy_optimizer")[1]
+        self.edit(path, "747.2", "748.3")
+        self.later(path)
+        self.built()
+        self.assertIn("748.3", self.page(BACKGROUND).get_text())
 
 
 class Reproducible(SiteCase):

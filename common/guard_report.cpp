@@ -1,0 +1,77 @@
+#include "guard_report.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "number_text.h"
+#include "provenance.h"
+
+namespace fuse {
+namespace {
+
+bool same_bits(double a, double b) {
+  return std::memcmp(&a, &b, sizeof(double)) == 0;
+}
+
+template <class T>
+void add_new(std::vector<T>& all, const T& item) {
+  if (std::find(all.begin(), all.end(), item) == all.end()) all.push_back(item);
+}
+
+GuardFailure failure_of(const Guard& guard, const Origin& origin, double now) {
+  GuardFailure failure = {to_string(origin), guard.value, now};
+  if (origin.name == nullptr) {
+    failure.place = {short_path(origin.place.file_name()), origin.place.line()};
+    failure.path = "scalar at " + to_string(failure.place);
+  }
+  return failure;
+}
+
+}  // namespace
+
+std::vector<std::string> RecompileReport::moved() const {
+  std::vector<std::string> paths;
+  for (const GuardFailure& failure : failures) add_new(paths, failure.path);
+  return paths;
+}
+
+std::string RecompileReport::where() const {
+  return function + " in " + to_string(place);
+}
+
+std::vector<LogPlace> RecompileReport::places() const {
+  std::vector<LogPlace> all = {place};
+  for (const GuardFailure& failure : failures) {
+    if (failure.place.line > 0) add_new(all, failure.place);
+  }
+  return all;
+}
+
+void add_failures(RecompileReport& report, const Plan& plan,
+                  const Program& known, const Program& program) {
+  for (const Guard& guard : plan.guards) {
+    const auto scalar = std::size_t(guard.scalar);
+    const double now = program.scalars()[scalar].value;
+    if (same_bits(now, guard.value)) continue;
+    add_new(report.failures,
+            failure_of(guard, known.scalars()[scalar].origin, now));
+  }
+}
+
+std::string to_string(const RecompileReport& report) {
+  std::string text = "Recompiling function " + report.where() +
+                     "\n    triggered by the following guard failure(s):";
+  for (const GuardFailure& failure : report.failures) {
+    text += "\n    - " + failure.path + " == " + number_text(failure.guarded);
+  }
+  if (report.failures.empty()) text += "\n    - the recorded operations";
+  return text;
+}
+
+RecompileError::RecompileError(RecompileReport why)
+    : Error(to_string(why) +
+            "\nand its policy forbids that: make what moves a 0-d tensor, or "
+            "compile with Policy::promote"),
+      report_(std::move(why)) {}
+
+}  // namespace fuse

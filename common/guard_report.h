@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "error.h"
+#include "log.h"
+#include "plan.h"
+
+namespace fuse {
+
+/// A number that no longer is what a kernel was made for.
+struct GuardFailure {
+  /// `param_groups[0]["lr"]`, or "scalar at file:line" for one without a name.
+  std::string path;
+  double guarded = 0;   ///< the value baked into that kernel
+  double now = 0;       ///< the value that was recorded
+  LogPlace place = {};  ///< of a number without a name
+
+  friend bool operator==(const GuardFailure&, const GuardFailure&) = default;
+};
+
+/// Why a function could not use the kernels it had.
+struct RecompileReport {
+  std::string function;  ///< its name
+  LogPlace place;        ///< where it was compiled
+  /// Kernel by kernel, the newest first. Empty when no kernel had been made for
+  /// the operations that were recorded.
+  std::vector<GuardFailure> failures;
+
+  /// The paths in `failures`, each once.
+  std::vector<std::string> moved() const;
+  /// "step in file:line".
+  std::string where() const;
+  /// Every place that the text of the report names.
+  std::vector<LogPlace> places() const;
+};
+
+/// Appends what keeps a kernel's plan from serving `program`, which has the
+/// structure of `known`. What is there already is not repeated.
+void add_failures(RecompileReport& report, const Plan& plan,
+                  const Program& known, const Program& program);
+
+/// The report as it is logged: what is recompiled, then a line a failure.
+std::string to_string(const RecompileReport& report);
+
+/// A recompile under Policy::fail_on_recompile.
+class RecompileError : public Error {
+ public:
+  explicit RecompileError(RecompileReport why);
+  const RecompileReport& report() const { return report_; }
+
+ private:
+  RecompileReport report_;
+};
+
+}  // namespace fuse

@@ -1,0 +1,77 @@
+#include "list_checks.h"
+
+#include "error.h"
+
+namespace fuse {
+namespace {
+
+const ListImpl& shapes_of(const ListImpl& list) {
+  return list.like != nullptr ? *list.like : list;
+}
+
+[[noreturn]] void refuse_length(const Callee& callee, Operands operands,
+                                std::size_t first, std::size_t k) {
+  throw Error(callee.function() + ": " + callee.describe(operands, k) +
+              " has " + std::to_string(operands[k]->list.size()) +
+              " tensors but " + callee.describe(operands, first) + " has " +
+              std::to_string(operands[first]->list.size()) + ", at " +
+              at(callee.place));
+}
+
+// Per-tensor numbers given as a usual list are the likely mistake.
+const char* advice(const Tensor& a, const Tensor& b) {
+  return a.dim() == 0 || b.dim() == 0
+             ? "; TensorList::per_tensor makes a list of one number a tensor"
+             : "";
+}
+
+[[noreturn]] void refuse_shapes(const Callee& callee, Operands operands,
+                                std::size_t first, std::size_t k) {
+  const ListImpl& a = shapes_of(*operands[first]->list.impl());
+  const ListImpl& b = shapes_of(*operands[k]->list.impl());
+  std::size_t i = 0;
+  while (a.tensors[i].shape() == b.tensors[i].shape()) ++i;
+  throw Error(callee.function() + ": tensor " + std::to_string(i) + " of " +
+              callee.describe(operands, k) + " has shape " +
+              to_string(b.tensors[i].shape()) + " but " +
+              callee.describe(operands, first) + " has " +
+              to_string(a.tensors[i].shape()) + ", at " + at(callee.place) +
+              advice(a.tensors[i], b.tensors[i]));
+}
+
+}  // namespace
+
+std::string at(const std::source_location& place) {
+  return std::string(place.file_name()) + ":" + std::to_string(place.line());
+}
+
+std::string Callee::describe(Operands operands, std::size_t k) const {
+  std::string text = k < outputs ? "output " + std::to_string(k + 1)
+                                 : "operand " + std::to_string(k - outputs + 1);
+  if (!operands[k]->is_list) return text;
+  const std::string& label = operands[k]->list.impl()->label;
+  return label.empty() ? text : text + " (" + label + ")";
+}
+
+void check_lists(const Callee& callee, Operands operands) {
+  std::size_t first = operands.size();
+  std::size_t first_elements = operands.size();
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (!operands[k]->is_list) continue;
+    const ListImpl& list = *operands[k]->list.impl();
+    // An error if it never got a value, and thus no shapes.
+    if (list.recorder == nullptr) operands[k]->list.tensors();
+    if (first == operands.size()) first = k;
+    if (list.count != operands[first]->list.size()) {
+      refuse_length(callee, operands, first, k);
+    }
+    if (list.rate != Rate::element) continue;
+    if (first_elements == operands.size()) first_elements = k;
+    const ListImpl& model = *operands[first_elements]->list.impl();
+    if (shapes_of(list).shape_hash != shapes_of(model).shape_hash) {
+      refuse_shapes(callee, operands, first_elements, k);
+    }
+  }
+}
+
+}  // namespace fuse

@@ -1,0 +1,179 @@
+#include "tile_runner.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "traffic.h"
+
+namespace fuse {
+namespace {
+
+double read_scalar(DType dtype, const void* address) {
+  if (dtype == DType::float64) {
+    double value = 0;
+    std::memcpy(&value, address, sizeof(value));
+    return value;
+  }
+  float value = 0;
+  std::memcpy(&value, address, sizeof(value));
+  return double(value);
+}
+
+void write_scalar(DType dtype, void* address, double value) {
+  if (dtype == DType::float64) {
+    std::memcpy(address, &value, sizeof(value));
+    return;
+  }
+  const auto rounded = float(value);
+  std::memcpy(address, &rounded, sizeof(rounded));
+}
+
+double evaluate(const BodyNode& node, const std::vector<double>& values) {
+  if (node.op == OpCode::cast) {
+    const double value = values[std::size_t(node.in[0])];
+    return node.dtype == DType::float32 ? double(float(value)) : value;
+  }
+  const void* in[4] = {};
+  for (int k = 0; k < node.arity; ++k) {
+    in[k] = &values[std::size_t(node.in[k])];
+  }
+  double result = 0;
+  loops().ops[std::size_t(DType::float64)][std::size_t(node.op)]
+             [(1U << node.arity) - 1](&result, in, 1);
+  return result;
+}
+
+bool is_input(const BodyNode& node) {
+  return node.op == OpCode::argument || node.op == OpCode::load;
+}
+
+}  // namespace
+
+TileRunner::TileRunner(const Body& body, const TileProgram& direct,
+                       const TileProgram& careful)
+    : body_(body),
+      direct_(direct),
+      careful_(careful),
+      values_(body.nodes.size()),
+      scalars_(std::max(direct.scalars.size(), careful.scalars.size())),
+      buffers_(std::size_t(std::max(direct.buffers, careful.buffers))) {}
+
+void TileRunner::start(const Launch& launch, bool coincident) {
+  launch_ = launch;
+  tiles_ = coincident ? &careful_ : &direct_;
+  ready_ = false;
+  for (std::size_t i = 0; i < body_.nodes.size(); ++i) {
+    const BodyNode& node = body_.nodes[i];
+    if (node.op == OpCode::constant) {
+      values_[i] = node.value;
+    } else if (node.rate == Rate::uniform) {
+      values_[i] = node.op == OpCode::argument ? launch.args[node.index]
+                                               : evaluate(node, values_);
+    }
+  }
+}
+
+void TileRunner::run(const Row& row, i64 begin, i64 end, bool whole) {
+  prepare(row);
+  const i64 step = tiles_->buffers == 0 ? end - begin : tile_size;
+  for (i64 i = begin; i < end; i += step) run_tile(i, std::min(step, end - i));
+  if (whole) store_entry();
+}
+
+void TileRunner::finish(const Row& row) {
+  prepare(row);
+  store_entry();
+}
+
+// Reads what the per-tensor stage starts from; false when it is what the last
+// row had, bit for bit.
+bool TileRunner::read_inputs(const Row& row) {
+  const double* columns = launch_.columns + row.instance * launch_.column_count;
+  bool changed = !ready_;
+  for (std::size_t i = 0; i < body_.nodes.size(); ++i) {
+    const BodyNode& node = body_.nodes[i];
+    if (node.rate != Rate::entry || !is_input(node)) continue;
+    const double value =
+        node.op == OpCode::argument
+            ? columns[node.index]
+            : read_scalar(body_.slots[std::size_t(node.index)].dtype,
+                          pointers_[node.index]);
+    if (std::memcmp(&value, &values_[i], sizeof(value)) == 0) continue;
+    values_[i] = value;
+    changed = true;
+  }
+  return changed;
+}
+
+// The per-tensor stage, once for neighbours that have the same inputs.
+void TileRunner::prepare(const Row& row) {
+  pointers_ = launch_.pointers + row.pointers;
+  if (!read_inputs(row)) return;
+  for (std::size_t i = 0; i < body_.nodes.size(); ++i) {
+    const BodyNode& node = body_.nodes[i];
+    if (node.rate != Rate::entry || is_input(node)) continue;
+    values_[i] = evaluate(node, values_);
+  }
+  for (std::size_t k = 0; k < tiles_->scalars.size(); ++k) {
+    const TileScalar& scalar = tiles_->scalars[k];
+    write_scalar(scalar.dtype, &scalars_[k],
+                 values_[std::size_t(scalar.value)]);
+  }
+  ready_ = true;
+}
+
+void* TileRunner::address(Place place, i64 first) {
+  const auto index = std::size_t(place.index);
+  if (place.kind == Place::Kind::scalar) return &scalars_[index];
+  if (place.kind == Place::Kind::buffer) return buffers_[index].values;
+  return static_cast<char*>(pointers_[place.index]) +
+         first * i64(size_of(body_.slots[index].dtype));
+}
+
+void TileRunner::run_tile(i64 first, i64 n) {
+  for (const TileStep& step : tiles_->steps) {
+    const void* in[4] = {};
+    for (int k = 0; k < step.arity; ++k) in[k] = address(step.in[k], first);
+    step.loop(address(step.out, first), in, n);
+  }
+  for (const TileCopy& copy : tiles_->copies) {
+    const DType dtype = body_.slots[std::size_t(copy.slot)].dtype;
+    std::memcpy(address({Place::Kind::memory, copy.slot}, first),
+                buffers_[std::size_t(copy.buffer)].values,
+                std::size_t(n) * size_of(dtype));
+  }
+  if (TrafficCounter* const counter = TrafficCounter::current()) {
+    count_tile(*counter, n);
+  }
+}
+
+void TileRunner::count_tile(TrafficCounter& counter, i64 n) const {
+  std::vector<TrafficCounter::Elements> moved(body_.slots.size());
+  for (const TileStep& step : tiles_->steps) {
+    for (int k = 0; k < step.arity; ++k) {
+      if (step.in[k].kind != Place::Kind::memory) continue;
+      auto& of_slot = moved[std::size_t(step.in[k].index)];
+      if (of_slot.stores == 0) of_slot.loads = n;
+    }
+    if (step.out.kind != Place::Kind::memory) continue;
+    moved[std::size_t(step.out.index)].stores += n;
+  }
+  for (const TileCopy& copy : tiles_->copies) {
+    moved[std::size_t(copy.slot)].stores += n;
+  }
+  for (std::size_t s = 0; s < moved.size(); ++s) {
+    if (body_.slots[s].rate == Rate::element)
+      counter.add(pointers_[s], moved[s]);
+  }
+}
+
+void TileRunner::store_entry() const {
+  for (const Store& store : body_.stores) {
+    const BodySlot& slot = body_.slots[std::size_t(store.slot)];
+    if (slot.rate != Rate::entry) continue;
+    write_scalar(slot.dtype, pointers_[store.slot],
+                 values_[std::size_t(store.value)]);
+  }
+}
+
+}  // namespace fuse

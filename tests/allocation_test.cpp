@@ -1,0 +1,178 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <new>
+#include <vector>
+
+#include "allocator.h"
+#include "compile.h"
+#include "lr_scheduler.h"
+#include "optim/all.h"
+#include "parallel.h"
+#include "step_testing.h"
+
+using namespace fuse;
+using namespace step_testing;
+
+namespace {
+
+std::atomic<long> news = 0;
+
+void* counted(std::size_t bytes, std::size_t alignment) {
+  ++news;
+  const std::size_t whole = (bytes + alignment - 1) / alignment * alignment;
+  void* const memory = std::aligned_alloc(alignment, whole);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+// Every form of new and delete that is not replaced here calls one of these.
+void* operator new(std::size_t bytes) {
+  return counted(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, std::size_t(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace {
+
+// What steps ask of operator new and of the tensors' allocator, the cache of
+// the latter included.
+struct Asked {
+  long news = 0;
+  std::int64_t tensors = 0;
+  bool operator==(const Asked&) const = default;
+};
+
+std::int64_t tensor_allocations() {
+  const AllocatorStatistics now = allocator_statistics();
+  return now.system_allocations + now.cache_hits;
+}
+
+Asked asked_by(const std::function<void()>& step, int times) {
+  const long before = news;
+  const std::int64_t tensors = tensor_allocations();
+  for (int i = 0; i < times; ++i) step();
+  return {news - before, tensor_allocations() - tensors};
+}
+
+// A model whose second step needs nothing new: rates that move included.
+struct Training {
+  explicit Training(std::size_t tensors)
+      : params(make_params(mixed_shapes(tensors), 1)),
+        adam(params, {.lr = Scalar(tensor(0.01)), .weight_decay = 0.1}),
+        linear(adam, {.total_iters = 1000}),
+        restarts(adam, {.T_0 = 7}) {}
+
+  std::vector<Tensor> params;
+  Adam adam;
+  LinearLR linear;
+  CosineAnnealingWarmRestarts restarts;
+};
+
+void check_nothing_asked(Backend backend, int threads) {
+  set_thread_count(threads);
+  for (const std::size_t tensors : {std::size_t(1), std::size_t(300)}) {
+    CAPTURE(tensors);
+    Training training(tensors);
+    auto step = compile(
+        [&] {
+          training.adam.step();
+          training.linear.step();
+          training.restarts.step();
+        },
+        {.fullgraph = true, .backend = backend});
+    step();
+    CHECK(asked_by([&] { step(); }, 50) == Asked{});
+    CHECK(step.counters().launches == 51);
+    CHECK(step.counters().uploads == 1);
+  }
+  set_thread_count(0);
+}
+
+}  // namespace
+
+TEST_CASE("the counters see what is asked") {
+  std::vector<int>* kept = nullptr;
+  const Asked asked = asked_by(
+      [&] {
+        kept = new std::vector<int>(3);
+        delete kept;
+        static_cast<void>(zeros({5}));
+      },
+      1);
+  CHECK(asked.news >= 2);
+  CHECK(asked.tensors == 1);
+}
+
+TEST_CASE("after the first call a compiled step asks for no memory") {
+  for (const int threads : {1, 2, 5}) {
+    CAPTURE(threads);
+    check_nothing_asked(Backend::compiled, threads);
+  }
+}
+
+TEST_CASE("nor does an interpreted one") {
+  for (const int threads : {1, 2, 5}) {
+    CAPTURE(threads);
+    check_nothing_asked(Backend::interpreted, threads);
+  }
+}
+
+TEST_CASE("every optimizer's step asks for nothing") {
+  const auto params = make_params(mixed_shapes(20), 2);
+  Adagrad adagrad(params);
+  Adadelta adadelta(params);
+  NAdam nadam(params);
+  RAdam radam(params);
+  RMSprop rmsprop(params, {.momentum = 0.9, .centered = true});
+  SGD sgd(params, {.momentum = 0.9, .nesterov = true});
+  for (Optimizer* const one : std::vector<Optimizer*>{
+           &adagrad, &adadelta, &nadam, &radam, &rmsprop, &sgd}) {
+    auto step = compile([&] { one->step(); });
+    step();
+    step();  // numbers that only the first step has, such as SGD's
+    CHECK(asked_by([&] { step(); }, 20) == Asked{});
+  }
+}
+
+// The form that jax and foreach_map recipes have: new lists, copied back.
+TEST_CASE("a functional step asks for nothing, temporaries included") {
+  for (const Backend backend : {Backend::compiled, Backend::interpreted}) {
+    auto params = make_params(mixed_shapes(40), 3);
+    std::vector<Tensor> grads;
+    std::vector<Tensor> averages;
+    for (const Tensor& param : params) {
+      grads.push_back(param.grad());
+      averages.push_back(zeros_like(param));
+    }
+    const TensorList p(params);
+    const TensorList g(grads);
+    const TensorList m(averages);
+    auto step = compile(
+        [&] {
+          const TensorList next = foreach_lerp(m, g, 0.1);
+          const TensorList updates = foreach_div(
+              next, foreach_add(foreach_sqrt(foreach_mul(g, g)), 1e-8));
+          foreach_copy_(p, foreach_sub(p, foreach_mul(updates, 0.01)));
+          foreach_copy_(m, next);
+        },
+        {.fullgraph = true, .backend = backend});
+    step();
+    CHECK(asked_by([&] { step(); }, 50) == Asked{});
+    CHECK(step.counters().launches == 51);
+  }
+}

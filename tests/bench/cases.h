@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fuse::bench {
+
+/// A list of float32 tensors to step over.
+struct Case {
+  std::string name;
+  std::vector<std::int64_t> sizes;
+};
+
+/// What is measured, numbered from 1 on the command line.
+const std::vector<Case>& all_cases();
+
+}  // namespace fuse::bench

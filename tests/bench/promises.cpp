@@ -1,0 +1,95 @@
+#include "bench/promises.h"
+
+#include <cstdio>
+#include <string>
+
+namespace fuse::bench {
+namespace {
+
+constexpr const char* beside_openmp = "beside OpenMP";
+
+// `variant` takes at most `most` times as long as `peer`; without a peer, at
+// most that many microseconds.
+struct Promise {
+  const char* of_case;
+  const char* variant;
+  const char* peer;
+  double most;
+};
+
+constexpr Promise promises[] = {
+    {"10 x 1024 x 1024", "compiled", "limit", 1.05},
+    {"10 x 1024 x 1024", "compiled", "by hand", 1.03},
+    {"10 x 1024 x 1024", "interpreted", "limit", 1.6},
+    {"1000 x 64", "compiled", "bare kernel", 2},
+    {"10 tensors", "first step, from disk", nullptr, 1000},
+};
+
+bool holds(const Promise& promise, double value, double slack) {
+  const bool good = value <= promise.most * (1 + slack);
+  const std::string whom =
+      promise.peer == nullptr ? "us" : std::string("x ") + promise.peer;
+  std::printf("  %-4s %s: %s %.3g %s, promised %.4g\n", good ? "ok" : "FAIL",
+              promise.of_case, promise.variant, value, whom.c_str(),
+              promise.most);
+  return good;
+}
+
+// Adam in seven list passes moves 18 arrays for every 7.
+bool check_eager(const std::vector<Row>& rows) {
+  const Row* const eager = find_row(rows, "10 x 1024 x 1024", "foreach");
+  if (eager == nullptr) return true;
+  const bool good = 2 <= eager->ratio_to_limit && eager->ratio_to_limit <= 4;
+  std::printf("  %-4s foreach is an honest peer: %.3g x limit, from 2 to 4\n",
+              good ? "ok" : "FAIL", eager->ratio_to_limit);
+  return good;
+}
+
+// The two kinds of threads do not get in each other's way. Caches are cold after
+// the other's turn.
+bool check_openmp(const std::vector<Row>& rows, double slack) {
+  const Row* const alone = find_row(rows, beside_openmp, "step alone");
+  const Row* const after = find_row(rows, beside_openmp, "step after OpenMP");
+  if (alone == nullptr || after == nullptr) return true;
+  const double ratio = after->us / alone->us;
+  const bool good = ratio <= 1.1 * (1 + slack);
+  std::printf("  %-4s step after OpenMP, to alone: %.3g, promised 1.1\n",
+              good ? "ok" : "FAIL", ratio);
+  return good;
+}
+
+// Compiling does not depend on the number of tensors.
+bool check_compile_times(const std::vector<Row>& rows, double slack) {
+  const Row* const few = find_row(rows, "10 tensors", "cold");
+  const Row* const many = find_row(rows, "10000 tensors", "cold");
+  if (few == nullptr || many == nullptr) return true;
+  const double ratio = many->us / few->us;
+  const bool good = ratio <= 1.1 * (1 + slack);
+  std::printf("  %-4s cold compile, 10,000 tensors to 10: %.3g, promised 1.1\n",
+              good ? "ok" : "FAIL", ratio);
+  return good;
+}
+
+}  // namespace
+
+bool check_promises(const std::vector<Row>& rows, double slack) {
+  bool all = true;
+  for (const Promise& promise : promises) {
+    const Row* const row = find_row(rows, promise.of_case, promise.variant);
+    if (row == nullptr) continue;
+    if (promise.peer == nullptr) {
+      all = holds(promise, row->us, slack) && all;
+      continue;
+    }
+    const Row* const peer = find_row(rows, promise.of_case, promise.peer);
+    if (peer == nullptr) continue;
+    // Where there is a limit both ratios were taken in one process.
+    const double ratio = row->ratio_to_limit / peer->ratio_to_limit;
+    all = holds(promise, ratio, slack) && all;
+  }
+  all = check_eager(rows) && all;
+  all = check_openmp(rows, slack) && all;
+  return check_compile_times(rows, slack) && all;
+}
+
+}  // namespace fuse::bench

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace fuse::bench {
+
+/// One figure of one process, as one line of text: what a process that
+/// measures tells the one that started it.
+struct Reading {
+  std::string kind;     ///< "step", "host" or "compile"
+  std::string of_case;  ///< what was measured
+  std::string variant;  ///< how it was done
+  double us = 0;
+  std::int64_t bytes = 0;  ///< moved; 0 where that says nothing
+};
+
+/// Writes a reading to standard output.
+void tell(const Reading& reading);
+
+/// The reading in a line, if there is one.
+std::optional<Reading> parse_reading(const std::string& line);
+
+}  // namespace fuse::bench

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/reading.h"
+
+namespace fuse::bench {
+
+/// What several processes said about one figure. The ratio is taken within
+/// each process, where both sides met the same machine; everything is a median
+/// over the processes.
+struct Row {
+  std::string kind;
+  std::string of_case;
+  std::string variant;
+  double us = 0;
+  double ratio_to_limit = 0;  ///< 0 where there is no limit
+  double gb_per_s = 0;        ///< 0 where no bytes were counted
+};
+
+/// Summarises the readings of the processes, one list for each. In each the
+/// fastest of the limit's loops becomes the variant "limit".
+std::vector<Row> summarise(const std::vector<std::vector<Reading>>& processes);
+
+/// The row, or nullptr.
+const Row* find_row(const std::vector<Row>& rows, const std::string& of_case,
+                    const std::string& variant);
+
+/// Prints tables of all rows.
+void print_rows(const std::vector<Row>& rows);
+
+/// The file the site plots: the machine and the rows.
+std::string json_of(const std::vector<Row>& rows, std::size_t processes);
+
+}  // namespace fuse::bench

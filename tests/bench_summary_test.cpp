@@ -1,0 +1,110 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "bench/promises.h"
+#include "bench/reading.h"
+#include "bench/steps.h"
+#include "bench/summary.h"
+
+using namespace fuse::bench;
+
+namespace {
+
+const std::string limit_a = std::string(limit_prefix) + "a";
+const std::string limit_b = std::string(limit_prefix) + "b";
+
+std::vector<Reading> process(double a, double b, double compiled) {
+  return {{"step", "small", limit_a, a, 4000},
+          {"step", "small", limit_b, b, 4000},
+          {"step", "small", "compiled", compiled, 6000},
+          {"host", "10 tensors", "guards", a / 10, 0}};
+}
+
+const Row& row(const std::vector<Row>& rows, const char* variant) {
+  const bool host = std::string(variant) == "guards";
+  const Row* found = find_row(rows, host ? "10 tensors" : "small", variant);
+  REQUIRE(found != nullptr);
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("the limit is the fastest loop of each process") {
+  const auto rows =
+      summarise({process(2, 4, 6), process(9, 3, 12), process(8, 10, 40)});
+  CHECK(row(rows, "limit").us == 3);  // of 2, 3, 8
+  CHECK(row(rows, "limit").ratio_to_limit == 1);
+  CHECK(row(rows, "compiled").us == 12);
+  CHECK(row(rows, "compiled").ratio_to_limit == 4);  // of 3, 4, 5
+  CHECK(row(rows, "compiled").gb_per_s == 6000 / 12.0 / 1e3);
+  CHECK(row(rows, limit_a.c_str()).ratio_to_limit == 1);  // of 1, 3, 1
+  CHECK(row(rows, "guards").us == 0.8);
+  CHECK(row(rows, "guards").ratio_to_limit == 0);
+  CHECK(rows.size() == 5);
+  CHECK(find_row(rows, "small", "guards") == nullptr);
+}
+
+TEST_CASE("a figure that one process lacks is taken from the others") {
+  auto lacking = process(1, 1, 1);
+  lacking.erase(lacking.begin() + 2);
+  const auto rows = summarise({process(2, 2, 6), lacking});
+  CHECK(row(rows, "compiled").us == 6);
+  CHECK(row(rows, "compiled").ratio_to_limit == 3);
+}
+
+TEST_CASE("JSON has a list for each kind, and null for what is unknown") {
+  auto readings = process(2, 4, 6);
+  readings.push_back({"step", "small", "torch", 5, 0});
+  const std::string json = json_of(summarise({readings}), 3);
+  CHECK(json.find("\"processes\": 3") != std::string::npos);
+  CHECK(json.find("{\"case\": \"small\", \"variant\": \"compiled\", \"us\": 6, "
+                  "\"ratio_to_limit\": 3, \"gb_per_s\": 1}") !=
+        std::string::npos);
+  CHECK(json.find("\"variant\": \"torch\", \"us\": 5, \"ratio_to_limit\": 2.5, "
+                  "\"gb_per_s\": null}") != std::string::npos);
+  CHECK(json.find("{\"case\": \"10 tensors\", \"variant\": \"guards\", "
+                  "\"us\": 0.2}") != std::string::npos);
+}
+
+TEST_CASE("lines that are no readings are passed over") {
+  CHECK_FALSE(parse_reading("fusebook: warning: something"));
+  CHECK_FALSE(parse_reading("reading\tstep\tsmall"));
+  const auto reading = parse_reading("reading\tstep\t10 x 3\tby hand\t1.5\t12");
+  REQUIRE(reading);
+  CHECK(reading->of_case == "10 x 3");
+  CHECK(reading->us == 1.5);
+  CHECK(reading->bytes == 12);
+}
+
+TEST_CASE("promises compare with the limit, with peers, and with a time") {
+  const auto large = [](double compiled, double hand) {
+    const char* const name = "10 x 1024 x 1024";
+    return std::vector<Row>{
+        {"step", name, "limit", 100, 1, 1},
+        {"step", name, "by hand", hand, hand / 100, 1},
+        {"step", name, "compiled", compiled, compiled / 100, 1},
+        {"step", name, "foreach", 270, 2.7, 1}};
+  };
+  CHECK(check_promises(large(104, 102), 0));
+  CHECK_FALSE(check_promises(large(106, 105), 0));
+  CHECK(check_promises(large(106, 105), 0.1));
+  CHECK_FALSE(check_promises(large(104, 100), 0));
+  auto tricked = large(104, 102);
+  tricked.back().ratio_to_limit = 7.8;  // an eager step that maps new memory
+  CHECK_FALSE(check_promises(tricked, 0));
+  const auto first = [](double us) {
+    return std::vector<Row>{
+        {"compile", "10 tensors", "first step, from disk", us, 0, 0}};
+  };
+  CHECK(check_promises(first(999), 0));
+  CHECK_FALSE(check_promises(first(1001), 0));
+  const auto cold = [](double many) {
+    return std::vector<Row>{{"compile", "10 tensors", "cold", 100, 0, 0},
+                            {"compile", "10000 tensors", "cold", many, 0, 0}};
+  };
+  CHECK(check_promises(cold(109), 0));
+  CHECK_FALSE(check_promises(cold(111), 0));
+}
