@@ -170,7 +170,7 @@ class Loading {
                             " is a number in the file, but a tensor here"
                       : quoted(name) + " is missing in the file");
     }
-    const Tensor there = found.mapped();
+    const Tensor& there = found.mapped();
     if (there.shape() != here.shape() || there.dtype() != here.dtype()) {
       throw Error(quoted(name) + " has " + kind_of(there) +
                   " in the file, but " + kind_of(here) + " here");
