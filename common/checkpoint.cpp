@@ -170,7 +170,7 @@ class Loading {
                             " is a number in the file, but a tensor here"
                       : quoted(name) + " is missing in the file");
     }
-    const Tensor there = found.mapped();
+    const Tensor& there = found.mapped();
     if (there.shape() != here.shape() || there.dtype() != here.dtype()) {
       throw Error(quoted(name) + " has " + kind_of(there) +
                   " in the file, but " + kind_of(here) + " here");
@@ -271,7 +271,7 @@ void load_group(Loading& in, Optimizer& optimizer, std::size_t g,
     in.same_text(place + name, on_off(on));
   }
   for (const auto& [name, number] : group.numbers()) {
-    load_number(in, place + name, *number, scheduled && name == "lr");
+    load_number(in, place + name, *number, scheduled);
   }
   load_initial_lr(in, place + "initial_lr", group);
   for (std::size_t i = 0; i < group.params.size(); ++i) {

@@ -28,9 +28,10 @@ void save_checkpoint(const std::string& path, Optimizer& optimizer,
 
 /// Goes on as the run did that was saved: make model, optimizer and schedulers
 /// as that one did, then load. Everything is put where it belongs in place, so
-/// that a compiled step stays as it is, and a new one compiles once: a rate
-/// that a scheduler moves is known to move. Switches such as amsgrad are not
-/// loaded but compared.
+/// that a compiled step stays as it is, and a new one compiles once: where the
+/// policy is to promote numbers that moved, those of a run with schedulers count
+/// as moved from the beginning. Switches such as amsgrad are not loaded but
+/// compared.
 ///
 /// Throws Error for a file that is damaged, foreign, or of a run that differs
 /// (saying in what), and inside a compiled function; then nothing has changed.

@@ -118,7 +118,7 @@ CompiledProgram* Function::find(std::uint64_t hash, const Program& program) {
 }
 
 bool Function::may_bake(const Origin& origin) const {
-  if (origin.moves) return false;
+  if (origin.moves && options_.policy == Policy::promote) return false;
   if (origin.name != nullptr) return !promoted_names_;
   return std::none_of(
       promoted_.begin(), promoted_.end(),

@@ -245,6 +245,20 @@ struct Bare {
 
 }  // namespace
 
+TEST_CASE("the policy decides about numbers that were loaded, too") {
+  const TempDir dir;
+  Small run;
+  run.step(2);
+  run.save(dir / "run");
+  for (const Policy policy : {Policy::promote, Policy::specialize}) {
+    Small other;
+    other.load(dir / "run");
+    auto step = compile([&] { other.step(); }, {.policy = policy});
+    for (int i = 0; i < 2; ++i) step();
+    CHECK(step.counters().recompiles == (policy == Policy::promote ? 0 : 1));
+  }
+}
+
 TEST_CASE("a run saved before its first step takes the state away again") {
   const TempDir dir;
   Small run;
@@ -388,6 +402,8 @@ TEST_CASE("states that the optimizer would not keep are refused") {
     param.set_grad(full({3}, 1));
     run->opt.step();
   }
+  // What comes first in the file would change something, too.
+  without.opt.step();
   check_refused(with, without,
                 "param_groups.0.state.0.momentum_buffer is nothing that this "
                 "optimizer keeps with its options");
