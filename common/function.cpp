@@ -88,8 +88,13 @@ std::string limit_text(const RecompileReport& why) {
          std::to_string(specialization_limit) + " kernels for values of " +
          moved +
          "; for other values it runs eagerly from now on. Make it a 0-d "
-         "tensor, "
-         "or compile with Policy::promote";
+         "tensor, or compile with Policy::promote";
+}
+
+// Made for the same operations, whatever the numbers.
+bool alike(const CompiledProgram& known, std::uint64_t hash,
+           const Program& program) {
+  return known.hash == hash && known.program.same_structure(program);
 }
 
 }  // namespace
@@ -105,8 +110,7 @@ void Function::begin() {
 CompiledProgram* Function::find(std::uint64_t hash, const Program& program) {
   for (std::size_t i = compiled_.size(); i-- > 0;) {
     CompiledProgram& known = *compiled_[i];
-    if (known.hash == hash && known.program.same_structure(program) &&
-        known.plan.matches(program)) {
+    if (alike(known, hash, program) && known.plan.matches(program)) {
       return &known;
     }
   }
@@ -142,10 +146,7 @@ bool Function::is_recompile(std::uint64_t hash, const Program& program) const {
   return segment_ < segments_ ||
          std::any_of(
              compiled_.begin(), compiled_.end(),
-             [&](const auto& known) {
-               return known->hash == hash &&
-                      known->program.same_structure(program);
-             });
+             [&](const auto& known) { return alike(*known, hash, program); });
 }
 
 // Why no earlier kernel fits.
@@ -157,7 +158,7 @@ RecompileReport Function::report(std::uint64_t hash,
       {}};
   for (std::size_t i = compiled_.size(); i-- > 0;) {
     const CompiledProgram& known = *compiled_[i];
-    if (known.hash != hash || !known.program.same_structure(program)) continue;
+    if (!alike(known, hash, program)) continue;
     add_failures(why, known.plan, known.program, program);
   }
   return why;
@@ -169,20 +170,17 @@ void Function::prepare_recompile(const RecompileReport& why, std::uint64_t hash,
   write_log(Log::recompiles, to_string(why), why.places());
   if (options_.policy != Policy::promote) return;
   for (const auto& known : compiled_) {
-    if (known->hash == hash && known->program.same_structure(program)) {
-      promote(*known, program);
-    }
+    if (alike(*known, hash, program)) promote(*known, program);
   }
 }
 
 // True when the policy gives these operations no further kernel.
 bool Function::at_limit(std::uint64_t hash, const Program& program) const {
   if (options_.policy != Policy::specialize) return false;
-  const auto same = [&](const auto& known) {
-    return known->hash == hash && known->program.same_structure(program);
-  };
-  return std::size_t(std::count_if(compiled_.begin(), compiled_.end(), same)) >=
-         specialization_limit;
+  const auto made = std::count_if(
+      compiled_.begin(), compiled_.end(),
+      [&](const auto& known) { return alike(*known, hash, program); });
+  return std::size_t(made) >= specialization_limit;
 }
 
 void Function::run_eagerly(std::uint64_t hash, const Program& program) {

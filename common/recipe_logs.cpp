@@ -21,7 +21,7 @@ void ShownLogs::show(Log channel) {
 }
 
 void ShownLogs::receive(const LogMessage& message) {
-  if (was_on_.count(message.channel) == 0) {
+  if (!was_on_.contains(message.channel)) {
     std::fputs(message.text.c_str(), stderr);
     return;
   }

@@ -22,7 +22,7 @@ class ShownLogs {
 
  private:
   void receive(const LogMessage& message);
-  const Printable& typed(const LogPlace& place);
+  const Printable& typed(const LogPlace& location);
 
   std::map<Log, bool> was_on_;  // of the channels shown
   std::map<std::string, Printable> places_;

@@ -275,3 +275,28 @@ TEST_CASE("a float rate is a double, a tensor rate a float32") {
   CHECK(with_float.item() == near(-0.1, 1e-15));
   CHECK(with_tensor.item() == near(-double(0.1F), 1e-15));
 }
+
+TEST_CASE("AdamW takes groups with options of their own") {
+  const auto make = [] {
+    Tensor param = full({3}, 2.0);
+    param.set_grad(full({3}, 0.5));
+    return param;
+  };
+  const Tensor first = make();
+  const Tensor second = make();
+  AdamW groups(std::vector<AdamW::Group>{
+      {{first}}, {{second}, {.lr = 0.01, .weight_decay = 0.5}}});
+  const Tensor alone = make();
+  const Tensor other = make();
+  AdamW defaults({alone});
+  AdamW options({other}, {.lr = 0.01, .weight_decay = 0.5});
+  for (int i = 0; i < 3; ++i) {
+    groups.step();
+    defaults.step();
+    options.step();
+  }
+  CHECK(bitwise_equal(first, alone));
+  CHECK(bitwise_equal(second, other));
+  CHECK(groups.group(0)["weight_decay"].value() == 0.01);
+  CHECK(groups.name() == "AdamW");
+}

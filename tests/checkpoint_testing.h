@@ -13,6 +13,7 @@
 #include "lion.h"
 #include "lr_scheduler_rows.h"
 #include "optim/all.h"
+#include "optimizer_rules.h"
 #include "step_testing.h"
 
 namespace checkpoint_testing {
@@ -29,48 +30,52 @@ struct Kind {
   std::function<OptimizerPtr(bool tensors)> make;
 };
 
+/// What schedulers cycle, or null.
+inline Scalar* momentum_of(ParamGroup& group) {
+  Scalar* const beta1 = group.find("betas[0]");
+  return beta1 != nullptr ? beta1 : group.find("momentum");
+}
+
+inline void make_tensor(Scalar& number, DType dtype = DType::float32) {
+  number = Scalar(tensor(number.value(), dtype));
+}
+
 template <class Optim, class Options>
-Kind kind(std::string name, const char* momentum, const Options& options = {}) {
+Kind make_kind(const Options& options) {
+  using Group = typename Optim::Group;
   const auto make = [=](bool tensors) -> OptimizerPtr {
-    std::vector<typename Optim::Group> groups;
+    std::vector<Group> groups;
     for (const std::size_t g : {0, 1}) {
       if (g == 1 && !tensors) break;
       const DType dtype = g == 0 ? DType::float32 : DType::float64;
-      groups.emplace_back(step_testing::make_params(
-                              step_testing::mixed_shapes(6 - g), g + 1, dtype),
+      const auto shapes = step_testing::mixed_shapes(6 - g);
+      groups.emplace_back(step_testing::make_params(shapes, g + 1, dtype),
                           options);
       groups.back()["lr"] = Scalar(g == 0 ? 0.01 : 0.003);
       if (!tensors) continue;
-      Scalar& lr = groups.back()["lr"];
-      lr = Scalar(tensor(lr.value(), dtype));
-      if (momentum == nullptr) continue;
-      Scalar& cycled = groups.back()[momentum];
-      cycled = Scalar(tensor(cycled.value()));
+      make_tensor(groups.back()["lr"], dtype);
+      if (Scalar* cycled = momentum_of(groups.back())) make_tensor(*cycled);
     }
     return std::make_unique<Optim>(std::move(groups));
   };
-  return {std::move(name), momentum != nullptr, make};
+  const OptimizerPtr sample = make(false);
+  return {sample->name(), momentum_of(sample->group(0)) != nullptr, make};
 }
 
 /// Every optimizer, with options that make it keep all it can.
 inline const std::vector<Kind>& kinds() {
-  static const std::vector<Kind> all = {
-      kind<Adam, AdamOptions>("Adam", "betas[0]"),
-      kind<Adam>("Adam, amsgrad", "betas[0]", AdamOptions{.amsgrad = true}),
-      kind<AdamW, AdamWOptions>("AdamW", "betas[0]"),
-      kind<NAdam, NAdamOptions>("NAdam", "betas[0]"),
-      kind<RAdam, RAdamOptions>("RAdam", "betas[0]"),
-      kind<Adamax, AdamaxOptions>("Adamax", "betas[0]"),
-      kind<SGD>("SGD", "momentum",
-                SGDOptions{.momentum = 0.9, .nesterov = true}),
-      kind<RMSprop>("RMSprop", "momentum",
-                    RMSpropOptions{.momentum = 0.9, .centered = true}),
-      kind<Adagrad, AdagradOptions>("Adagrad", nullptr),
-      kind<Adadelta, AdadeltaOptions>("Adadelta", nullptr),
-      kind<ASGD>("ASGD", nullptr, ASGDOptions{.t0 = 5.0}),
-      kind<Rprop, RpropOptions>("Rprop", nullptr),
-      kind<Lion, LionOptions>("Lion", "betas[0]"),
-  };
+  static const std::vector<Kind> all = [] {
+    std::vector<Kind> made;
+    const auto add = [&]<class Optim>(const auto& options) {
+      made.push_back(make_kind<Optim>(options));
+    };
+    add.template operator()<Adam>(AdamOptions{.amsgrad = true});
+    add.template operator()<Adam>(AdamOptions{});
+    add.template operator()<AdamW>(AdamWOptions{});
+    add.template operator()<Lion>(LionOptions{});
+    optimizer_rules::for_each_kind(add);
+    return made;
+  }();
   return all;
 }
 

@@ -1,6 +1,6 @@
-// The rows of ops.def once more, over numbers that are exact for our purposes
-// and know how large the rounded terms were that went into them. A new row is
-// tested by that alone.
+// What an operation should give for one element: the expression of its row over
+// numbers that are exact for our purposes and know how large the rounded terms
+// were that went into them. A new row is covered by that alone.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,6 @@
 #include "ops.h"
 
 namespace exact {
-
-using fuse::OpCode;
 
 using Wide = long double;
 
@@ -162,6 +160,10 @@ Number<T> clamp(Number<T> a, Number<T> low, Number<T> high) {
   }
 #include "ops.def"
 #undef OP
+#undef PARAMETERS_1
+#undef PARAMETERS_2
+#undef PARAMETERS_3
+#undef PARAMETERS_4
 
 template <class Function, class T>
 T call(Function f, const std::array<T, 4>& x) {
@@ -177,13 +179,13 @@ T call(Function f, const std::array<T, 4>& x) {
 }
 
 template <class T>
-Number<T> evaluate(OpCode op, const std::array<T, 4>& operands) {
+Number<T> evaluate(fuse::OpCode op, const std::array<T, 4>& operands) {
   std::array<Number<T>, 4> x;
   for (std::size_t k = 0; k < 4; ++k) x[k] = Number<T>::operand(operands[k]);
   using F = Number<T>;
   switch (op) {
 #define OP(name, arity, ...)                                                \
-  case OpCode::name:                                                        \
+  case fuse::OpCode::name:                                                        \
     return call([](auto... in) -> decltype(op_##name<F>(                    \
                                    in...)) { return op_##name<F>(in...); }, \
                 x);
@@ -194,7 +196,7 @@ Number<T> evaluate(OpCode op, const std::array<T, 4>& operands) {
   }
 }
 
-/// The distance from a number to the next larger one of its type.
+// The distance from a number to the next larger one of its type.
 template <class T>
 Wide unit(Wide of) {
   using Limits = std::numeric_limits<T>;
@@ -204,7 +206,7 @@ Wide unit(Wide of) {
   return std::ldexp(1.0L, exponent - Limits::digits);
 }
 
-/// Whether `result` is within `bound` units of `value`; the term says which.
+// Whether `result` is within `bound` units of `value`; the term says which.
 template <class T>
 bool is_close(T result, Wide value, Wide term, double bound) {
   if (std::isnan(value)) return std::isnan(result);
@@ -220,6 +222,26 @@ bool is_close(T result, Wide value, Wide term, double bound) {
   }
   if (std::isinf(value)) return false;
   return std::abs(Wide(result) - value) <= allowed;
+}
+
+/// What the bound of an operation's row says about one result.
+enum class Verdict {
+  holds,
+  fails,
+  says_nothing,  ///< about operands or terms that are out of range
+};
+
+template <class T>
+Verdict judge(fuse::OpCode op, const std::array<T, 4>& operands, T result) {
+  const fuse::OpInfo& row = fuse::info(op);
+  // Written so that a NaN is in the domain: what it gives is no question.
+  const bool outside =
+      row.domain == fuse::Domain::positive && operands[0] < T(0);
+  const Number<T> expected = evaluate(op, operands);
+  if (outside || !expected.in_range) return Verdict::says_nothing;
+  return is_close(result, expected.value, expected.term, row.ulp)
+             ? Verdict::holds
+             : Verdict::fails;
 }
 
 }  // namespace exact

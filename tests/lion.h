@@ -28,6 +28,10 @@ struct LionOptions {
     f("betas", 1, betas[1]);
     f("weight_decay", -1, weight_decay);
   }
+  template <class F>
+  void for_each_flag(F f) const {
+    f("maximize", maximize);
+  }
 
   void validate() const {
     check_not_negative("Lion", "learning rate", lr);

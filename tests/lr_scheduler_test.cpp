@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "error.h"
+#include "halve_lr.h"
 #include "lr_scheduler.h"
 #include "lr_scheduler_rows.h"
 #include "optim/adam.h"
@@ -372,26 +373,6 @@ TEST_CASE("ReduceLROnPlateau knows what is better in four ways") {
 }
 
 // ---- a scheduler of one's own -----------------------------------------------
-
-namespace {
-
-// The example of scheduler.h.
-struct HalveLROptions {
-  static constexpr const char* name = "HalveLR";
-  std::int64_t every = 10;
-  std::int64_t last_epoch = -1;
-
-  void validate(std::size_t /*groups*/) const {
-    if (every < 1) throw Error("HalveLR: every must be at least 1");
-  }
-  double next_lr(const Moment& now) const {
-    const bool due = now.epoch > 0 && now.epoch % every == 0;
-    return due ? now.lr / 2 : now.lr;
-  }
-};
-using HalveLR = ScheduledBy<HalveLROptions>;
-
-}  // namespace
 
 TEST_CASE("a struct with its rule is a scheduler") {
   Adam opt = one_group(1.0);

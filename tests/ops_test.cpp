@@ -22,7 +22,6 @@ using fuse::OpCode;
 namespace {
 
 using exact::is_close;
-using exact::unit;
 using Wide = exact::Wide;
 using Oracle = std::function<Wide(Wide, Wide, Wide, Wide)>;
 

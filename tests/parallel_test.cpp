@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -44,6 +45,13 @@ struct Threads {
 };
 
 long thread_id() { return syscall(SYS_gettid); }
+
+// What all threads of this process have used.
+double cpu_seconds() {
+  timespec time = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return double(time.tv_sec) + double(time.tv_nsec) * 1e-9;
+}
 
 // Every part waits until all have begun: it ends only if each part has a thread
 // of its own.
@@ -152,6 +160,23 @@ TEST_CASE("an idle pool sleeps, and its threads take no signals") {
     CHECK((mask >> (SIGINT - 1) & 1) == 1);
     CHECK((mask >> (SIGTERM - 1) & 1) == 1);
   }
+}
+
+TEST_CASE("an idle pool uses no CPU, however often it was woken") {
+  const Threads scope(4);
+  constexpr double pause = 0.3;
+  meet(4);
+  usleep(10000);  // workers look for more for a moment
+  const double before_pause = cpu_seconds();
+  usleep(useconds_t(pause * 1e6));
+  CHECK(cpu_seconds() - before_pause < pause / 10);
+  // A region now and then: at most a moment's looking after each.
+  const double before_regions = cpu_seconds();
+  for (int i = 0; i < 30; ++i) {
+    for_parts(4, [](int) {});
+    usleep(10000);
+  }
+  CHECK(cpu_seconds() - before_regions < 0.1);
 }
 
 TEST_CASE("no more threads take part than asked for") {

@@ -185,6 +185,19 @@ TEST_CASE("named values print with their units") {
         "747.2 us\n2.41x\n3, 0.5 GB\na CPU\n1 true\n[   42|ab  ]\n");
 }
 
+TEST_CASE("tables") {
+  const Result result = run({}, [](const Options&) {
+    print_columns("step", "flat loss", "a name of some length");
+    print_row(5, 0.1, 12345678);
+    print_row(100, 123456.7, 2.0 / 3);
+  });
+  CHECK(result.err.empty());
+  CHECK(result.out ==
+        "step     flat loss  a name of some length\n"
+        "   5        0.1000      12345678\n"
+        " 100        123457        0.6667\n");
+}
+
 TEST_CASE("results as JSON") {
   const Folder folder;
   const std::string path = folder / "results.json";

@@ -143,7 +143,9 @@ class RuleScheduler : public LRScheduler {
 ///       std::int64_t every = 10;
 ///       std::int64_t last_epoch = -1;
 ///
-///       void validate(std::size_t groups) const;  // throws Error
+///       void validate(std::size_t /*groups*/) const {
+///         if (every < 1) throw Error("HalveLR: every must be at least 1");
+///       }
 ///       double next_lr(const Moment& now) const {
 ///         const bool due = now.epoch > 0 && now.epoch % every == 0;
 ///         return due ? now.lr / 2 : now.lr;

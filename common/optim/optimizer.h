@@ -189,12 +189,8 @@ class ListOptimizer : public Optimizer {
         : ParamGroup(std::move(tensors)), options(std::move(wanted)) {}
     std::vector<std::pair<std::string, bool>> flags() const override {
       std::vector<std::pair<std::string, bool>> all;
-      if constexpr (requires {
-                      options.for_each_flag([](const char*, bool) {});
-                    }) {
-        options.for_each_flag(
-            [&](const char* name, bool on) { all.emplace_back(name, on); });
-      }
+      options.for_each_flag(
+          [&](const char* name, bool on) { all.emplace_back(name, on); });
       return all;
     }
     bool foreach () const override { return options.foreach; }

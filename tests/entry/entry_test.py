@@ -377,23 +377,51 @@ class Run(Entry):
         self.assertFalse((self.scratch / "hacked").exists())
 
 
-class Quote(Entry):
-    where = "it's mine & yours"
+# Folders to build in, with names that a shell, CMake, Ninja or a compiler could
+# stumble over.
+BEARABLE = (
+    "it's mine & yours", "two words", " leading and trailing ",
+    "$(touch planted)", "`touch planted`", "$HOME $PATH", "&& touch planted",
+    "> planted", "< planted", "*", "? [a-z]", "{a,b}", "-o", "--help",
+    "@response", "#hash", "~", "%s%n%d", "a:b=c,d", "!important", "(brackets)",
+    "kernel.cpp:3:1: error: no", "No space left on device",
+    "\u00fcn\u00efc\u00f6d\u00e9 \u7f16\u8bd1", os.fsdecode(b"not utf-8 \xff\xfe\x80"),
+    "x" * 200)
+UNBEARABLE = (
+    "a;b", 'a "book"', "mixed '\" \"' quotes", "; touch planted ;",
+    "back\\slash", "| touch planted", "new\nline", "carriage\rreturn",
+    "tab\there", "\x1b[31mred", "${HOME}", "$env{HOME}")
 
-    def test_a_quote_in_the_path_is_no_matter(self):
-        done = self.expect(0, "run", "adam", "--greeting", "it's")
-        self.assertIn("argument: it's\n", done.stdout)
 
+class HostilePaths(Entry):
+    def test_thirty(self):
+        self.assertGreaterEqual(len(BEARABLE) + len(UNBEARABLE), 30)
 
-class Refused(Entry):
-    where = "a;b"
+    def check(self, number, name, check_one):
+        parent = self.scratch / str(number)
+        folder = make_checkout(parent / name)
+        with self.subTest(name=name):
+            check_one(folder, parent)
+            self.assertEqual(os.listdir(parent), [name])
+
+    def runs(self, folder, parent):
+        done = self.expect(0, "run", "adam", "--greeting", folder.name,
+                           entry=folder / "fusebook", cwd=parent,
+                           errors="surrogateescape")
+        self.assertIn(f"argument: {folder.name}\n", done.stdout)
+
+    def is_refused(self, folder, parent):
+        done = self.expect(1, "run", entry=folder / "fusebook", cwd=parent)
+        self.assertIn("CMake cannot build in a folder", done.stderr)
+        self.assertFalse((folder / "build" / "release").exists())
+
+    def test_names_that_are_just_names(self):
+        for number, name in enumerate(BEARABLE):
+            self.check(number, name, self.runs)
 
     def test_paths_that_cmake_cannot_bear_are_refused(self):
-        quoted = make_checkout(self.scratch / 'a "book"')
-        for folder in (self.checkout, quoted):
-            done = self.expect(1, "run", entry=folder / "fusebook")
-            self.assertIn("CMake cannot build in a folder", done.stderr)
-            self.assertFalse((folder / "build" / "release").exists())
+        for number, name in enumerate(UNBEARABLE):
+            self.check(number, name, self.is_refused)
 
 
 class Cleaning(Entry):

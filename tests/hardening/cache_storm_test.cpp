@@ -49,8 +49,8 @@ long sum_of_lines(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a crowd of processes over a cache that another one empties") {
-  const int processes = sized(16, 64);
-  const int rounds = sized(6, 50);
+  const int processes = sized_for_sanitizers(16, 64);
+  const int rounds = sized_for_sanitizers(6, 50);
   const TempDir dir;
   const TempDir notes;
   fs::create_directory(dir / "tmp");

@@ -122,7 +122,8 @@ void kill_often(std::vector<std::string> words, int times,
 }  // namespace
 
 TEST_CASE("killed at any moment of a cold run") {
-  kill_often({"rounds", "1", "1", "3"}, 200, "wrong=0");
+  kill_often({"rounds", "1", "1", "3"}, sized_for_sanitizers(40, 200),
+             "wrong=0");
 }
 
 TEST_CASE("killed at any moment of a cold run with a kernel of full size") {

@@ -27,6 +27,17 @@ inline bool nightly() { return std::getenv("FUSEBOOK_NIGHTLY") != nullptr; }
 /// One of two sizes of a test.
 inline int sized(int ordinary, int full) { return nightly() ? full : ordinary; }
 
+/// The same, where only a sanitizer makes the full size too slow.
+inline int sized_for_sanitizers(int sanitized, int full) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static_cast<void>(full);
+  return sanitized;
+#else
+  static_cast<void>(sanitized);
+  return full;
+#endif
+}
+
 inline bool is_root() { return geteuid() == 0; }
 
 /// Some user that is not this one.

@@ -1,0 +1,226 @@
+"""Faults that the tests must notice: each is one small change of one file.
+
+A fault is kept as text that occurs exactly once in its file, the text that
+takes its place, and the suites that should go red, the quickest first.
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    name: str
+    file: str
+    old: str
+    new: str
+    suites: tuple[str, ...]
+
+
+def fault(name, file, old, new, *suites):
+    return Fault(name, file, old, new, suites)
+
+
+OPERATIONS = (
+    fault("sub swaps its operands", "kernels/ops.def",
+          "OP(sub, 2, a - b,", "OP(sub, 2, b - a,", "ops_test"),
+    fault("addcdiv divides the wrong way round", "kernels/ops.def",
+          "a + d * (b / c)", "a + d * (c / b)", "ops_test"),
+    fault("maximum loses a NaN", "kernels/ops.def",
+          "(a != a || a > b) ? a : b", "(a > b) ? a : b", "ops_test"),
+    fault("lerp changes its form beyond one half", "kernels/ops.def",
+          "math::abs(c) < T(0.5)", "math::abs(c) <= T(0.5)", "ops_test"),
+    fault("clamp ignores its upper bound", "kernels/device.h",
+          "return (raised != raised || raised < high) ? raised : high;",
+          "return raised != raised ? high : raised;", "ops_test"),
+    fault("a power drops its lowest digits", "kernels/device.h",
+          "return {sum, low - (sum - high)};", "return {sum, 0.0};",
+          "ops_test"),
+)
+
+KERNELS = (
+    fault("the last element is skipped", "kernels/device.h",
+          "for (i64 i = begin; i < end; ++i) {",
+          "for (i64 i = begin; i + 1 < end; ++i) {",
+          "cpu_jit_test", "compile_test"),
+    fault("all tensors share the first one's step", "kernels/device.h",
+          "if (ready_ && __builtin_memcmp(&inputs, &inputs_, sizeof(inputs)) "
+          "== 0) {",
+          "if (ready_) {", "cpu_jit_test", "random_program_test"),
+    fault("a part of a tensor stores its step too", "kernels/device.h",
+          "    run_elements<Body>(entry_, pointers, begin, end);\n"
+          "    if (whole) Body::finish(entry_, pointers);",
+          "    run_elements<Body>(entry_, pointers, begin, end);\n"
+          "    (void)whole;\n"
+          "    Body::finish(entry_, pointers);",
+          "cpu_jit_test", "random_program_test"),
+    fault("every tensor of a part starts where the first does",
+          "kernels/device.h",
+          "const i64 begin = r == part.row ? part.begin : 0;",
+          "const i64 begin = part.begin < row.numel ? part.begin : 0;",
+          "interpreter_test", "random_program_test"),
+    fault("constants lose half their digits", "kernels/codegen.cpp",
+          "return constant_text(n.value, user.dtype);",
+          "return constant_text(n.value, DType::float32);",
+          "codegen_test", "random_program_test"),
+    fault("a generated call reverses its operands", "kernels/codegen.cpp",
+          'text += (k == 0 ? "" : ", ") + operand(n.in[k], n);',
+          'text += (k == 0 ? "" : ", ") + operand(n.in[n.arity - 1 - k], n);',
+          "codegen_test"),
+    fault("per-tensor values reach elements as floats", "kernels/codegen.cpp",
+          'out_ << "    e." << field(n) << " = " << type_of(n.second) << "("',
+          'out_ << "    e." << field(n) << " = float("',
+          "codegen_test", "random_program_test"),
+    fault("a per-tensor result goes to the wrong list", "kernels/codegen.cpp",
+          'out_ << "    store_scalar<" << type_of(slot.dtype) << ">(p[" << '
+          'store.slot',
+          'out_ << "    store_scalar<" << type_of(slot.dtype) << ">(p[" << 0',
+          "codegen_test", "compile_test"),
+)
+
+PLANS = (
+    fault("constants are not guarded", "kernels/plan.cpp",
+          "plan_.guards.push_back({piece->scalars[local], first.value});",
+          "static_cast<void>(piece);", "plan_test", "compile_test"),
+    fault("guards take -0 for 0", "kernels/plan.cpp",
+          "return same_bits(scalars[std::size_t(guard.scalar)].value, "
+          "guard.value);",
+          "return scalars[std::size_t(guard.scalar)].value == guard.value;",
+          "plan_test", "compile_test"),
+    fault("values of columns are computed once a launch", "kernels/plan.cpp",
+          "node.rate = std::max(node.rate, rate);",
+          "static_cast<void>(rate);", "plan_test"),
+    fault("all groups get the first one's rate", "kernels/plan.cpp",
+          "instances_[i].columns.push_back(pieces[i]->scalars[local]);",
+          "instances_[i].columns.push_back(pieces[0]->scalars[local]);",
+          "plan_test", "optimizers_test"),
+    fault("groups of different rates share a baked one", "kernels/plan.cpp",
+          "return may_bake_(context_, other.origin) &&\n"
+          "             same_bits(other.value, first.value);",
+          "return may_bake_(context_, other.origin) &&\n"
+          "             (same_bits(other.value, first.value) || true);",
+          "plan_test"),
+    fault("two constants become one", "kernels/fold.cpp",
+          "std::memcmp(&a.value, &b.value, sizeof(double)) == 0 &&",
+          "", "plan_test"),
+    fault("constants are folded with the first operand alone",
+          "kernels/fold.cpp",
+          "in[k] = &body.nodes[std::size_t(node.in[k])].value;",
+          "in[k] = &body.nodes[std::size_t(node.in[0])].value;",
+          "plan_test"),
+    fault("a list may be stored over itself shifted", "kernels/hazards.cpp",
+          "if (a.stored && b.stored) return false;",
+          "if (a.stored && b.stored) return true;", "hazards_test"),
+    fault("neighbours in memory are refused", "kernels/hazards.cpp",
+          "furthest_stored->end > range.begin",
+          "furthest_stored->end >= range.begin", "hazards_test"),
+)
+
+BINDING = (
+    fault("a changed list goes unnoticed", "kernels/binding.cpp",
+          "if (lists[i].id != list_ids_[i]) return true;",
+          "static_cast<void>(i);", "binding_test"),
+    fault("a cut row is begun anew", "kernels/binding.cpp",
+          "parts_.push_back({begin.row, begin.element, end.row, "
+          "end.element});",
+          "parts_.push_back({begin.row, 0, end.row, end.element});",
+          "binding_test"),
+    fault("the last row is left out", "kernels/binding.cpp",
+          "add_part(begin, {i64(rows_.size()), 0});",
+          "add_part(begin, {i64(rows_.size()) - 1, 0});", "binding_test"),
+    fault("lists of other sizes meet unchecked", "kernels/binding.cpp",
+          "if (at_a == a.numels + a.count) return;", "return;",
+          "binding_test", "random_program_test"),
+    fault("every group reads the first one's columns", "kernels/binding.cpp",
+          "columns_[i * std::size_t(column_count_) + k] =", "columns_[k] =",
+          "binding_test"),
+)
+
+INTERPRETER = (
+    fault("a result overwrites what is still read",
+          "kernels/tile_program.cpp",
+          "if (direct_ && !read_after(store.slot, id)) {",
+          "if (direct_) {", "interpreter_test"),
+    fault("a load does not outlive a store", "kernels/tile_program.cpp",
+          "if (last_use_[std::size_t(id)] < count()) return;",
+          "if (last_use_[std::size_t(id)] <= count()) return;",
+          "interpreter_test"),
+    fault("a buffer is widened in place", "kernels/tile_program.cpp",
+          "const bool may_reuse = n.op != OpCode::cast;",
+          "const bool may_reuse = true;", "interpreter_test"),
+    fault("the last tile is left out", "kernels/tile_runner.cpp",
+          "for (i64 i = begin; i < end; i += step) run_tile(",
+          "for (i64 i = begin; i + step <= end; i += step) run_tile(",
+          "interpreter_test"),
+    fault("a part of a tensor stores its step, interpreted",
+          "kernels/tile_runner.cpp",
+          "if (whole) store_entry();",
+          "static_cast<void>(whole);\n  store_entry();",
+          "interpreter_test"),
+)
+
+ADAM = (
+    fault("eps is inside the correction", "common/optim/adam.h",
+          "    foreach_div_(denominators, bias_corrections2_sqrt);\n"
+          "    foreach_add_(denominators, o.eps);\n",
+          "    foreach_add_(denominators, o.eps);\n"
+          "    foreach_div_(denominators, bias_corrections2_sqrt);\n",
+          "adam_test"),
+    fault("the second moment is not corrected", "common/optim/adam.h",
+          "    foreach_div_(denominators, bias_corrections2_sqrt);\n", "",
+          "adam_test"),
+    fault("the first moment is corrected by the second's beta",
+          "common/optim/adam.h",
+          "foreach_sub(1.0, foreach_pow(beta1, batch.steps))",
+          "foreach_sub(1.0, foreach_pow(beta2, batch.steps))", "adam_test"),
+    fault("the second moment decays as the first", "common/optim/adam.h",
+          "foreach_mul_(exp_avg_sqs, beta2);",
+          "foreach_mul_(exp_avg_sqs, beta1);", "adam_test"),
+    fault("amsgrad forgets its maximum", "common/optim/adam.h",
+          "foreach_sqrt(o.amsgrad ? batch.states[2] : exp_avg_sqs);",
+          "foreach_sqrt(exp_avg_sqs);", "adam_test", "optim_test"),
+    fault("the moments move after the step", "common/optim/adam.h",
+          "foreach_lerp_(exp_avgs, grads, 1.0 - beta1);",
+          "foreach_lerp_(exp_avgs, grads, beta1);", "adam_test"),
+)
+
+FUNCTIONS = (
+    fault("a rate that moved is baked again", "common/function.cpp",
+          "if (origin.name != nullptr) return !promoted_names_;",
+          "if (origin.name != nullptr) return true;", "compile_test"),
+    fault("kernels are found by their hash alone", "common/function.cpp",
+          "if (known.hash == hash && known.program.same_structure(program) &&\n"
+          "        known.plan.matches(program)) {",
+          "if (known.hash == hash && "
+          "known.program.same_structure(program)) {",
+          "compile_test"),
+)
+
+CACHE = (
+    fault("a changed entry is not noticed", "kernels/kernel_cache.cpp",
+          "      trailer.checksum) {\n", "      trailer.checksum && false) {\n",
+          "kernel_cache_test"),
+    fault("another user's entry is loaded", "kernels/kernel_cache.cpp",
+          'if (status->st_uid != geteuid()) return "it belongs to another '
+          'user";\n',
+          "", "kernel_cache_test", "cache_damage_test"),
+    fault("orphaned compilers keep their directory",
+          "kernels/scratch_directory.cpp",
+          "if (std::rename(path.c_str(), last.c_str()) != 0) last = path;\n"
+          "  std::error_code failed;\n"
+          "  for (int i = 0; i < attempts; ++i) {",
+          "last = path;\n"
+          "  std::error_code failed;\n"
+          "  for (int i = 0; i < 1; ++i) {", "scratch_directory_test"),
+)
+
+THREADS = (
+    fault("idle threads keep looking for work", "kernels/parallel.cpp",
+          "spin_time = std::chrono::microseconds(80);",
+          "spin_time = std::chrono::microseconds(400000);", "parallel_test"),
+    fault("a part may run twice", "kernels/parallel.cpp",
+          "compare_exchange_weak(*offer, *offer - 1,",
+          "compare_exchange_weak(*offer, *offer,", "parallel_test"),
+)
+
+FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + ADAM +
+          FUNCTIONS + CACHE + THREADS)

@@ -1,0 +1,176 @@
+"""Puts faults into a copy of the sources, one at a time, and runs the tests.
+
+    python3 tests/mutants/mutants.py             every fault
+    python3 tests/mutants/mutants.py WORD...     those with a word in the name
+    python3 tests/mutants/mutants.py --list
+    python3 tests/mutants/mutants.py --check     do they all still apply?
+
+A fault that no suite notices has survived: a test is missing. The working tree
+is only read. Exit code: 0 all were noticed, 1 one survived or no longer
+applies, 2 a wrong command line.
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from faults import FAULTS
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LEAST = 20
+TEST_SECONDS = 600
+
+
+def problems(root=ROOT):
+    """Why the list is no good: nothing when it is."""
+    found = []
+    names = [fault.name for fault in FAULTS]
+    found += [f"'{name}' is there twice" for name in sorted(set(names))
+              if names.count(name) > 1]
+    if len(FAULTS) < LEAST:
+        found.append(f"only {len(FAULTS)} faults; at least {LEAST} are wanted")
+    for fault in FAULTS:
+        path = root / fault.file
+        text = path.read_text() if path.is_file() else ""
+        if (times := text.count(fault.old)) != 1:
+            found.append(f"'{fault.name}': its text occurs {times} times in "
+                         f"{fault.file}; write it anew in "
+                         "tests/mutants/faults.py")
+        if fault.old == fault.new or not fault.suites:
+            found.append(f"'{fault.name}' changes nothing, or names no suite")
+        for suite in fault.suites:
+            if not any((root / "tests").glob(f"**/{suite}.cpp")):
+                found.append(f"'{fault.name}': there is no suite {suite}")
+    return found
+
+
+def copy_sources(to):
+    """Copies what git knows, and what is new; without git, all but build/."""
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others",
+         "--exclude-standard"], capture_output=True, check=False)
+    if listed.returncode != 0:
+        shutil.copytree(ROOT, to, dirs_exist_ok=True,
+                        ignore=shutil.ignore_patterns("build", ".git"))
+        return
+    for name in filter(None, listed.stdout.split(b"\0")):
+        source = ROOT / os.fsdecode(name)
+        if not source.is_file():
+            continue  # removed, but not yet from git
+        target = to / os.fsdecode(name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+
+
+class Tree:
+    """A copy of the sources with a build folder of its own."""
+
+    def __init__(self, folder, jobs):
+        self.root = pathlib.Path(folder)
+        self.jobs = jobs
+        self.build_folder = self.root / "build/release"
+        copy_sources(self.root)
+        self.run("cmake", "--preset", "release", "-DFUSEBOOK_LIBFUZZER=OFF")
+
+    def run(self, *command):
+        done = subprocess.run(command, cwd=self.root, capture_output=True,
+                              text=True, check=False)
+        if done.returncode:
+            sys.exit(f"{' '.join(map(str, command))} failed:\n"
+                     f"{done.stdout}{done.stderr}")
+
+    def build(self, suites):
+        """What the compiler says, if it says no."""
+        done = subprocess.run(
+            ["cmake", "--build", str(self.build_folder), "-j", self.jobs,
+             "--target", *suites], capture_output=True, text=True, check=False)
+        return done.stdout[-3000:] if done.returncode else ""
+
+    def passes(self, suite):
+        environment = {**os.environ,
+                       "FUSEBOOK_CACHE_DIR": str(self.root / "kernel-cache")}
+        # Suites that are killed must not leave children in our way.
+        test = subprocess.Popen([str(self.build_folder / "tests" / suite)],
+                                cwd=self.root, env=environment,
+                                stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL,
+                                start_new_session=True)
+        try:
+            return test.wait(timeout=TEST_SECONDS) == 0
+        except subprocess.TimeoutExpired:
+            os.killpg(test.pid, 9)
+            test.wait()
+            return False
+
+    def judge(self, fault):
+        """Whether a suite goes red, and which; or what else happened."""
+        path = self.root / fault.file
+        right = path.read_text()
+        path.write_text(right.replace(fault.old, fault.new))
+        try:
+            for suite in fault.suites:
+                if said := self.build([suite]):
+                    return False, f"does not compile:\n{said}"
+                if not self.passes(suite):
+                    return True, suite
+            return False, "no suite goes red: " + ", ".join(fault.suites)
+        finally:
+            path.write_text(right)
+
+
+def check_unchanged(tree, faults):
+    suites = sorted({suite for fault in faults for suite in fault.suites})
+    if said := tree.build(suites):
+        sys.exit(f"the sources do not build:\n{said}")
+    if red := [suite for suite in suites if not tree.passes(suite)]:
+        sys.exit(f"red before anything was changed: {', '.join(red)}")
+
+
+def run(faults, jobs):
+    killed = 0
+    with tempfile.TemporaryDirectory(prefix="fusebook-mutants-") as folder:
+        tree = Tree(folder, jobs)
+        check_unchanged(tree, faults)
+        print(f"{len(faults)} faults; the suites pass without them", flush=True)
+        for fault in faults:
+            begin = time.monotonic()
+            is_killed, how = tree.judge(fault)
+            killed += is_killed
+            print(f"{'killed  ' if is_killed else 'SURVIVED'}"
+                  f"{time.monotonic() - begin:6.0f} s  {fault.file}: "
+                  f"{fault.name} ({how})", flush=True)
+    print(f"{killed} killed, {len(faults) - killed} survived")
+    return 0 if killed == len(faults) else 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("words", nargs="*", metavar="WORD")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--jobs", default=str(os.cpu_count() or 1))
+    given = parser.parse_args()
+    if found := problems():
+        sys.exit("\n".join(found))
+    if given.check:
+        print(f"{len(FAULTS)} faults apply")
+        return 0
+    faults = [fault for fault in FAULTS
+              if not given.words or any(word in fault.name + " " + fault.file
+                                        for word in given.words)]
+    if not faults:
+        parser.error(f"no fault has {' or '.join(given.words)} in its name")
+    if given.list:
+        for fault in faults:
+            print(f"{fault.file:30}{fault.name}")
+        return 0
+    return run(faults, given.jobs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
