@@ -28,8 +28,10 @@ std::vector<Range> collect(Operands operands) {
       if (size > 0) ranges.push_back({begin, begin + size, k, i});
     }
   }
-  std::sort(ranges.begin(), ranges.end(),
-            [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  // Outputs come first where they coincide with what is read.
+  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.operand < b.operand;
+  });
   return ranges;
 }
 

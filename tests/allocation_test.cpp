@@ -5,10 +5,13 @@
 #include <cstdlib>
 #include <functional>
 #include <new>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "allocator.h"
 #include "compile.h"
+#include "foreach_map.h"
 #include "lr_scheduler.h"
 #include "optim/all.h"
 #include "parallel.h"
@@ -178,5 +181,35 @@ TEST_CASE("a functional step asks for nothing, temporaries included") {
     step();
     CHECK(asked_by([&] { step(); }, 50) == Asked{});
     CHECK(step.counters().launches == 51);
+  }
+}
+
+TEST_CASE("nor does foreach_map, with new lists or in place") {
+  for (const Backend backend : {Backend::compiled, Backend::interpreted}) {
+    const auto params = make_params(mixed_shapes(40), 3);
+    std::vector<Tensor> grads;
+    for (const Tensor& param : params) grads.push_back(param.grad());
+    const TensorList p(params);
+    const TensorList g(grads);
+    const TensorList m(copies(params));
+    const TensorList steps = TensorList::per_tensor(scalars(params.size()));
+    const Tensor rate = tensor(0.01);
+    auto step = compile(
+        [&] {
+          const auto [squares, roots] = foreach_map(
+              [](auto x) { return std::pair{x * x, sqrt(abs(x))}; }, g);
+          foreach_map_(
+              [](auto x, auto mean, auto n, auto square, auto root, auto lr) {
+                const auto next = lerp(mean, square, 0.1);
+                return std::tuple{x - lr * next / (root + 1e-8) / (n + 1), next,
+                                  n + 1};
+              },
+              into(p, m, steps), squares, roots, rate);
+        },
+        {.fullgraph = true, .backend = backend});
+    step();
+    CHECK(asked_by([&] { step(); }, 50) == Asked{});
+    CHECK(step.counters().launches == 51);
+    CHECK(step.counters().uploads == 1);
   }
 }

@@ -185,7 +185,7 @@ Number<T> evaluate(fuse::OpCode op, const std::array<T, 4>& operands) {
   using F = Number<T>;
   switch (op) {
 #define OP(name, arity, ...)                                                \
-  case fuse::OpCode::name:                                                        \
+  case fuse::OpCode::name:                                                  \
     return call([](auto... in) -> decltype(op_##name<F>(                    \
                                    in...)) { return op_##name<F>(in...); }, \
                 x);

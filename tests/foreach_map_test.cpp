@@ -308,7 +308,8 @@ TEST_CASE("different shapes") {
         (void)foreach_map([](auto x, auto y) { return x + y; }, a,
                           tensor({1.0, 2.0}));
       },
-      {"tensor 1 of operand 2 has shape [2] but operand 1 (params) has [1]"});
+      {"tensor 1 of operand 2 (tensor) has shape [2] but operand 1 (params) "
+       "has [1]"});
   const TensorList steps({tensor(1.0), tensor(2.0)}, "steps");
   check_error(
       [&] {
@@ -355,7 +356,19 @@ TEST_CASE("outputs that overlap") {
   check_error(
       [&] { foreach_map_([](auto x, auto y) { return x + y; }, a, half); },
       {"a", "is stored but overlaps ", "half"});
+  // One tensor of the output, repeated for the others.
+  const TensorList two(
+      {from_blob(memory.data(), {2}), from_blob(memory.data() + 2, {2})},
+      "two");
+  check_error(
+      [&] { foreach_map_([](auto x, auto y) { return x + y; }, two, two[0]); },
+      {"two", "is stored but overlaps ", "tensor"});
+  check_error(
+      [&] { foreach_map_([](auto x, auto y) { return x + y; }, two, two[1]); },
+      {"two", "is stored but overlaps ", "tensor"});
   CHECK(memory == std::vector<float>(8, 1));
+  foreach_map_([](auto x, auto y) { return x + y; }, a, a[0]);
+  CHECK(memory == std::vector<float>{2, 2, 2, 2, 1, 1, 1, 1});
 }
 
 TEST_CASE("a list that is read after it was overwritten under another name") {

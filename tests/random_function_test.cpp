@@ -346,7 +346,8 @@ class Case {
 
   std::vector<Element> evaluate(std::vector<Element> x) {
     for (int k = 0; k < script_.literals; ++k) {
-      x.emplace_back(initial_[std::size_t(script_.operands + k)][0][0]);
+      x.emplace_back(
+          initial_[std::size_t(script_.operands) + std::size_t(k)][0][0]);
     }
     for (const Step& step : script_.steps) {
       std::vector<Element> in;
@@ -360,7 +361,7 @@ class Case {
   }
 
   std::size_t first_step() const {
-    return std::size_t(script_.operands + script_.literals);
+    return std::size_t(script_.operands) + std::size_t(script_.literals);
   }
 
   void choose_sizes() {
@@ -598,7 +599,8 @@ class Coverage {
     bounded_ += c.bounded();
     operands_ = std::max(operands_, script.operands);
     outputs_[{script.into > 0, script.outputs.size()}]++;
-    const auto leaves = std::size_t(script.operands + script.literals);
+    const auto leaves =
+        std::size_t(script.operands) + std::size_t(script.literals);
     for (std::size_t n = 0; n < script.steps.size(); ++n) {
       const Value& result = script.values[leaves + n];
       depth_ = std::max(depth_, result.depth);

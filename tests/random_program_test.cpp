@@ -632,8 +632,8 @@ class Batch {
  public:
   explicit Batch(const std::vector<std::uint64_t>& seeds) {
     for (const std::uint64_t seed : seeds) {
-      cases_.push_back(std::make_unique<Case>(
-          seed, ScriptMaker(script_seed(seed)).make()));
+      cases_.push_back(
+          std::make_unique<Case>(seed, ScriptMaker(script_seed(seed)).make()));
     }
   }
 

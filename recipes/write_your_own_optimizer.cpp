@@ -1,0 +1,129 @@
+#include "fusebook.h"
+
+using namespace fuse;
+
+// %%
+// Write your own optimizer
+// ========================
+//
+// The library has the optimizers of ``torch.optim``. Lion is none of them: a
+// search over programs found it (`Chen and others, 2023
+// <https://arxiv.org/abs/2302.06675>`_), and its formula fits into two lines.
+// Where every optimizer needs a :term:`kernel` written by hand, that is where
+// the work begins. Here it ends there: we write the two lines with
+// :doc:`foreach_map`, ``compile`` makes one kernel of them, and then Lion
+// trains beside Adam.
+
+// %%
+// Lion goes along the *sign* of a mean of gradients, so every step has the same
+// size whatever the gradients are, and it keeps one list besides the parameters
+// where Adam keeps two. The mean that it looks at and the one that it keeps are
+// blended differently. The rate is a 0-d tensor, so that it may move.
+struct Lion {
+  TensorList params, exp_avgs;
+  Tensor lr;
+
+  void step() const {
+    std::vector<Tensor> grads;
+    for (const Tensor& param : params) grads.push_back(param.grad());
+    foreach_map_(
+        [](auto param, auto mean, auto grad, auto rate) {
+          const auto direction = sign(lerp(mean, grad, 0.1));
+          return std::pair{param - rate * direction, lerp(mean, grad, 0.01)};
+        },
+        into(params, exp_avgs), TensorList(grads, "grads"), lr);
+  }
+};
+
+static void write_your_own_optimizer(const Options&) {
+  step("A small problem");
+  // A linear layer of random weights is the teacher, and two pupils try to
+  // become like it. They begin alike and see the same, eight examples at a
+  // time, with noise in the answers.
+  Generator gen(0);
+  const Linear teacher(16, 4, gen), adams(16, 4, gen), lions = adams.clone();
+  const auto learn = [&](const Linear& pupil, int n) {
+    Generator examples(n);
+    const TensorList asked = {rand({8, 16}, examples)};
+    const TensorList noise = {rand({8, 4}, examples)};
+    const auto answer = foreach_add(TensorList{teacher(asked[0])}, noise);
+    for (Tensor param : pupil.parameters()) param.set_grad({});
+    mse_loss(pupil(asked[0]), answer[0]).backward();
+  };
+  print("parameters of a pupil: ", lions.parameters().size());
+
+  step("Two optimizers");
+  // ``compile`` takes any function, and what that does to lists is fused.
+  // Nothing has to be said about Lion.
+  Adam adam(adams.parameters(), {.lr = tensor(0.03)});
+  const TensorList params(lions.parameters(), "params");
+  const auto means = foreach_mul(params, 0.0);
+  const Lion lion = {params, {means.tensors(), "means"}, tensor(0.01)};
+  auto adam_step = compile([&] { adam.step(); });
+  auto lion_step = compile([&] { lion.step(); });
+
+  step("Beside Adam");
+  // Both rates fall to zero in a straight line, as Lion's steps never become
+  // small by themselves. A third of Adam's rate, or a tenth, is a good start
+  // for Lion: its steps are all as long as Adam's longest. The loss is that of
+  // a thousand examples to come. They are noisy too, and nobody can foresee
+  // noise, so it does not fall below 1/12 or so.
+  const Tensor asked = rand({1000, 16}, gen);
+  const TensorList answer = {teacher(asked)};
+  foreach_add_(answer, TensorList{rand({1000, 4}, gen)});
+  print_columns("step", "Adam loss", "Lion loss");
+  for (int n = 0; n <= 300; ++n) {
+    if (n % 20 == 0) {
+      print_row(n, mse_loss(adams(asked), answer[0]).item(),
+                mse_loss(lions(asked), answer[0]).item());
+    }
+    learn(adams, n);
+    learn(lions, n);
+    adam.param_groups[0]["lr"].assign(0.03 * (1 - n / 300.0));
+    Tensor(lion.lr).fill_(0.01 * (1 - n / 300.0));
+    adam_step();
+    lion_step();
+  }
+
+  step("One launch each");
+  // .. recipe-plot:: Beside Adam
+  //    :alt: Two curves of the loss fall together in the first fifty steps,
+  //          waver side by side, and come to rest at the same height.
+  //
+  //    The table above, drawn.
+  //
+  // Lion keeps up, with half of the state, and its step needed nothing more to
+  // be one :term:`launch`: it reads three arrays and writes two, where Adam
+  // reads four and writes three, 28 bytes an element. Each got one kernel,
+  // although its rate moved at every step.
+  assert_fused(lion_step);
+  print_block(lion_step.summary());
+  const Counters &a = adam_step.counters(), &l = lion_step.counters();
+  print("Adam: ", a.launches,
+        " launches, kernels: ", exact("adam_kernels", a.compilations));
+  print("Lion: ", l.launches,
+        " launches, kernels: ", exact("lion_kernels", l.compilations));
+}
+
+// %%
+// Change it
+// ---------
+//
+// .. exercise:: cautious
+//
+//    A later idea: do nothing to an element whose direction and gradient
+//    disagree. One ``where`` will do. Does it help here?
+//
+// .. exercise:: weight_decay
+//
+//    Add Lion's weight decay, which pulls at the parameters themselves:
+//    ``rate * (direction + 0.1 * param)``. What does it cost, and what does the
+//    loss say?
+//
+// .. exercise:: plain_number
+//
+//    Make the rate a plain ``double``. How many kernels are there now?
+
+int main(int argc, char** argv) {
+  return run_recipe(argc, argv, write_your_own_optimizer);
+}
