@@ -186,11 +186,11 @@ ADAM = (
 FUNCTIONS = (
     fault("a rate that moved is baked again", "common/function.cpp",
           "if (origin.name != nullptr) return !promoted_names_;",
-          "if (origin.name != nullptr) return true;", "compile_test"),
+          "if (origin.name != nullptr) return true;", "function_test"),
     fault("kernels are found by their hash alone", "common/function.cpp",
           "if (alike(known, hash, program) && known.plan.matches(program)) {",
           "if (alike(known, hash, program)) {",
-          "compile_test"),
+          "function_test"),
 )
 
 CACHE = (
