@@ -216,8 +216,9 @@ THREADS = (
           "spin_time = std::chrono::microseconds(80);",
           "spin_time = std::chrono::microseconds(400000);", "parallel_test"),
     fault("a part may run twice", "kernels/parallel.cpp",
-          "compare_exchange_weak(*offer, *offer - 1,",
-          "compare_exchange_weak(*offer, *offer,", "parallel_test"),
+          "region.run(region.context, region.parts - parts_of(offer));",
+          "region.run(region.context, region.parts - parts_of(offer) - 1);",
+          "parallel_test"),
 )
 
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + ADAM +
