@@ -1,3 +1,5 @@
+#include <mutex>
+
 #include "calls.h"
 #include "cpu_jit.h"
 #include "kernel.h"
@@ -13,7 +15,7 @@ class CompiledKernel final : public CpuKernel {
         finish_(reinterpret_cast<Finish>(library_->symbol("fuse_finish"))) {
     const auto init =
         reinterpret_cast<void (*)(const Calls*)>(library_->symbol("fuse_init"));
-    init(&host_calls());
+    std::call_once(library_->prepared(), [&] { init(&host_calls()); });
   }
 
  protected:

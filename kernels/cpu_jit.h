@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace fuse {
@@ -16,8 +17,13 @@ class Library {
   /// Address of an extern "C" symbol. Throws Error when it is missing.
   void* symbol(const char* name) const;
 
+  /// For std::call_once: kernels of several threads share a library, and only
+  /// the first may fill in what it needs of the host.
+  std::once_flag& prepared() { return prepared_; }
+
  private:
   void* handle_;
+  std::once_flag prepared_;
 };
 
 /// Compiles `source` (C++20, no headers) with the host compiler, or takes the
