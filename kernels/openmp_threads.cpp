@@ -33,8 +33,11 @@ void take_parts(void* data) {
   }
 }
 
+// Before main(): the program may use OpenMP, and fork, before our first region.
+[[maybe_unused]] const int watching =
+    pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
+
 Parallel find_parallel() {
-  pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
   return reinterpret_cast<Parallel>(dlsym(RTLD_DEFAULT, "GOMP_parallel"));
 }
 

@@ -53,6 +53,27 @@ std::vector<Tensor> train(int threads) {
 
 }  // namespace
 
+// Must come first: nothing of ours has run when the program forks.
+TEST_CASE("a child forked before our first region does without OpenMP") {
+  std::atomic<int> used = 0;
+#pragma omp parallel num_threads(3)
+  ++used;
+  CHECK(used == 3);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    alarm(20);  // rather than wait for threads that are not there
+    Seen seen;
+    set_thread_count(3);
+    parallel_run(6, see, &seen);
+    _exit(seen.on_openmp == 0 && seen.runs[5] == 1 ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
 TEST_CASE("parts run once each, on OpenMP's threads") {
   for (const int threads : {2, 3, 8}) {
     set_thread_count(threads);
