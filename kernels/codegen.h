@@ -1,8 +1,8 @@
 #pragma once
 
-#include <source_location>
 #include <string>
 
+#include "body_writer.h"
 #include "plan.h"
 
 namespace fuse {
@@ -11,9 +11,6 @@ namespace fuse {
 /// struct a body, with named values. It depends on the bodies alone, never on
 /// how many tensors there are or where they lie.
 std::string generate_bodies(const Plan& plan);
-
-/// How a place in a source file is written.
-using PlaceText = std::string (*)(const std::source_location& place);
 
 /// The same for people: beside each line the operation and the place it was
 /// written at. What is compiled has none of that, so that equal kernels are

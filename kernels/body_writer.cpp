@@ -1,0 +1,345 @@
+#include "body_writer.h"
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "naming.h"
+
+namespace fuse {
+namespace {
+
+const char* type_of(DType dtype) {
+  return dtype == DType::float32 ? "float" : "double";
+}
+
+// Writes one body as a struct. The three stages (uniform, entry, element)
+// become functions; what a later stage reads of an earlier one becomes a field.
+class BodyWriter {
+ public:
+  BodyWriter(const Body& body, int number, PlaceText place_text,
+             std::ostream& out)
+      : body_(body),
+        names_(name_body(body)),
+        number_(number),
+        place_text_(place_text),
+        out_(out) {
+    find_needs();
+  }
+
+  void write() {
+    out_ << "struct Body" << number_ << " {\n";
+    write_types();
+    write_uniform();
+    write_inputs();
+    write_entry();
+    write_compute();
+    write_memory();
+    write_finish();
+    out_ << "};\n";
+  }
+
+ private:
+  using Need = std::pair<std::int32_t, DType>;
+
+  const BodyNode& node(std::int32_t id) const {
+    return body_.nodes[std::size_t(id)];
+  }
+  const std::string& name(std::int32_t id) const {
+    return names_.values[std::size_t(id)];
+  }
+
+  // Which values cross from a stage into a later one, and as what type.
+  void find_needs() {
+    for (std::int32_t id = 0; id < std::int32_t(body_.nodes.size()); ++id) {
+      for (int k = 0; k < node(id).arity; ++k) need(node(id).in[k], node(id));
+    }
+    for (const Store& store : body_.stores) {
+      const bool entry =
+          body_.slots[std::size_t(store.slot)].rate == Rate::entry;
+      if (entry) entry_needs_.insert({store.value, DType::float64});
+    }
+    for (const Need& n : entry_needs_) {
+      if (node(n.first).rate == Rate::uniform) uniform_needs_.insert(n.first);
+    }
+  }
+
+  void need(std::int32_t value, const BodyNode& user) {
+    if (node(value).op == OpCode::constant) return;
+    const Rate rate = node(value).rate;
+    if (user.rate == Rate::element && rate != Rate::element) {
+      entry_needs_.insert({value, user.dtype});
+    }
+    if (user.rate == Rate::entry && rate == Rate::uniform) {
+      uniform_needs_.insert(value);
+    }
+  }
+
+  // The field of struct PerTensor that holds a value in a type.
+  std::string field(const Need& n) const {
+    const auto [value, dtype] = n;
+    const DType other =
+        dtype == DType::float32 ? DType::float64 : DType::float32;
+    const bool both = entry_needs_.contains({value, other});
+    return both && dtype == DType::float32 ? names_.rounded[std::size_t(value)]
+                                           : name(value);
+  }
+
+  void write_types() {
+    out_ << "  struct Uniform {\n";
+    for (const std::int32_t id : uniform_needs_) {
+      out_ << "    double " << name(id) << ";\n";
+    }
+    if (uniform_needs_.empty()) out_ << "    double none;\n";
+    out_ << "  };\n  struct Inputs {\n";
+    bool any = false;
+    for (const std::int32_t id : inputs()) {
+      out_ << "    double " << name(id) << ";\n";
+      any = true;
+    }
+    if (!any) out_ << "    double none;\n";
+    out_ << "  };\n  struct PerTensor {\n";
+    for (const Need& n : entry_needs_) {
+      out_ << "    " << type_of(n.second) << " " << field(n) << ";\n";
+    }
+    if (entry_needs_.empty()) out_ << "    double none;\n";
+    out_ << "  };\n";
+    write_element_types();
+  }
+
+  void write_element_types() {
+    out_ << "  struct Element {\n";
+    for_element_slots([&](std::size_t s) {
+      out_ << "    " << type_of(body_.slots[s].dtype) << " " << names_.slots[s]
+           << ";\n";
+    });
+    out_ << "  };\n  struct Pointers {\n";
+    for_element_slots([&](std::size_t s) {
+      out_ << "    Unaligned<" << type_of(body_.slots[s].dtype) << ">* "
+           << names_.slots[s] << ";\n";
+    });
+    out_ << "    FUSE_FN explicit Pointers(void* const* p)";
+    const char* separator = "\n        : ";
+    for_element_slots([&](std::size_t s) {
+      const char* type = type_of(body_.slots[s].dtype);
+      out_ << separator << names_.slots[s] << "(static_cast<Unaligned<" << type
+           << ">*>(p[" << s << "]))";
+      separator = ",\n          ";
+    });
+    out_ << " {}\n  };\n";
+  }
+
+  template <class Visit>
+  void for_element_slots(Visit visit) {
+    for (std::size_t s = 0; s < body_.slots.size(); ++s) {
+      if (body_.slots[s].rate == Rate::element) visit(s);
+    }
+  }
+
+  // Leaves of the entry stage: per-tensor scalars in memory, and columns.
+  std::vector<std::int32_t> inputs() const {
+    std::vector<std::int32_t> ids;
+    for (std::int32_t id = 0; id < std::int32_t(body_.nodes.size()); ++id) {
+      const BodyNode& n = node(id);
+      const bool leaf = n.op == OpCode::load || n.op == OpCode::argument;
+      if (leaf && n.rate == Rate::entry) ids.push_back(id);
+    }
+    return ids;
+  }
+
+  std::string operand(std::int32_t id, const BodyNode& user) const {
+    const BodyNode& n = node(id);
+    if (n.op == OpCode::constant) return constant_text(n.value, user.dtype);
+    if (user.rate == n.rate) return crossing(id, n.rate);
+    if (user.rate == Rate::element) return "t." + field({id, user.dtype});
+    return "u." + name(id);
+  }
+
+  std::string expression(const BodyNode& n) const {
+    if (n.op == OpCode::cast) return cast_expression(n);
+    std::string text(name_of(n.op));
+    text += "<" + std::string(type_of(n.dtype)) + ">(";
+    for (int k = 0; k < n.arity; ++k) {
+      text += (k == 0 ? "" : ", ") + operand(n.in[k], n);
+    }
+    return text + ")";
+  }
+
+  // Per-tensor values stay doubles, but are rounded as their storage is.
+  std::string cast_expression(const BodyNode& n) const {
+    BodyNode source = n;
+    const BodyNode& from = node(n.in[0]);
+    source.dtype = from.rate == Rate::element ? from.dtype : DType::float64;
+    const std::string value = operand(n.in[0], source);
+    const std::string rounded = std::string(type_of(n.dtype)) + "(" + value;
+    return rounded + ")";
+  }
+
+  struct Line {
+    std::string code;
+    std::string note;
+  };
+
+  std::vector<Line> stage_lines(Rate stage) const {
+    std::vector<Line> lines;
+    for (std::int32_t id = 0; id < std::int32_t(body_.nodes.size()); ++id) {
+      const BodyNode& n = node(id);
+      if (n.rate != stage || n.arity == 0) continue;
+      const char* type = stage == Rate::element ? type_of(n.dtype) : "double";
+      lines.push_back({"    const " + std::string(type) + " " + name(id) +
+                           " = " + expression(n) + ";",
+                       note(n)});
+    }
+    return lines;
+  }
+
+  std::string note(const BodyNode& n) const {
+    if (place_text_ == nullptr || n.place.line() == 0) return "";
+    return std::string(name_of(n.op)) + ", " + place_text_(n.place);
+  }
+
+  void write_stage(Rate stage) {
+    const std::vector<Line> lines = stage_lines(stage);
+    std::size_t width = 0;
+    for (const Line& line : lines) width = std::max(width, line.code.size());
+    for (const Line& line : lines) {
+      out_ << line.code;
+      if (!line.note.empty()) {
+        out_ << std::string(width - line.code.size(), ' ') << "  // "
+             << line.note;
+      }
+      out_ << "\n";
+    }
+  }
+
+  void write_uniform() {
+    out_ << "\n  // Once a launch.\n"
+            "  static FUSE_FN Uniform uniform(const double* args) {\n"
+            "    Uniform u = {};\n";
+    for (std::int32_t id = 0; id < std::int32_t(body_.nodes.size()); ++id) {
+      const BodyNode& n = node(id);
+      if (n.op != OpCode::argument || n.rate != Rate::uniform) continue;
+      out_ << "    const double " << name(id) << " = args[" << n.index
+           << "];\n";
+    }
+    write_stage(Rate::uniform);
+    for (const std::int32_t id : uniform_needs_) {
+      out_ << "    u." << name(id) << " = " << name(id) << ";\n";
+    }
+    out_ << "    return u;\n  }\n";
+  }
+
+  void write_inputs() {
+    out_ << "\n  // What is read for each tensor.\n"
+            "  static FUSE_FN Inputs inputs(void* const* p, const double* "
+            "columns) {\n    Inputs in = {};\n";
+    for (const std::int32_t id : inputs()) {
+      const BodyNode& n = node(id);
+      out_ << "    in." << name(id) << " = ";
+      if (n.op == OpCode::argument) {
+        out_ << "columns[" << n.index << "];\n";
+      } else {
+        const DType dtype = body_.slots[std::size_t(n.index)].dtype;
+        out_ << "load_scalar<" << type_of(dtype) << ">(p[" << n.index
+             << "]);\n";
+      }
+    }
+    out_ << "    return in;\n  }\n";
+  }
+
+  void write_entry() {
+    out_ << "\n  // Once a tensor.\n"
+            "  static FUSE_FN PerTensor per_tensor(const Uniform& u, const "
+            "Inputs& in) {\n    PerTensor t = {};\n";
+    write_stage(Rate::entry);
+    for (const Need& n : entry_needs_) {
+      // What is computed once a tensor is double already.
+      const std::string value = crossing(n.first, Rate::entry);
+      out_ << "    t." << field(n) << " = "
+           << (n.second == DType::float32 ? "float(" + value + ")" : value)
+           << ";\n";
+    }
+    out_ << "    return t;\n  }\n";
+  }
+
+  // A value as the code of a stage names it.
+  std::string crossing(std::int32_t id, Rate stage) const {
+    const BodyNode& n = node(id);
+    if (n.rate == Rate::uniform && stage != Rate::uniform) {
+      return "u." + name(id);
+    }
+    const bool leaf = n.op == OpCode::load || n.op == OpCode::argument;
+    return leaf && n.rate == Rate::entry ? "in." + name(id) : name(id);
+  }
+
+  void write_compute() {
+    out_ << "\n  // Once an element.\n"
+            "  static FUSE_FN void compute(Element& x, const PerTensor& t) {\n";
+    for (std::int32_t id = 0; id < std::int32_t(body_.nodes.size()); ++id) {
+      const BodyNode& n = node(id);
+      if (n.op != OpCode::load || n.rate != Rate::element) continue;
+      out_ << "    const " << type_of(n.dtype) << " " << name(id) << " = x."
+           << name(id) << ";\n";
+    }
+    write_stage(Rate::element);
+    for (const Store& store : body_.stores) {
+      const BodySlot& slot = body_.slots[std::size_t(store.slot)];
+      if (slot.rate != Rate::element) continue;
+      BodyNode user;
+      user.rate = Rate::element;
+      user.dtype = slot.dtype;
+      out_ << "    x." << names_.slots[std::size_t(store.slot)] << " = "
+           << operand(store.value, user) << ";\n";
+    }
+    out_ << "  }\n";
+  }
+
+  void write_memory() {
+    out_ << "\n  static FUSE_FN void load(Element& x, const Pointers& at, i64 "
+            "i) {\n";
+    for_element_slots([&](std::size_t s) {
+      if (!body_.slots[s].loaded) return;
+      out_ << "    x." << names_.slots[s] << " = at." << names_.slots[s]
+           << "[i];\n";
+    });
+    out_ << "  }\n  static FUSE_FN void store(const Element& x, const "
+            "Pointers& at, i64 i) {\n";
+    for_element_slots([&](std::size_t s) {
+      if (!body_.slots[s].stored) return;
+      out_ << "    at." << names_.slots[s] << "[i] = x." << names_.slots[s]
+           << ";\n";
+    });
+    out_ << "  }\n";
+  }
+
+  void write_finish() {
+    out_ << "  static FUSE_FN void finish(const PerTensor& t, void* const* p) "
+            "{\n";
+    for (const Store& store : body_.stores) {
+      const BodySlot& slot = body_.slots[std::size_t(store.slot)];
+      if (slot.rate != Rate::entry) continue;
+      out_ << "    store_scalar<" << type_of(slot.dtype) << ">(p[" << store.slot
+           << "], t." << field({store.value, DType::float64}) << ");\n";
+    }
+    out_ << "  }\n";
+  }
+
+  const Body& body_;
+  BodyNames names_;
+  int number_;
+  PlaceText place_text_;
+  std::ostream& out_;
+  std::set<std::int32_t> uniform_needs_;
+  std::set<Need> entry_needs_;
+};
+
+}  // namespace
+
+void write_body(const Body& body, int number, PlaceText place_text,
+                std::ostream& out) {
+  BodyWriter(body, number, place_text, out).write();
+}
+
+}  // namespace fuse

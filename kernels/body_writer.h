@@ -1,0 +1,20 @@
+#pragma once
+
+#include <iosfwd>
+#include <source_location>
+#include <string>
+
+#include "plan.h"
+
+namespace fuse {
+
+/// How a place in a source file is written.
+using PlaceText = std::string (*)(const std::source_location& place);
+
+/// Writes a body as `struct Body<number>`: what the loops of device.h need,
+/// with named values. With `place_text`, each line says which operation it is
+/// and where it was written.
+void write_body(const Body& body, int number, PlaceText place_text,
+                std::ostream& out);
+
+}  // namespace fuse
