@@ -133,7 +133,8 @@ void Table::gather_instance(const Plan& plan, const Program& program,
   const i64 per_entry = body.bytes_per_entry();
   for (std::size_t e = 0; e < sizes.count; ++e) {
     const i64 numel = scalars_only ? 0 : sizes.numels[e];
-    rows_.push_back({numel, i64(pointers_.size()), bound.body, int(instance)});
+    rows_.push_back({numel, i64(pointers_.size()), i64(rows_.size()),
+                     bound.body, int(instance)});
     for (std::size_t s = 0; s < slots; ++s) {
       pointers_.push_back(lists[std::size_t(bound.slots[s])].addresses[e]);
     }

@@ -39,6 +39,7 @@ struct Calls {
 struct Row {
   i64 numel;
   i64 pointers;  // where its addresses start in Launch::pointers
+  i64 entry;     // number of its tensor
   int body;      // which of the kernel's bodies updates it
   int instance;  // whose columns it reads
 };
@@ -52,6 +53,15 @@ struct Part {
   i64 end;
 };
 
+// A share of a GPU's work: elements [begin, end) of one row. `shares` are all
+// that its tensor has; the last of them to end makes the per-tensor stores.
+struct Chunk {
+  i64 row;
+  i64 begin;
+  i64 end;
+  i64 shares;
+};
+
 // Everything a kernel is given.
 struct Launch {
   const Row* rows;
@@ -59,6 +69,16 @@ struct Launch {
   const double* args;     // scalars of the whole launch
   const double* columns;  // scalars of each instance, `column_count` apart
   i64 column_count;
+};
+
+// What a kernel on a GPU is given; all of it in the memory of the device.
+// `tickets` counts the shares of each tensor that have ended, and is zero
+// between launches.
+struct GpuLaunch {
+  Launch table;
+  const Chunk* chunks;
+  i64 chunk_count;
+  unsigned* tickets;
 };
 
 namespace FUSE_DEVICE {
