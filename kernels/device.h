@@ -5,7 +5,17 @@
 #ifndef FUSEBOOK_DEVICE_H
 #define FUSEBOOK_DEVICE_H
 
+// What the two kinds of compiler call differently. A GPU's has no builtins: its
+// functions of <math.h> are declared from the start.
+#if defined(__CUDACC__)
+#define FUSE_FN __device__ __forceinline__
+#define FUSE_CALLED __device__ inline
+#define FUSE_BUILTIN(name) ::name
+#else
 #define FUSE_FN inline __attribute__((always_inline))
+#define FUSE_CALLED inline
+#define FUSE_BUILTIN(name) __builtin_##name
+#endif
 #if defined(__clang__)
 #define FUSE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -83,6 +93,11 @@ struct GpuLaunch {
 
 namespace FUSE_DEVICE {
 
+#if defined(__CUDACC__)
+// A GPU reads elements only where they are aligned to their size.
+template <class T>
+using Unaligned = T;
+#else
 extern const Calls* calls;
 
 // Elements may lie at any address.
@@ -100,6 +115,7 @@ struct UnalignedOf<double> {
 };
 template <class T>
 using Unaligned = typename UnalignedOf<T>::type;
+#endif
 
 template <class T>
 FUSE_FN double load_scalar(const void* address) {
@@ -112,24 +128,37 @@ FUSE_FN void store_scalar(void* address, double value) {
 
 namespace math {
 
-FUSE_FN float abs(float a) { return __builtin_fabsf(a); }
-FUSE_FN double abs(double a) { return __builtin_fabs(a); }
-FUSE_FN float sqrt(float a) { return __builtin_sqrtf(a); }
-FUSE_FN double sqrt(double a) { return __builtin_sqrt(a); }
-FUSE_FN float floor(float a) { return __builtin_floorf(a); }
-FUSE_FN double floor(double a) { return __builtin_floor(a); }
-FUSE_FN float ceil(float a) { return __builtin_ceilf(a); }
-FUSE_FN double ceil(double a) { return __builtin_ceil(a); }
-FUSE_FN float rint(float a) { return __builtin_rintf(a); }
-FUSE_FN double rint(double a) { return __builtin_rint(a); }
-FUSE_FN float trunc(float a) { return __builtin_truncf(a); }
-FUSE_FN double trunc(double a) { return __builtin_trunc(a); }
+FUSE_FN float abs(float a) { return FUSE_BUILTIN(fabsf)(a); }
+FUSE_FN double abs(double a) { return FUSE_BUILTIN(fabs)(a); }
+FUSE_FN float sqrt(float a) { return FUSE_BUILTIN(sqrtf)(a); }
+FUSE_FN double sqrt(double a) { return FUSE_BUILTIN(sqrt)(a); }
+FUSE_FN float floor(float a) { return FUSE_BUILTIN(floorf)(a); }
+FUSE_FN double floor(double a) { return FUSE_BUILTIN(floor)(a); }
+FUSE_FN float ceil(float a) { return FUSE_BUILTIN(ceilf)(a); }
+FUSE_FN double ceil(double a) { return FUSE_BUILTIN(ceil)(a); }
+FUSE_FN float rint(float a) { return FUSE_BUILTIN(rintf)(a); }
+FUSE_FN double rint(double a) { return FUSE_BUILTIN(rint)(a); }
+FUSE_FN float trunc(float a) { return FUSE_BUILTIN(truncf)(a); }
+FUSE_FN double trunc(double a) { return FUSE_BUILTIN(trunc)(a); }
+#if defined(__CUDACC__)
+FUSE_FN float exp(float a) { return ::expf(a); }
+FUSE_FN double exp(double a) { return ::exp(a); }
+FUSE_FN float log(float a) { return ::logf(a); }
+FUSE_FN double log(double a) { return ::log(a); }
+FUSE_FN float tanh(float a) { return ::tanhf(a); }
+FUSE_FN double tanh(double a) { return ::tanh(a); }
+FUSE_FN float any_pow(float a, float b) { return ::powf(a, b); }
+FUSE_FN double any_pow(double a, double b) { return ::pow(a, b); }
+#else
 FUSE_FN float exp(float a) { return calls->exp_f32(a); }
 FUSE_FN double exp(double a) { return calls->exp_f64(a); }
 FUSE_FN float log(float a) { return calls->log_f32(a); }
 FUSE_FN double log(double a) { return calls->log_f64(a); }
 FUSE_FN float tanh(float a) { return calls->tanh_f32(a); }
 FUSE_FN double tanh(double a) { return calls->tanh_f64(a); }
+FUSE_FN float any_pow(float a, float b) { return calls->pow_f32(a, b); }
+FUSE_FN double any_pow(double a, double b) { return calls->pow_f64(a, b); }
+#endif
 
 template <class T>
 FUSE_FN T clamp(T a, T low, T high) {
@@ -145,26 +174,28 @@ struct TwoDoubles {
   double low;
 };
 
+FUSE_FN bool is_finite(double a) { return abs(a) <= 0x1.fffffffffffffp+1023; }
+
 FUSE_FN TwoDoubles multiply(TwoDoubles x, TwoDoubles y) {
   const double high = x.high * y.high;
-  const bool ordinary = abs(high) > 0.0 && abs(high) < __builtin_inf();
+  const bool ordinary = abs(high) > 0.0 && is_finite(high);
   if (!ordinary) return {high, 0.0};
-  const double low =
-      __builtin_fma(x.high, y.high, -high) + (x.high * y.low + x.low * y.high);
+  const double low = FUSE_BUILTIN(fma)(x.high, y.high, -high) +
+                     (x.high * y.low + x.low * y.high);
   const double sum = high + low;
   return {sum, low - (sum - high)};
 }
 
 FUSE_FN TwoDoubles reciprocal(double x) {
   const double high = 1.0 / x;
-  const bool ordinary = abs(high) >= 0x1p-960 && abs(high) < __builtin_inf();
+  const bool ordinary = abs(high) >= 0x1p-960 && is_finite(high);
   if (!ordinary) return {high, 0.0};
-  return {high, __builtin_fma(-high, x, 1.0) / x};
+  return {high, FUSE_BUILTIN(fma)(-high, x, 1.0) / x};
 }
 
 // base to a whole power, the same on every machine. Negative powers multiply
 // reciprocals: dividing at the end would overflow where the result is small.
-inline double power(double base, i64 exponent) {
+FUSE_CALLED double power(double base, i64 exponent) {
   TwoDoubles result = {1.0, 0.0};
   TwoDoubles square = exponent < 0 ? reciprocal(base) : TwoDoubles{base, 0.0};
   for (i64 rest = exponent < 0 ? -exponent : exponent; rest != 0; rest >>= 1) {
@@ -179,16 +210,17 @@ FUSE_FN bool is_whole(double exponent) {
   return exponent == rint(exponent) && abs(exponent) <= 2147483648.0;
 }
 FUSE_FN double pow(double base, double exponent) {
-  if (!is_whole(exponent)) return calls->pow_f64(base, exponent);
+  if (!is_whole(exponent)) return any_pow(base, exponent);
   return power(base, i64(exponent));
 }
 FUSE_FN float pow(float base, float exponent) {
-  if (!is_whole(exponent)) return calls->pow_f32(base, exponent);
+  if (!is_whole(exponent)) return any_pow(base, exponent);
   return float(power(base, i64(exponent)));
 }
 
 }  // namespace math
 
+#if !defined(__CUDACC__)
 // The loop over elements [begin, end) of one tensor. `Body` is generated:
 // Pointers, PerTensor, Element, load, compute, store.
 template <class Body>
@@ -256,6 +288,8 @@ FUSE_FN void for_each_row(const Launch& launch, const Part& part, Visit visit) {
     visit(row, begin, end, begin == 0 && end == row.numel);
   }
 }
+
+#endif  // not a GPU's compiler
 
 }  // namespace FUSE_DEVICE
 }  // namespace fuse
