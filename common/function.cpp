@@ -9,6 +9,7 @@
 #include "describe.h"
 #include "error.h"
 #include "fusion_report.h"
+#include "keep_source.h"
 #include "log.h"
 #include "parallel.h"
 #include "provenance.h"
@@ -224,6 +225,7 @@ CompiledProgram& Function::compile(std::uint64_t hash, const Program& program) {
                 code_places(made->plan));
     }
   }
+  if (!eager_) keep_source(made->plan);
   made->kernel = make_kernel(made->plan, options_.backend);
   if (!eager_) count({.compilations = 1, .recompiles = again ? 1 : 0});
   if (again) reports_.push_back(std::move(why));

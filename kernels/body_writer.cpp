@@ -19,11 +19,12 @@ const char* type_of(DType dtype) {
 // become functions; what a later stage reads of an earlier one becomes a field.
 class BodyWriter {
  public:
-  BodyWriter(const Body& body, int number, PlaceText place_text,
+  BodyWriter(const Body& body, int number, Target target, PlaceText place_text,
              std::ostream& out)
       : body_(body),
         names_(name_body(body)),
         number_(number),
+        target_(target),
         place_text_(place_text),
         out_(out) {
     find_needs();
@@ -37,6 +38,7 @@ class BodyWriter {
     write_entry();
     write_compute();
     write_memory();
+    if (target_ == Target::gpu) write_packs();
     write_finish();
     out_ << "};\n";
   }
@@ -314,7 +316,72 @@ class BodyWriter {
     out_ << "  }\n";
   }
 
+  // As many neighbours as fill 16 bytes of the smallest type.
+  int pack_size() {
+    std::size_t smallest = 8;
+    for_element_slots([&](std::size_t s) {
+      smallest = std::min(smallest, size_of(body_.slots[s].dtype));
+    });
+    return int(16 / smallest);
+  }
+
+  void write_packs() {
+    const int size = pack_size();
+    out_ << "\n  static constexpr int pack = " << size
+         << ";\n  struct Packs {\n";
+    for_element_slots([&](std::size_t s) {
+      out_ << "    Pack<" << type_of(body_.slots[s].dtype) << ", pack> "
+           << names_.slots[s] << ";\n";
+    });
+    out_ << "  };\n"
+            "  static FUSE_FN bool aligned(const Pointers& at, i64 i) {\n"
+            "    return ";
+    const char* separator = "";
+    for_element_slots([&](std::size_t s) {
+      out_ << separator << "is_aligned(at." << names_.slots[s] << " + i)";
+      separator = " &&\n           ";
+    });
+    out_ << (*separator == '\0' ? "true" : "")
+         << ";\n  }\n  static FUSE_FN void load(Packs& x, const Pointers& at, "
+            "i64 i) {\n";
+    for_moved_slots(&BodySlot::loaded, [&](const std::string& name) {
+      out_ << "    x." << name << " = load_pack<pack>(at." << name
+           << " + i);\n";
+    });
+    out_ << "  }\n  static FUSE_FN void store(const Packs& x, const Pointers& "
+            "at, i64 i) {\n";
+    for_moved_slots(&BodySlot::stored, [&](const std::string& name) {
+      out_ << "    store_pack(at." << name << " + i, x." << name << ");\n";
+    });
+    out_ << "  }\n  static FUSE_FN void take(Element& x, const Packs& from, "
+            "int k) {\n";
+    for_moved_slots(&BodySlot::loaded, [&](const std::string& name) {
+      out_ << "    x." << name << " = from." << name << ".value[k];\n";
+    });
+    out_ << "  }\n  static FUSE_FN void put(Packs& to, const Element& x, int "
+            "k) {\n";
+    for_moved_slots(&BodySlot::stored, [&](const std::string& name) {
+      out_ << "    to." << name << ".value[k] = x." << name << ";\n";
+    });
+    out_ << "  }\n";
+  }
+
+  template <class Visit>
+  void for_moved_slots(bool BodySlot::* moved, Visit visit) {
+    for_element_slots([&](std::size_t s) {
+      if (body_.slots[s].*moved) visit(names_.slots[s]);
+    });
+  }
+
   void write_finish() {
+    if (target_ == Target::gpu) {
+      const bool any = std::any_of(
+          body_.stores.begin(), body_.stores.end(), [&](const Store& store) {
+            return body_.slots[std::size_t(store.slot)].rate == Rate::entry;
+          });
+      out_ << "\n  static constexpr bool stores_per_tensor = "
+           << (any ? "true" : "false") << ";\n";
+    }
     out_ << "  static FUSE_FN void finish(const PerTensor& t, void* const* p) "
             "{\n";
     for (const Store& store : body_.stores) {
@@ -329,6 +396,7 @@ class BodyWriter {
   const Body& body_;
   BodyNames names_;
   int number_;
+  Target target_;
   PlaceText place_text_;
   std::ostream& out_;
   std::set<std::int32_t> uniform_needs_;
@@ -337,9 +405,9 @@ class BodyWriter {
 
 }  // namespace
 
-void write_body(const Body& body, int number, PlaceText place_text,
-                std::ostream& out) {
-  BodyWriter(body, number, place_text, out).write();
+void write_body(const Body& body, int number, Target target,
+                PlaceText place_text, std::ostream& out) {
+  BodyWriter(body, number, target, place_text, out).write();
 }
 
 }  // namespace fuse

@@ -11,10 +11,14 @@
 #define FUSE_FN __device__ __forceinline__
 #define FUSE_CALLED __device__ inline
 #define FUSE_BUILTIN(name) ::name
+#define FUSE_INFINITY __longlong_as_double(0x7ff0000000000000)
+#define FUSE_NAN __longlong_as_double(0x7ff8000000000000)
 #else
 #define FUSE_FN inline __attribute__((always_inline))
 #define FUSE_CALLED inline
 #define FUSE_BUILTIN(name) __builtin_##name
+#define FUSE_INFINITY __builtin_inf()
+#define FUSE_NAN __builtin_nan("")
 #endif
 #if defined(__clang__)
 #define FUSE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
