@@ -71,12 +71,13 @@ std::string bodies_text(const Plan& plan, Target target, PlaceText place_text) {
 
 // One runner a body, and what to do with `row`.
 void write_gpu_entry_point(const Plan& plan, std::ostream& out) {
-  const std::size_t args = plan.args.size();
-  const bool by_value = args <= std::size_t(gpu_value_args);
-  const std::size_t count = by_value ? std::max<std::size_t>(args, 1) : 1;
-  out << "struct Arguments {\n  double value[" << count << "];\n};\n"
-      << "extern \"C\" __global__ void __launch_bounds__(" << gpu_block
-      << ") fuse_kernel(\n"
+  const auto args = i64(plan.args.size());
+  const bool by_value = args <= gpu_value_args;
+  out << "struct Arguments {\n  double value[" << gpu_argument_count(args)
+      << "];\n};\n"
+      << "extern \"C\" __global__ void __launch_bounds__(" << gpu_block << ") "
+      << gpu_kernel_name
+      << "(\n"
          "    const __grid_constant__ GpuLaunch launch,\n"
          "    const __grid_constant__ Arguments arguments) {\n"
          "  const double* const args = "

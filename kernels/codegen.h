@@ -25,8 +25,11 @@ std::string generate_cpu_source(const Plan& plan);
 /// kernel `fuse_kernel`, whose parameters gpu_layout.h describes.
 std::string generate_gpu_source(const Plan& plan);
 
-/// The text of device.h and of gpu_loops.h, as built into the library.
+/// The texts of device.h, gpu_loops.h and the two files that the simulator puts
+/// around CUDA text, as built into the library.
 extern const char* const device_text;
 extern const char* const gpu_loops_text;
+extern const char* const gpu_sim_prelude_text;
+extern const char* const gpu_sim_trailer_text;
 
 }  // namespace fuse
