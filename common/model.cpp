@@ -66,7 +66,7 @@ Tensor apply(const Linear& layer, const Tensor& input) {
   shape.back() = layer.out_features();
   Tensor output = empty(shape, input.dtype());
   const Tensor source = aligned(input);
-  with_type(input.dtype(), [&](auto type) {
+  with_computing_type("Linear", input.dtype(), [&](auto type) {
     using T = decltype(type);
     const T* bias = layer.bias().defined() ? read<T>(layer.bias()) : nullptr;
     linear_forward(sizes_of(layer, input), read<T>(source),
@@ -93,7 +93,7 @@ void accumulate_grads(const Linear& layer, const Tensor& input,
                       const Tensor& grad_output) {
   const LinearSizes sizes = sizes_of(layer, input);
   const Tensor source = aligned(input);
-  with_type(input.dtype(), [&](auto type) {
+  with_computing_type("Linear", input.dtype(), [&](auto type) {
     using T = decltype(type);
     GradTarget weight(layer.weight());
     linear_grad_weight(sizes, read<T>(grad_output), read<T>(source),
@@ -108,7 +108,7 @@ void accumulate_grads(const Linear& layer, const Tensor& input,
 Tensor grad_of_input(const Linear& layer, const Tensor& input,
                      const Tensor& grad_output) {
   Tensor grad = empty(input.shape(), input.dtype());
-  with_type(input.dtype(), [&](auto type) {
+  with_computing_type("Linear", input.dtype(), [&](auto type) {
     using T = decltype(type);
     linear_grad_input(sizes_of(layer, input), read<T>(grad_output),
                       read<T>(layer.weight()), grad.data<T>());
@@ -174,6 +174,7 @@ Linear::Linear(std::int64_t in, std::int64_t out, Generator& generator,
                bool bias, DType dtype) {
   check_size(in, "Linear: the number of inputs");
   check_size(out, "Linear: the number of outputs");
+  with_computing_type("Linear", dtype, [](auto) {});
   const double bound = 1.0 / std::sqrt(double(in));
   weight_ = empty({out, in}, dtype);
   uniform_(weight_, -bound, bound, generator);

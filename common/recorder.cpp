@@ -151,6 +151,14 @@ TensorList Recorder::apply(OpCode op, Operands operands,
   return pending(record(op, operands, place), operands);
 }
 
+TensorList Recorder::cast(const TensorList& list, DType dtype,
+                          std::source_location place) {
+  const Operand operand(list);
+  const Operand* const operands[] = {&operand};
+  const ValueId value = value_of(list, place);
+  return pending(program_.cast(value, dtype, place), operands);
+}
+
 void Recorder::apply_into(OpCode op, const TensorList& target,
                           Operands operands, std::source_location place) {
   check_target(op, target, operands, place);

@@ -46,6 +46,9 @@ class Recorder {
   /// Appends an operation whose result replaces the content of `target`.
   void apply_into(OpCode op, const TensorList& target, Operands operands,
                   std::source_location place);
+  /// Appends the conversion of a list of elements.
+  TensorList cast(const TensorList& list, DType dtype,
+                  std::source_location place);
   ValueId record_scalar(OpCode op, std::span<const Scalar* const> operands,
                         std::source_location place);
 

@@ -54,11 +54,31 @@ Tensor make_tensor(std::shared_ptr<Storage> storage, void* data,
   return Tensor(std::move(impl));
 }
 
+const char* type_name(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return "float";
+    case DType::float64:
+      return "double";
+    case DType::float16:
+      return "Float16";
+    default:
+      return "BFloat16";
+  }
+}
+
 template <class T>
 void check_dtype(const TensorImpl& impl) {
   if (impl.dtype == dtype_of<T>) return;
-  throw Error(std::string("data<") + (sizeof(T) == 4 ? "float" : "double") +
-              ">() was called on a tensor of dtype " + name_of(impl.dtype));
+  throw Error(std::string("data<") + type_name(dtype_of<T>) +
+              ">() was called on a tensor of dtype " + name_of(impl.dtype) +
+              "; that is data<" + type_name(impl.dtype) + ">()");
+}
+
+// Through double, which holds them all: one rounding.
+template <class To, class From>
+To convert_element(From value) {
+  return static_cast<To>(double(value));
 }
 
 void fill(const TensorImpl& impl, double value) {
@@ -82,7 +102,7 @@ void convert(const TensorImpl& target, const TensorImpl& source) {
     with_type(source.dtype, [&](auto from) {
       for (std::size_t i = 0; i < std::size_t(target.numel); ++i) {
         const auto value = load_element<decltype(from)>(source.data, i);
-        store_element(target.data, i, static_cast<decltype(to)>(value));
+        store_element(target.data, i, convert_element<decltype(to)>(value));
       }
     });
   });
@@ -144,8 +164,12 @@ const T* Tensor::data() const {
 
 template float* Tensor::data<float>();
 template double* Tensor::data<double>();
+template Float16* Tensor::data<Float16>();
+template BFloat16* Tensor::data<BFloat16>();
 template const float* Tensor::data<float>() const;
 template const double* Tensor::data<double>() const;
+template const Float16* Tensor::data<Float16>() const;
+template const BFloat16* Tensor::data<BFloat16>() const;
 
 double Tensor::item() const {
   if (numel() != 1) {
@@ -173,6 +197,14 @@ Tensor Tensor::clone() const {
   touch(*impl_, false);
   Tensor copy = empty(shape(), dtype());
   if (numel() > 0) std::memcpy(copy.raw_data(), raw_data(), nbytes());
+  return copy;
+}
+
+Tensor Tensor::to(DType dtype) const {
+  if (dtype == this->dtype()) return *this;
+  touch(*impl_, false);
+  Tensor copy = empty(shape(), dtype);
+  convert(*copy.impl_, *impl_);
   return copy;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dtype.h"
+#include "float16.h"
 
 namespace fuse {
 
@@ -49,9 +50,9 @@ class Tensor {
   DType dtype() const { return impl_->dtype; }
   std::size_t nbytes() const { return std::size_t(numel()) * size_of(dtype()); }
 
-  /// Typed address of the first element. Runs what a recording in progress
-  /// still has to do to this tensor (a graph break). Throws Error when `T` is
-  /// not the tensor's dtype.
+  /// Typed address of the first element; `T` is float, double, Float16 or
+  /// BFloat16. Runs what a recording in progress still has to do to this tensor
+  /// (a graph break). Throws Error when `T` is not the tensor's dtype.
   template <class T>
   T* data();
   template <class T>
@@ -67,6 +68,9 @@ class Tensor {
 
   /// A copy with storage of its own.
   Tensor clone() const;
+  /// This tensor, if it has that dtype, else a copy converted to it; a gradient
+  /// stays behind.
+  Tensor to(DType dtype) const;
   /// Overwrites the data with `source`'s, converting the dtype.
   /// Throws Error when shapes differ.
   void copy_(const Tensor& source);

@@ -70,6 +70,8 @@ constexpr std::string_view reserved =
     "none x "
     "t u in at i p i64 Launch Part Row Runner Calls T load_scalar "
     "store_scalar linux unix "
+    "bits16 f16 bf16 Memory from_float16 from_bfloat16 to_float16 to_bfloat16 "
+    "round_float16 round_bfloat16 "
     // And what stands in a GPU's.
     "Packs Pack pack aligned is_aligned load_pack store_pack take put from to "
     "k stores_per_tensor threadIdx blockIdx blockDim gridDim ";
@@ -107,8 +109,8 @@ std::string scalar_name(const Origin& origin) {
 }  // namespace
 
 std::string constant_text(double value, DType dtype) {
-  return dtype == DType::float32 ? literal(float(value), "f")
-                                 : literal(value, "");
+  return dtype == DType::float64 ? literal(value, "")
+                                 : literal(float(value), "f");
 }
 
 BodyNames name_body(const Body& body) {
