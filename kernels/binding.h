@@ -30,6 +30,13 @@ class Table {
   /// Rows that several parts share; their per-tensor stores come last.
   std::span<const i64> split_rows() const { return split_rows_; }
   std::span<const Row> rows() const { return rows_; }
+  /// The addresses, scalars and columns that `launch` points to.
+  std::span<void* const> pointers() const { return pointers_; }
+  std::span<const double> args() const { return args_; }
+  std::span<const double> columns() const { return columns_; }
+  /// Another number whenever rows and addresses may have changed; no two tables
+  /// of different content have the same. 0: nothing was bound yet.
+  std::uint64_t version() const { return version_; }
   /// Bytes one launch loads and stores.
   std::int64_t bytes() const { return bytes_; }
   /// True when two lists share tensors; loads then must come before stores.
@@ -45,6 +52,7 @@ class Table {
   void add_part(const Cut& begin, const Cut& end);
 
   std::vector<std::uint64_t> list_ids_;
+  std::uint64_t version_ = 0;
   int threads_ = 0;
   std::vector<Row> rows_;
   std::vector<void*> pointers_;
