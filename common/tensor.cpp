@@ -71,8 +71,7 @@ template <class T>
 void check_dtype(const TensorImpl& impl) {
   if (impl.dtype == dtype_of<T>) return;
   throw Error(std::string("data<") + type_name(dtype_of<T>) +
-              ">() was called on a tensor of dtype " + name_of(impl.dtype) +
-              "; that is data<" + type_name(impl.dtype) + ">()");
+              ">() was called on a tensor of dtype " + name_of(impl.dtype));
 }
 
 // Through double, which holds them all: one rounding.

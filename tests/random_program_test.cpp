@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "compile.h"
+#include "element.h"
 #include "exact.h"
 #include "foreach.h"
 #include "parallel.h"
@@ -88,6 +89,19 @@ struct Script {
   std::vector<Step> steps;
 };
 
+/// What an operation gives: elements in the type that those of its operands
+/// meet in, or one float64 a tensor.
+Register result_of(const std::vector<Register>& registers, const Step& step) {
+  std::vector<DType> elements;
+  for (const Input& in : step.in) {
+    if (in.kind != Kind::list) continue;
+    const Register& reg = registers[std::size_t(in.index)];
+    if (reg.rate == Rate::element) elements.push_back(reg.dtype);
+  }
+  if (elements.empty()) return {Rate::entry, DType::float64};
+  return {Rate::element, reduced::common_type(elements)};
+}
+
 bool is_move(OpCode op) { return op == OpCode::copy || op == OpCode::fill; }
 
 /// Makes scripts in which every operation is legal.
@@ -96,6 +110,7 @@ class ScriptMaker {
   explicit ScriptMaker(std::uint64_t seed) : random_(seed) {}
 
   Script make() {
+    mixes_ = random_.chance(0.3);
     add_memory();
     if (has_view()) join_view();
     // Most are short; some are long enough for values to take turns in buffers.
@@ -106,13 +121,14 @@ class ScriptMaker {
   }
 
  private:
-  DType any_dtype() { return DType(random_.below(2)); }
+  DType any_dtype() { return DType(random_.below(dtype_count)); }
 
   void add_memory() {
     const DType main = any_dtype();
     const int lists = 1 + random_.below(3);
     for (int k = 0; k < lists; ++k) {
-      add_register(Rate::element, random_.chance(0.8) ? main : any_dtype());
+      const bool other = random_.chance(mixes_ ? 0.7 : 0.2);
+      add_register(Rate::element, other ? any_dtype() : main);
     }
     if (random_.chance(0.15)) {
       add_register(Rate::element, script_.registers[0].dtype);
@@ -163,9 +179,9 @@ class ScriptMaker {
     return {kind, random_.below(number_count)};
   }
 
-  // An operand; elements only of one dtype, and only where allowed.
+  // An operand; elements only where allowed, and of one dtype unless they mix.
   Input input(bool elements_allowed, DType dtype) {
-    const auto elements = lists_where(true, &dtype);
+    const auto elements = lists_where(true, mixes_ ? nullptr : &dtype);
     const auto scalars = lists_where(false, nullptr);
     const double dice = random_.uniform(0, 1);
     if (elements_allowed && !elements.empty() && dice < 0.55) {
@@ -195,13 +211,7 @@ class ScriptMaker {
       step.in.push_back(input(elements, dtype));
     }
     if (!any_list(step)) return;
-    Register result = {Rate::entry, DType::float64};
-    for (const Input& in : step.in) {
-      if (in.kind != Kind::list) continue;
-      const Register& reg = script_.registers[std::size_t(in.index)];
-      if (reg.rate == Rate::element) result = {Rate::element, reg.dtype};
-    }
-    script_.registers.push_back(result);
+    script_.registers.push_back(result_of(script_.registers, step));
     script_.steps.push_back(std::move(step));
   }
 
@@ -232,6 +242,7 @@ class ScriptMaker {
 
   Random random_;
   Script script_;
+  bool mixes_ = false;
   bool shared_stored_ = false;
 };
 
@@ -326,26 +337,17 @@ class Memory {
   static constexpr unsigned char guard = 0xa5;
 
   void set(std::size_t e, std::size_t i, Random& random) {
-    unsigned char* const to = bytes_.data() + offsets_[e] + i * size_of(dtype_);
-    if (dtype_ == DType::float32) {
-      const auto value = any_value<float>(random);
-      std::memcpy(to, &value, sizeof(value));
-    } else {
-      const auto value = any_value<double>(random);
-      std::memcpy(to, &value, sizeof(value));
-    }
+    unsigned char* const to = bytes_.data() + offsets_[e];
+    const double value = reduced::any_value(dtype_, random);
+    with_type(dtype_, [&](auto type) {
+      store_element(to, i, static_cast<decltype(type)>(value));
+    });
   }
   double get(std::size_t e, std::size_t i) const {
-    const unsigned char* const from =
-        bytes_.data() + offsets_[e] + i * size_of(dtype_);
-    if (dtype_ == DType::float32) {
-      float value = 0;
-      std::memcpy(&value, from, sizeof(value));
-      return double(value);
-    }
-    double value = 0;
-    std::memcpy(&value, from, sizeof(value));
-    return value;
+    const unsigned char* const from = bytes_.data() + offsets_[e];
+    return with_type(dtype_, [&](auto type) {
+      return double(load_element<decltype(type)>(from, i));
+    });
   }
 
   DType dtype_;
@@ -374,8 +376,8 @@ class Case {
     for (int r = 0; r < script_.in_memory; ++r) add_list(r);
     for (int k = 0; k < number_count; ++k) {
       numbers_.push_back(any_value<double>(random_));
-      tensors_.push_back(
-          tensor(any_value<double>(random_), DType(random_.below(2))));
+      tensors_.push_back(tensor(any_value<double>(random_),
+                                DType(random_.below(dtype_count))));
       expressions_.push_back(
           {std::array{OpCode::add, OpCode::sub, OpCode::mul,
                       OpCode::div}[std::size_t(random_.below(4))],
@@ -546,15 +548,8 @@ class Case {
   // rounded to the type it is stored in.
   Values compute(const Step& step, const std::vector<Values>& registers,
                  const Register* target) {
-    DType dtype = DType::float64;
-    Rate rate = Rate::entry;
-    for (const Input& in : step.in) {
-      if (in.kind != Kind::list) continue;
-      const Register& reg = script_.registers[std::size_t(in.index)];
-      if (reg.rate != Rate::element) continue;
-      dtype = reg.dtype;
-      rate = Rate::element;
-    }
+    const auto [rate, dtype, kept, is_view] =
+        result_of(script_.registers, step);
     const Rate shape = target != nullptr ? target->rate : rate;
     const DType storage = target != nullptr ? target->dtype : dtype;
     Values result;
@@ -568,8 +563,7 @@ class Case {
         }
         const double plain = reference::apply(step.op, dtype, x);
         if (i % bound_stride(n) == 0) check_bound(step.op, dtype, x, plain);
-        result[e].push_back(storage == DType::float32 ? double(float(plain))
-                                                      : plain);
+        result[e].push_back(reduced::round(storage, plain));
       }
     }
     return result;
@@ -581,9 +575,10 @@ class Case {
   // The bits that every mode must give against numbers of higher precision.
   void check_bound(OpCode op, DType dtype, const std::array<double, 4>& x,
                    double result) {
-    const exact::Verdict verdict = dtype == DType::float32
-                                       ? judge<float>(op, x, result)
-                                       : judge<double>(op, x, result);
+    const exact::Verdict verdict =
+        dtype == DType::float64 ? judge<double>(op, x, result)
+        : is_reduced(dtype)     ? reduced::judge(dtype, op, x, result)
+                                : judge<float>(op, x, result);
     if (verdict == exact::Verdict::holds) ++bounds_[{op, dtype}];
     if (verdict != exact::Verdict::fails) return;
     FAIL("FUSEBOOK_FUZZ_SEED=" << seed_ << ": " << name_of(op) << "(" << x[0]
@@ -754,6 +749,8 @@ class Coverage {
     check_operations();
     check_sizes();
     CHECK(unaligned_ > 100);
+    CHECK(pairs_.size() == 6);
+    CHECK(stores_.size() == 16);
     for (const char* const kind :
          {"nan", "inf", "-inf", "-0", "0", "denormal", "-denormal"}) {
       INFO(kind);
@@ -764,15 +761,20 @@ class Coverage {
  private:
   void add_steps(const Script& script) {
     for (const Step& step : script.steps) {
-      DType dtype = DType::float64;
-      bool elements = false;
+      std::set<DType> met;
       for (const Input& in : step.in) {
         kinds_[{step.op, kind_of(script, in)}]++;
         if (kind_of(script, in) != 0) continue;
-        dtype = script.registers[std::size_t(in.index)].dtype;
-        elements = true;
+        met.insert(script.registers[std::size_t(in.index)].dtype);
       }
-      rates_[{step.op, elements, dtype}]++;
+      if (met.size() == 2) pairs_.insert({*met.begin(), *met.rbegin()});
+      const Register result = result_of(script.registers, step);
+      rates_[{step.op, result.rate == Rate::element, result.dtype}]++;
+      if (step.target < 0 || result.rate != Rate::element) continue;
+      const Register& target = script.registers[std::size_t(step.target)];
+      stores_.insert({result.dtype, target.dtype});
+    }
+    for (const Step& step : script.steps) {
       forms_[{step.op, step.target >= 0}]++;
     }
   }
@@ -808,12 +810,14 @@ class Coverage {
     for (int i = 0; i < op_count; ++i) {
       const auto op = OpCode(i);
       INFO(name_of(op));
-      CHECK(rates_.count({op, true, DType::float32}) == 1);
-      CHECK(rates_.count({op, true, DType::float64}) == 1);
+      for (const DType dtype : reduced::all_dtypes) {
+        INFO(name_of(dtype));
+        CHECK(rates_.count({op, true, dtype}) == 1);
+      }
       CHECK(rates_.count({op, false, DType::float64}) == 1);
       CHECK(forms_.count({op, true}) == 1);
       CHECK(forms_.count({op, false}) == 1);
-      for (const DType dtype : {DType::float32, DType::float64}) {
+      for (const DType dtype : reduced::all_dtypes) {
         const auto tested = bounds_.find({op, dtype});
         CHECK(tested != bounds_.end());
         if (tested != bounds_.end()) CHECK(tested->second > 100);
@@ -837,6 +841,8 @@ class Coverage {
   std::map<std::tuple<OpCode, bool, DType>, int> rates_;
   std::map<std::pair<OpCode, bool>, int> forms_;
   std::map<std::pair<OpCode, int>, int> kinds_;
+  std::set<std::pair<DType, DType>> pairs_;   // that met as operands
+  std::set<std::pair<DType, DType>> stores_;  // of a result into a list
   std::map<std::int64_t, int> sizes_;
   std::map<std::string, int> values_;
   BoundCounts bounds_;
