@@ -67,7 +67,10 @@ void trace(const CompiledProgram& compiled) {
     record.bodies.push_back(operations(body));
   }
   const Launch launch = compiled.table.launch();
+  std::int64_t tensors = 0;
   for (const Row& row : compiled.table.rows()) {
+    if (row.entry < tensors) continue;  // another line of the same tensor
+    ++tensors;
     const Body& body = compiled.plan.bodies[std::size_t(row.body)];
     LaunchRecord::Row traced;
     traced.body = row.body;

@@ -164,6 +164,26 @@ class BodyWriter {
       separator = ",\n          ";
     });
     out_ << " {}\n  };\n";
+    if (body_.strided()) write_lines();
+  }
+
+  // The elements of one row, each `stride` apart from the next.
+  void write_lines() {
+    out_ << "  struct Lines {\n";
+    std::string initialisers;
+    std::string condition;
+    for_element_slots([&](std::size_t s) {
+      const std::string& name = names_.slots[s];
+      const std::string at = "[" + std::to_string(s) + "]";
+      out_ << "    Line<" << memory_type_of(body_.slots[s].dtype) << "> "
+           << name << ";\n";
+      initialisers += (initialisers.empty() ? "" : ",\n          ") + name +
+                      "(p" + at + ", strides" + at + ")";
+      condition += (condition.empty() ? "" : " && ") + name + ".stride == 1";
+    });
+    out_ << "    FUSE_FN Lines(void* const* p, const i64* strides)\n        : "
+         << initialisers << " {}\n    FUSE_FN bool dense() const { return "
+         << condition << "; }\n  };\n";
   }
 
   template <class Visit>
@@ -330,16 +350,21 @@ class BodyWriter {
   }
 
   void write_memory() {
-    out_ << "\n  static FUSE_FN void load(Element& x, const Pointers& at, i64 "
-            "i) {\n";
+    const bool strided = body_.strided();
+    const char* const where = strided ? "At" : "Pointers";
+    const char* const any = strided ? "  template <class At>\n" : "";
+    out_ << "\n"
+         << any << "  static FUSE_FN void load(Element& x, const " << where
+         << "& at, i64 i) {\n";
     for_element_slots([&](std::size_t s) {
       if (!body_.slots[s].loaded) return;
       out_ << "    x." << names_.slots[s] << " = "
            << from_memory(body_.slots[s].dtype, "at." + names_.slots[s] + "[i]")
            << ";\n";
     });
-    out_ << "  }\n  static FUSE_FN void store(const Element& x, const "
-            "Pointers& at, i64 i) {\n";
+    out_ << "  }\n"
+         << any << "  static FUSE_FN void store(const Element& x, const "
+         << where << "& at, i64 i) {\n";
     for_element_slots([&](std::size_t s) {
       if (!body_.slots[s].stored) return;
       out_ << "    at." << names_.slots[s] << "[i] = "

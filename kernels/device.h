@@ -49,7 +49,8 @@ struct Calls {
   double (*pow_f64)(double, double);
 };
 
-// One tensor of a list, in every slot of its body.
+// One tensor of a list, in every slot of its body; or one line of it, where
+// lists are strided. The lines of a tensor follow each other.
 struct Row {
   i64 numel;
   i64 pointers;  // where its addresses start in Launch::pointers
@@ -83,6 +84,9 @@ struct Launch {
   const double* args;     // scalars of the whole launch
   const double* columns;  // scalars of each instance, `column_count` apart
   i64 column_count;
+  const i64*
+      strides;  // of each pointer, in elements; null if all of them are 1
+  i64 row_count;
 };
 
 // What a kernel on a GPU is given; all of it in the memory of the device.
@@ -361,19 +365,50 @@ FUSE_FN float pow(float base, float exponent) {
 
 }  // namespace math
 
+// Elements that lie `stride` apart.
+template <class T>
+struct Line {
+  Unaligned<T>* address;
+  i64 stride;
+
+  FUSE_FN Line(void* first, i64 apart)
+      : address(static_cast<Unaligned<T>*>(first)), stride(apart) {}
+  FUSE_FN Unaligned<T>& operator[](i64 i) const { return address[i * stride]; }
+};
+
 #if !defined(__CUDACC__)
-// The loop over elements [begin, end) of one tensor. `Body` is generated:
-// Pointers, PerTensor, Element, load, compute, store.
-template <class Body>
-FUSE_FN void run_elements(const typename Body::PerTensor entry,
-                          void* const* pointers, i64 begin, i64 end) {
-  const typename Body::Pointers at(pointers);
+// The loop over elements [begin, end) of one tensor, or of one line of it.
+// `Body` is generated: Pointers, PerTensor, Element, load, compute, store; and
+// Lines in place of Pointers where elements may lie apart.
+template <class Body, class At>
+FUSE_FN void run_at(const typename Body::PerTensor entry, const At at,
+                    i64 begin, i64 end) {
   FUSE_INDEPENDENT
   for (i64 i = begin; i < end; ++i) {
     typename Body::Element x;
     Body::load(x, at, i);
     Body::compute(x, entry);
     Body::store(x, at, i);
+  }
+}
+
+template <class Body>
+FUSE_FN void run_elements(const typename Body::PerTensor entry,
+                          void* const* pointers, i64 begin, i64 end) {
+  run_at<Body>(entry, typename Body::Pointers(pointers), begin, end);
+}
+
+// Where all elements lie side by side, as in tensors that are dense in the same
+// order, the loop is the one without strides.
+template <class Body>
+FUSE_FN void run_line(const typename Body::PerTensor entry,
+                      void* const* pointers, const i64* strides, i64 begin,
+                      i64 end) {
+  const typename Body::Lines at(pointers, strides);
+  if (at.dense()) {
+    run_elements<Body>(entry, pointers, begin, end);
+  } else {
+    run_at<Body>(entry, at, begin, end);
   }
 }
 
@@ -389,7 +424,12 @@ class Runner {
   FUSE_FN void run(const Row& row, i64 begin, i64 end, bool whole) {
     void* const* pointers = launch_.pointers + row.pointers;
     prepare(row, pointers);
-    run_elements<Body>(entry_, pointers, begin, end);
+    if constexpr (requires { typename Body::Lines; }) {
+      run_line<Body>(entry_, pointers, launch_.strides + row.pointers, begin,
+                     end);
+    } else {
+      run_elements<Body>(entry_, pointers, begin, end);
+    }
     if (whole) Body::finish(entry_, pointers);
   }
 
@@ -419,14 +459,24 @@ class Runner {
   bool ready_ = false;
 };
 
-// Calls visit(row, begin, end, whole) for every row of a part.
+// True when other rows are lines of the same tensor.
+FUSE_FN bool shares_tensor(const Launch& launch, i64 r) {
+  const i64 entry = launch.rows[r].entry;
+  return (r > 0 && launch.rows[r - 1].entry == entry) ||
+         (r + 1 < launch.row_count && launch.rows[r + 1].entry == entry);
+}
+
+// Calls visit(row, begin, end, whole) for every row of a part. A line is never
+// a whole tensor.
 template <class Visit>
 FUSE_FN void for_each_row(const Launch& launch, const Part& part, Visit visit) {
   for (i64 r = part.row; r <= part.last_row; ++r) {
     const Row& row = launch.rows[r];
     const i64 begin = r == part.row ? part.begin : 0;
     const i64 end = r == part.last_row ? part.end : row.numel;
-    visit(row, begin, end, begin == 0 && end == row.numel);
+    const bool whole = begin == 0 && end == row.numel;
+    const bool lines = launch.strides != nullptr && shares_tensor(launch, r);
+    visit(row, begin, end, whole && !lines);
   }
 }
 

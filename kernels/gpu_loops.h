@@ -48,9 +48,9 @@ FUSE_FN void run_packs(const typename Body::PerTensor& t,
   }
 }
 
-template <class Body>
-FUSE_FN void run_single(const typename Body::PerTensor& t,
-                        const typename Body::Pointers& at, i64 begin, i64 end) {
+template <class Body, class At>
+FUSE_FN void run_single(const typename Body::PerTensor& t, const At& at,
+                        i64 begin, i64 end) {
   for (i64 i = begin + i64(threadIdx.x); i < end; i += i64(blockDim.x)) {
     typename Body::Element x;
     Body::load(x, at, i);
@@ -61,14 +61,26 @@ FUSE_FN void run_single(const typename Body::PerTensor& t,
 
 template <class Body>
 FUSE_FN void run_elements(const typename Body::PerTensor& t,
-                          const typename Body::Pointers& at, i64 begin,
-                          i64 end) {
+                          void* const* pointers, i64 begin, i64 end) {
+  const typename Body::Pointers at(pointers);
   i64 whole = begin;
   if (Body::aligned(at, begin)) {
     whole += (end - begin) / Body::pack * Body::pack;
     run_packs<Body>(t, at, begin, whole);
   }
   run_single<Body>(t, at, whole, end);
+}
+
+// A line whose elements lie apart goes one by one.
+template <class Body>
+FUSE_FN void run_line(const typename Body::PerTensor& t, void* const* pointers,
+                      const i64* strides, i64 begin, i64 end) {
+  const typename Body::Lines at(pointers, strides);
+  if (at.dense()) {
+    run_elements<Body>(t, pointers, begin, end);
+  } else {
+    run_single<Body>(t, at, begin, end);
+  }
 }
 
 // What the first thread of a block prepares for the others.
@@ -96,8 +108,12 @@ class BlockRunner {
     __syncthreads();  // the others may still read the last tensor's
     if (threadIdx.x == 0) prepare(state(), row, pointers);
     __syncthreads();
-    run_elements<Body>(state().t, typename Body::Pointers(pointers),
-                       chunk.begin, chunk.end);
+    if constexpr (requires { typename Body::Lines; }) {
+      run_line<Body>(state().t, pointers, launch_.table.strides + row.pointers,
+                     chunk.begin, chunk.end);
+    } else {
+      run_elements<Body>(state().t, pointers, chunk.begin, chunk.end);
+    }
     if (Body::stores_per_tensor && threadIdx.x == 0) {
       finish(chunk, row, pointers);
     }
