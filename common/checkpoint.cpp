@@ -239,7 +239,10 @@ void make_missing(std::vector<ParamStates>& states, const Optimizer& optimizer,
       if (tensor.dim() == 0 && tensor.dtype() == DType::float64) {
         numbers.push_back(&tensor);
       } else {
-        tensor = tensor.clone();
+        // In the same order of dimensions as a state that is made anew.
+        Tensor laid_out = empty_like(optimizer.group(g).params[i]);
+        laid_out.copy_(tensor);
+        tensor = laid_out;
       }
     }
   }

@@ -9,6 +9,7 @@
 #include "describe.h"
 #include "error.h"
 #include "fusion_report.h"
+#include "keep_source.h"
 #include "log.h"
 #include "parallel.h"
 #include "provenance.h"
@@ -66,7 +67,10 @@ void trace(const CompiledProgram& compiled) {
     record.bodies.push_back(operations(body));
   }
   const Launch launch = compiled.table.launch();
+  std::int64_t tensors = 0;
   for (const Row& row : compiled.table.rows()) {
+    if (row.entry < tensors) continue;  // another line of the same tensor
+    ++tensors;
     const Body& body = compiled.plan.bodies[std::size_t(row.body)];
     LaunchRecord::Row traced;
     traced.body = row.body;
@@ -224,6 +228,7 @@ CompiledProgram& Function::compile(std::uint64_t hash, const Program& program) {
                 code_places(made->plan));
     }
   }
+  if (!eager_) keep_source(made->plan);
   made->kernel = make_kernel(made->plan, options_.backend);
   if (!eager_) count({.compilations = 1, .recompiles = again ? 1 : 0});
   if (again) reports_.push_back(std::move(why));

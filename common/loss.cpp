@@ -70,8 +70,10 @@ double mean_square(const Tensor& output, const Tensor& target) {
   return sum / double(output.numel());
 }
 
-// Without the way back: what goes back may not keep itself alive.
+// Contiguous and without the way back: what goes back may not keep itself
+// alive.
 Tensor plain(const Tensor& tensor) {
+  if (!tensor.is_contiguous()) return tensor.contiguous();
   auto impl = std::make_shared<TensorImpl>(*tensor.impl());
   impl->grad_fn.reset();
   impl->grad.reset();
@@ -87,7 +89,7 @@ Tensor mse_loss(const Tensor& output, const Tensor& target) {
     // Asking for the data has a recording make it first.
     static_cast<void>(output.data<T>());
     static_cast<void>(target.data<T>());
-    return mean_square<T>(output, target);
+    return mean_square<T>(output.contiguous(), target.contiguous());
   });
   Tensor loss = tensor(mean, output.dtype());
   if (output.impl()->grad_fn != nullptr) {

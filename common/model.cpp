@@ -50,8 +50,10 @@ LinearSizes sizes_of(const Linear& layer, const Tensor& input) {
   return {batch, layer.in_features(), layer.out_features()};
 }
 
-/// The tensor itself, or a copy where its address does not suit its dtype.
+/// The tensor itself, or a copy where its elements do not lie side by side, or
+/// its address does not suit its dtype.
 Tensor aligned(const Tensor& tensor) {
+  if (!tensor.is_contiguous()) return tensor.contiguous();
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.raw_data());
   return address % size_of(tensor.dtype()) == 0 ? tensor : tensor.clone();
 }
@@ -66,52 +68,65 @@ Tensor apply(const Linear& layer, const Tensor& input) {
   shape.back() = layer.out_features();
   Tensor output = empty(shape, input.dtype());
   const Tensor source = aligned(input);
+  const Tensor weight = layer.weight().contiguous();
+  const Tensor bias =
+      layer.bias().defined() ? layer.bias().contiguous() : Tensor();
   with_computing_type("Linear", input.dtype(), [&](auto type) {
     using T = decltype(type);
-    const T* bias = layer.bias().defined() ? read<T>(layer.bias()) : nullptr;
-    linear_forward(sizes_of(layer, input), read<T>(source),
-                   read<T>(layer.weight()), bias, output.data<T>());
+    linear_forward(sizes_of(layer, input), read<T>(source), read<T>(weight),
+                   bias.defined() ? read<T>(bias) : nullptr, output.data<T>());
   });
   return output;
 }
 
-/// The gradient to write to, and whether it already holds something.
+/// The gradient to write to, and whether it already holds something. One with
+/// strides is written to through a contiguous copy.
 struct GradTarget {
   explicit GradTarget(Tensor parameter)
       : accumulate(parameter.grad().defined()) {
     if (!accumulate) {
       parameter.set_grad(empty(parameter.shape(), parameter.dtype()));
     }
-    tensor = parameter.grad();
+    grad = parameter.grad();
+    tensor = grad.contiguous();
+  }
+  void finish() {
+    if (tensor.impl() != grad.impl()) grad.copy_(tensor);
   }
 
   bool accumulate;
+  Tensor grad;
   Tensor tensor;
 };
 
 void accumulate_grads(const Linear& layer, const Tensor& input,
                       const Tensor& grad_output) {
   const LinearSizes sizes = sizes_of(layer, input);
+  const Tensor grad = grad_output.contiguous();
   const Tensor source = aligned(input);
   with_computing_type("Linear", input.dtype(), [&](auto type) {
     using T = decltype(type);
     GradTarget weight(layer.weight());
-    linear_grad_weight(sizes, read<T>(grad_output), read<T>(source),
-                       weight.accumulate, weight.tensor.data<T>());
+    linear_grad_weight(sizes, read<T>(grad), read<T>(source), weight.accumulate,
+                       weight.tensor.data<T>());
+    weight.finish();
     if (!layer.bias().defined()) return;
     GradTarget bias(layer.bias());
-    linear_grad_bias(sizes, read<T>(grad_output), bias.accumulate,
+    linear_grad_bias(sizes, read<T>(grad), bias.accumulate,
                      bias.tensor.data<T>());
+    bias.finish();
   });
 }
 
 Tensor grad_of_input(const Linear& layer, const Tensor& input,
                      const Tensor& grad_output) {
   Tensor grad = empty(input.shape(), input.dtype());
+  const Tensor from = grad_output.contiguous();
+  const Tensor weight = layer.weight().contiguous();
   with_computing_type("Linear", input.dtype(), [&](auto type) {
     using T = decltype(type);
-    linear_grad_input(sizes_of(layer, input), read<T>(grad_output),
-                      read<T>(layer.weight()), grad.data<T>());
+    linear_grad_input(sizes_of(layer, input), read<T>(from), read<T>(weight),
+                      grad.data<T>());
   });
   return grad;
 }

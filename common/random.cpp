@@ -43,6 +43,12 @@ void uniform_(const Tensor& tensor, double low, double high,
     throw Error("uniform_: the range from " + std::to_string(low) + " to " +
                 std::to_string(high) + " is no finite range");
   }
+  if (!tensor.is_contiguous()) {
+    const Tensor drawn = empty(tensor.shape(), tensor.dtype());
+    uniform_(drawn, low, high, generator);
+    Tensor(tensor).copy_(drawn);
+    return;
+  }
   with_type(tensor.dtype(), [&](auto type) {
     Tensor target = tensor;
     draw(target.data<decltype(type)>(), tensor.numel(), low, high, generator);

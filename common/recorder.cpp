@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "map_scope.h"
+#include "tensor_layout.h"
 
 namespace fuse {
 namespace {
@@ -44,7 +45,7 @@ std::vector<Tensor> allocate(const ListImpl& list) {
   std::vector<Tensor> tensors;
   tensors.reserve(list.count);
   for (const Tensor& model : list.like->tensors) {
-    tensors.push_back(empty(model.shape(), list.dtype));
+    tensors.push_back(empty_like(model, list.dtype));
   }
   return tensors;
 }
@@ -175,17 +176,14 @@ void Recorder::apply_into(OpCode op, const TensorList& target,
 
 bool Recorder::involves(const TensorImpl& tensor, bool stores_only) const {
   const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data);
-  const auto end = begin + std::size_t(tensor.numel) * size_of(tensor.dtype);
+  const auto end = begin + extent_bytes(tensor);
   for (std::size_t s = 0; s < held_.size(); ++s) {
     const ListImpl& list = *held_[s];
     if (stores_only && program_.first_store(std::int32_t(s)) < 0) continue;
     // Seldom anywhere near, and a rate is read for each of many groups.
     if (list.end <= begin || end <= list.begin) continue;
-    for (std::size_t i = 0; i < list.count; ++i) {
-      const auto first = reinterpret_cast<std::uintptr_t>(list.addresses[i]);
-      const std::size_t size =
-          std::size_t(list.numels[i]) * size_of(list.dtype);
-      if (first < end && begin < first + size) return true;
+    for (const Tensor& each : list.tensors) {
+      if (share_bytes(*each.impl(), tensor)) return true;
     }
   }
   return false;

@@ -64,6 +64,7 @@ Order file_order(const TensorMap& tensors) {
   return order;
 }
 
+// Of a contiguous tensor.
 std::string_view bytes_of(const Tensor& tensor) {
   // Asking for the data has a recording make it first.
   const void* const data = with_type(
@@ -355,7 +356,9 @@ TensorFile read_checked(const std::string& path) {
 void write_safetensors(const std::string& path, const Metadata& metadata,
                        const TensorMap& tensors) {
   OutputFile file("safetensors", path);
-  const Order order = file_order(tensors);
+  TensorMap contiguous = tensors;
+  for (auto& [name, tensor] : contiguous) tensor = tensor.contiguous();
+  const Order order = file_order(contiguous);
   std::string text = header_text(metadata, order);
   const std::size_t checksum_at = parse_header(text).checksum_at;
   text.insert(0, length_bytes(text.size()));

@@ -9,6 +9,7 @@
 #include "allocator.h"
 #include "element.h"
 #include "error.h"
+#include "tensor_layout.h"
 
 namespace fuse {
 namespace {
@@ -51,6 +52,7 @@ Tensor make_tensor(std::shared_ptr<Storage> storage, void* data,
   impl->numel = numel;
   impl->dtype = dtype;
   impl->shape = shape;
+  impl->strides = row_major_strides(shape);
   return Tensor(std::move(impl));
 }
 
@@ -81,6 +83,10 @@ To convert_element(From value) {
 }
 
 void fill(const TensorImpl& impl, double value) {
+  if (!is_contiguous(impl)) {
+    copy_to_all(impl, full({}, value, impl.dtype).raw_data());
+    return;
+  }
   with_type(impl.dtype, [&](auto type) {
     const auto element = static_cast<decltype(type)>(value);
     for (std::size_t i = 0; i < std::size_t(impl.numel); ++i) {
@@ -89,13 +95,7 @@ void fill(const TensorImpl& impl, double value) {
   });
 }
 
-bool share_bytes(const Tensor& a, const Tensor& b) {
-  const auto first = reinterpret_cast<std::uintptr_t>(a.raw_data());
-  const auto second = reinterpret_cast<std::uintptr_t>(b.raw_data());
-  return first < second + b.nbytes() && second < first + a.nbytes();
-}
-
-/// Copies between dtypes; the two must not overlap.
+/// Copies between dtypes; both are contiguous and do not overlap.
 void convert(const TensorImpl& target, const TensorImpl& source) {
   with_type(target.dtype, [&](auto to) {
     with_type(source.dtype, [&](auto from) {
@@ -183,6 +183,7 @@ double Tensor::item() const {
 
 std::vector<double> Tensor::to_vector() const {
   touch(*impl_, false);
+  if (!is_contiguous()) return contiguous().to_vector();
   std::vector<double> values(static_cast<std::size_t>(numel()));
   with_type(dtype(), [&](auto type) {
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -192,9 +193,20 @@ std::vector<double> Tensor::to_vector() const {
   return values;
 }
 
-Tensor Tensor::clone() const {
+bool Tensor::is_contiguous() const { return fuse::is_contiguous(*impl_); }
+
+Tensor Tensor::contiguous() const {
+  if (is_contiguous()) return *this;
   touch(*impl_, false);
   Tensor copy = empty(shape(), dtype());
+  copy_elements(*copy.impl_, *impl_);
+  return copy;
+}
+
+Tensor Tensor::clone() const {
+  touch(*impl_, false);
+  if (!is_dense(*impl_)) return contiguous();
+  Tensor copy = empty_like(*this);
   if (numel() > 0) std::memcpy(copy.raw_data(), raw_data(), nbytes());
   return copy;
 }
@@ -215,19 +227,39 @@ void Tensor::copy_(const Tensor& source) {
     throw Error("copy_: a tensor of shape " + to_string(source.shape()) +
                 " cannot be copied into one of shape " + to_string(shape()));
   }
+  check_storable(*impl_, "copy_");
   touch(*source.impl_, false);
   touch(*impl_, true);
   if (numel() == 0) return;
-  if (source.dtype() == dtype()) {
+  const bool plain = is_contiguous() && source.is_contiguous();
+  if (plain && source.dtype() == dtype()) {
     std::memmove(raw_data(), source.raw_data(), nbytes());
-  } else if (share_bytes(*this, source)) {
-    convert(*impl_, *source.clone().impl_);
+  } else if (share_bytes(*impl_, *source.impl_)) {
+    copy_from(*source.clone().impl_);
   } else {
-    convert(*impl_, *source.impl_);
+    copy_from(*source.impl_);
+  }
+}
+
+// From memory that is not this tensor's.
+void Tensor::copy_from(const TensorImpl& source) const {
+  if (source.dtype == dtype()) {
+    copy_elements(*impl_, source);
+  } else if (!fuse::is_contiguous(source)) {
+    const Tensor dense = empty(shape(), source.dtype);
+    copy_elements(*dense.impl_, source);
+    copy_from(*dense.impl_);
+  } else if (is_contiguous()) {
+    convert(*impl_, source);
+  } else {
+    const Tensor converted = empty(shape(), dtype());
+    convert(*converted.impl_, source);
+    copy_elements(*impl_, *converted.impl_);
   }
 }
 
 void Tensor::fill_(double value) {
+  check_storable(*impl_, "fill_");
   touch(*impl_, true);
   fill(*impl_, value);
 }
@@ -247,8 +279,10 @@ void Tensor::set_grad(const Tensor& grad) {
 
 Tensor Tensor::sum() const {
   touch(*impl_, false);
+  const Tensor ordered = contiguous();
   const double total = with_type(dtype(), [&](auto type) {
-    return sum_elements<decltype(type)>(impl_->data, std::size_t(numel()));
+    return sum_elements<decltype(type)>(ordered.raw_data(),
+                                        std::size_t(numel()));
   });
   Tensor result = tensor(total, dtype());
   if (impl_->grad_fn != nullptr) {
@@ -287,8 +321,20 @@ Tensor full(const Shape& shape, double value, DType dtype) {
   return result;
 }
 
+Tensor empty_like(const Tensor& other) {
+  return empty_like(other, other.dtype());
+}
+
+Tensor empty_like(const Tensor& other, DType dtype) {
+  Tensor result = empty(other.shape(), dtype);
+  if (is_dense(*other.impl())) result.impl()->strides = other.strides();
+  return result;
+}
+
 Tensor zeros_like(const Tensor& other) {
-  return zeros(other.shape(), other.dtype());
+  Tensor result = empty_like(other);
+  result.fill_(0);
+  return result;
 }
 
 Tensor tensor(double value, DType dtype) { return full({}, value, dtype); }

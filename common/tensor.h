@@ -32,12 +32,15 @@ struct TensorImpl {
   std::int64_t numel = 0;
   DType dtype = DType::float32;
   Shape shape;
+  /// Elements between neighbours of each dimension; none is negative.
+  Shape strides;
   std::shared_ptr<TensorImpl> grad;
   std::shared_ptr<GradFn> grad_fn;
 };
 
-/// A handle to a contiguous block of numbers in host memory; copies share the
-/// data, as in torch. Any rank; rank 0 is a single number.
+/// A handle to numbers in host memory; copies share the data, as in torch. Any
+/// rank; rank 0 is a single number. Views see the memory of another tensor in
+/// another order, or a part of it; no gradient goes back through them.
 class Tensor {
  public:
   Tensor() = default;
@@ -45,9 +48,14 @@ class Tensor {
 
   bool defined() const { return impl_ != nullptr; }
   const Shape& shape() const { return impl_->shape; }
+  /// Elements between neighbours of each dimension.
+  const Shape& strides() const { return impl_->strides; }
+  /// True when the elements lie side by side in row-major order.
+  bool is_contiguous() const;
   std::int64_t dim() const { return std::int64_t(impl_->shape.size()); }
   std::int64_t numel() const { return impl_->numel; }
   DType dtype() const { return impl_->dtype; }
+  /// Bytes of all elements, without what may lie between them.
   std::size_t nbytes() const { return std::size_t(numel()) * size_of(dtype()); }
 
   /// Typed address of the first element; `T` is float, double, Float16 or
@@ -66,13 +74,43 @@ class Tensor {
   /// All elements as doubles, in order.
   std::vector<double> to_vector() const;
 
-  /// A copy with storage of its own.
+  // Views, with the names and arguments of torch. Dimensions, indices and
+  // places count from the end where they are negative. All throw Error for what
+  // lies outside of the tensor.
+
+  /// Two dimensions swapped.
+  Tensor transpose(std::int64_t dim0, std::int64_t dim1) const;
+  /// A matrix transposed; fewer dimensions stay as they are.
+  Tensor t() const;
+  /// Dimension dims[k] becomes dimension k.
+  Tensor permute(const Shape& dims) const;
+  /// `length` places of one dimension, from `start` on.
+  Tensor narrow(std::int64_t dim, std::int64_t start,
+                std::int64_t length) const;
+  /// One place of a dimension, which is gone then.
+  Tensor select(std::int64_t dim, std::int64_t index) const;
+  /// Every `step`th place of a dimension from `start` up to, not including,
+  /// `end`; both are moved to the nearest place there is.
+  Tensor slice(std::int64_t dim, std::int64_t start, std::int64_t end,
+               std::int64_t step = 1) const;
+  /// Another shape for the same elements; one size may be -1. Throws Error when
+  /// this tensor is not contiguous.
+  Tensor view(const Shape& shape) const;
+  /// Dimensions of size 1 repeated, and new ones in front, with stride 0; -1
+  /// keeps a size. Such a tensor can only be read.
+  Tensor expand(const Shape& sizes) const;
+
+  /// This tensor if it is contiguous, else a copy that is.
+  Tensor contiguous() const;
+
+  /// A copy with storage of its own; in the same order of dimensions if the
+  /// elements lie side by side in some order, else contiguous.
   Tensor clone() const;
   /// This tensor, if it has that dtype, else a copy converted to it; a gradient
   /// stays behind.
   Tensor to(DType dtype) const;
   /// Overwrites the data with `source`'s, converting the dtype.
-  /// Throws Error when shapes differ.
+  /// Throws Error when shapes differ, or several elements share memory.
   void copy_(const Tensor& source);
   void fill_(double value);
 
@@ -90,6 +128,8 @@ class Tensor {
   const std::shared_ptr<TensorImpl>& impl() const { return impl_; }
 
  private:
+  void copy_from(const TensorImpl& source) const;
+
   std::shared_ptr<TensorImpl> impl_;
 };
 
@@ -98,7 +138,11 @@ class Tensor {
 Tensor empty(const Shape& shape, DType dtype = DType::float32);
 Tensor zeros(const Shape& shape, DType dtype = DType::float32);
 Tensor full(const Shape& shape, double value, DType dtype = DType::float32);
-/// Like `torch.zeros_like`.
+/// Uninitialised memory in the shape of another tensor, and in its order of
+/// dimensions if its elements lie side by side in some order; else contiguous.
+Tensor empty_like(const Tensor& other);
+Tensor empty_like(const Tensor& other, DType dtype);
+/// Like `torch.zeros_like`; in memory as `empty_like`.
 Tensor zeros_like(const Tensor& other);
 /// A 0-d tensor, `torch.tensor(value)`.
 Tensor tensor(double value, DType dtype = DType::float32);

@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "recorder.h"
+#include "tensor_layout.h"
 
 namespace fuse {
 namespace {
@@ -39,7 +40,14 @@ class Registry {
  private:
   static bool same_memory(const ListImpl& a, const ListImpl& b) {
     return a.dtype == b.dtype && a.rate == b.rate &&
-           a.addresses == b.addresses && a.numels == b.numels;
+           a.addresses == b.addresses && a.numels == b.numels &&
+           std::equal(a.layouts.begin(), a.layouts.end(), b.layouts.begin(),
+                      b.layouts.end(), same_layout);
+  }
+  static bool same_layout(const Layout& a, const Layout& b) {
+    return std::equal(a.sizes, a.sizes + a.rank, b.sizes, b.sizes + b.rank) &&
+           std::equal(a.strides, a.strides + a.rank, b.strides,
+                      b.strides + b.rank);
   }
 
   std::mutex mutex_;
@@ -103,10 +111,12 @@ void ListImpl::hold(std::vector<Tensor> list) {
   end = 0;
   addresses.reserve(count);
   numels.reserve(count);
+  bool strided = false;
   for (const Tensor& tensor : tensors) {
     const auto address = reinterpret_cast<std::uintptr_t>(tensor.raw_data());
     begin = std::min(begin, address);
-    end = std::max(end, address + tensor.nbytes());
+    end = std::max(end, address + extent_bytes(*tensor.impl()));
+    strided = strided || !tensor.is_contiguous();
     addresses.push_back(tensor.raw_data());
     numels.push_back(tensor.numel());
     content_hash = mix(content_hash, address);
@@ -116,12 +126,27 @@ void ListImpl::hold(std::vector<Tensor> list) {
       shape_hash = mix(shape_hash, std::uint64_t(size));
     }
   }
+  if (strided) add_layouts();
   registry().add(*this);
 }
 
+void ListImpl::add_layouts() {
+  layouts.reserve(count);
+  for (const Tensor& tensor : tensors) {
+    layouts.push_back(layout_of(*tensor.impl()));
+    for (const std::int64_t stride : tensor.strides()) {
+      content_hash = mix(content_hash, std::uint64_t(stride));
+    }
+  }
+}
+
 ListView ListImpl::view() const {
-  return {id, addresses.data(), numels.data(), count,
-          label.empty() ? nullptr : label.c_str()};
+  return {id,
+          addresses.data(),
+          numels.data(),
+          count,
+          label.empty() ? nullptr : label.c_str(),
+          layouts.empty() ? nullptr : layouts.data()};
 }
 
 TensorList::TensorList() : TensorList(std::vector<Tensor>()) {}

@@ -111,6 +111,7 @@ std::int32_t Program::slot(const ListView& list, SlotInfo info) {
   if (const std::int32_t known = find_slot(list.id); known >= 0) return known;
   const int domain = int(domain_parent_.size());
   domain_parent_.push_back(domain);
+  info.strided = list.layouts != nullptr;
   slots_.push_back(info);
   lists_.push_back(list);
   slot_domains_.push_back(domain);
@@ -286,6 +287,7 @@ std::string Program::dump() const {
       const char* label = lists_[std::size_t(n.in[0])].label;
       text << " slot" << n.in[0] << (label != nullptr ? " " : "")
            << (label != nullptr ? label : "");
+      if (slots_[std::size_t(n.in[0])].strided) text << " strided";
     } else if (n.op == OpCode::constant || n.op == OpCode::argument) {
       const ScalarLeaf& leaf = scalars_[std::size_t(n.in[0])];
       text << " " << leaf.value;
@@ -296,7 +298,8 @@ std::string Program::dump() const {
          << "\n";
   }
   for (const Store& store : stores_) {
-    text << "store %" << store.value << " -> slot" << store.slot << "\n";
+    text << "store %" << store.value << " -> slot" << store.slot
+         << (slots_[std::size_t(store.slot)].strided ? " strided\n" : "\n");
   }
   return text.str();
 }

@@ -57,6 +57,19 @@ static_assert(sizeof(Node) == 20, "nodes are compared as bytes");
 struct SlotInfo {
   DType dtype{};
   Rate rate{};
+  /// Some tensor of the list does not lie in row-major order; `Program::slot`
+  /// sees to it.
+  bool strided = false;
+  std::uint8_t none = 0;
+};
+static_assert(sizeof(SlotInfo) == 4, "slots are compared as bytes");
+
+/// How the elements of a tensor lie: sizes, and distances in elements between
+/// neighbours, of each of `rank` dimensions.
+struct Layout {
+  const std::int64_t* sizes = nullptr;
+  const std::int64_t* strides = nullptr;
+  std::size_t rank = 0;
 };
 
 /// The list a slot is bound to. Two views with equal `id` are the same list of
@@ -67,6 +80,8 @@ struct ListView {
   const std::int64_t* numels = nullptr;
   std::size_t count = 0;
   const char* label = nullptr;
+  /// Of every tensor where some are not in row-major order; else null.
+  const Layout* layouts = nullptr;
 };
 
 /// A value that has to be in memory when the launch is over.

@@ -91,6 +91,9 @@ AdamByHand::AdamByHand(std::vector<Tensor> params, const AdamOptions& options)
     if (param.dtype() != DType::float32) {
       throw Error("the hand-written Adam takes float32 parameters only");
     }
+    if (!param.is_contiguous()) {
+      throw Error("the hand-written Adam takes contiguous parameters only");
+    }
     exp_avgs_.push_back(zeros_like(param));
     exp_avg_sqs_.push_back(zeros_like(param));
     starts_.push_back(total_);
@@ -105,6 +108,9 @@ void AdamByHand::step() {
     const Tensor grad = params_[i].grad();
     if (!grad.defined()) {
       throw Error("parameter " + std::to_string(i) + " has no gradient");
+    }
+    if (!grad.is_contiguous()) {
+      throw Error("the hand-written Adam takes contiguous gradients only");
     }
     arrays.push_back({params_[i].data<float>(), exp_avgs_[i].data<float>(),
                       exp_avg_sqs_[i].data<float>(), grad.data<float>()});

@@ -216,7 +216,8 @@ void BatchCache::create_missing(const std::vector<Tensor>& params,
     if (spec.rate == Rate::entry) {
       numbers.push_back(&tensor);
     } else {
-      tensor = full(param.shape(), spec.initial, param.dtype());
+      tensor = empty_like(param);
+      tensor.fill_(spec.initial);
     }
   }
   std::vector<Tensor> fresh = scalars(numbers.size());
