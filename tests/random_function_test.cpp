@@ -71,7 +71,7 @@ class ScriptMaker {
 
   Script make() {
     main_ = any_dtype();
-    mixes_ = random_.chance(0.35);
+    mixes_ = random_.chance(0.3);
     add_operands();
     const int steps = 1 + random_.below(random_.chance(0.3) ? 24 : 6);
     for (int n = 0; n < steps; ++n) add_step();
@@ -120,7 +120,8 @@ class ScriptMaker {
       return count - 1;
     }
     for (;;) {
-      const int pick = random_.below(count);
+      const int pick =
+          random_.below(random_.chance(0.2) ? script_.operands : count);
       if (may_read(script_.values[std::size_t(pick)])) return pick;
     }
   }
