@@ -3,7 +3,8 @@
 #include "error.h"
 #include "gpu_platform.h"
 #include "gpu_sim.h"
-#include "nvrtc_api.h"
+#include "gpu_status.h"
+#include "provenance.h"
 
 namespace fuse {
 
@@ -15,19 +16,28 @@ std::shared_ptr<Gpu> gpu_of(const Device& device) {
   throw Error("the CPU was asked for its GPU");
 }
 
+void require_device(const Device& device) {
+  if (!device.is_cpu()) gpu_of(device)->check_compiler();
+}
+
+std::string device_model(const Device& device) {
+  if (device.is_cpu()) return cpu_name();
+  if (device.kind == Device::Kind::cuda_sim) {
+    return "CUDA simulator on " + cpu_name();
+  }
+  return gpu_of(device)->device().name + ", CUDA " +
+         cuda_version_text(cuda_platform().status().driver_version);
+}
+
 Device best_device(std::string* why) {
-  const GpuStatus status = cuda_platform().status();
-  if (!status.usable()) {
-    *why = status.problem;
-    return {};
-  }
+  const Device first = {Device::Kind::cuda, 0};
   try {
-    static_cast<void>(load_nvrtc());
-  } catch (const NoGpu& error) {
+    require_device(first);
+    return first;
+  } catch (const Error& error) {
     *why = error.what();
-    return {};
+    return cpu_device;
   }
-  return {Device::Kind::cuda, 0};
 }
 
 }  // namespace fuse
