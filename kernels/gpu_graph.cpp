@@ -72,7 +72,7 @@ std::unique_ptr<GpuGraph> GpuCapture::finish() {
   context.is_capturing_ = false;
   context.check(code, "cuStreamEndCapture", capturing);
   context.check(context.api().graph_instantiate(&made->exec_, made->graph_, 0),
-                "cuGraphInstantiate", capturing);
+                "cuGraphInstantiateWithFlags", capturing);
   return made;
 }
 

@@ -304,10 +304,10 @@ inline bool CudaStandIn::is_exempt(const std::string& name) const {
 
 inline bool CudaStandIn::gives_back(const std::string& name) {
   static const std::set<std::string> names = {
-      "cuMemFree",          "cuMemFreeHost",   "cuStreamDestroy",
-      "cuEventDestroy",     "cuModuleUnload",  "cuGraphDestroy",
-      "cuGraphExecDestroy", "cuCtxPopCurrent", "cuDevicePrimaryCtxRelease",
-      "cuStreamSynchronize"};
+      "cuMemFree",           "cuMemFreeHost",     "cuStreamDestroy",
+      "cuEventDestroy",      "cuModuleUnload",    "cuGraphDestroy",
+      "cuGraphExecDestroy",  "cuCtxPopCurrent",   "cuDevicePrimaryCtxRelease",
+      "cuStreamSynchronize", "cuStreamEndCapture"};
   return names.contains(name);
 }
 
@@ -317,6 +317,8 @@ inline CudaStandIn::Result CudaStandIn::begin(const std::string& name) {
     failed_call = name;
     if (countdown_code_ >= 700 && countdown_code_ < 800) {
       sticky_ = countdown_code_;
+      work_.clear();  // a lost context does no more
+      in_flight_.clear();
     }
     return countdown_code_;
   }

@@ -30,7 +30,7 @@ struct Step {
       numels.push_back(given.table.rows[0].numel);
       scales.push_back(read_as<double>(launch.parameters[1]));
       if (given.table.columns != nullptr) {
-        columns.push_back(given.table.columns[0]);
+        columns.push_back(given.table.columns[1]);
       }
     };
     gpu = gpus.platform.gpu();
@@ -72,13 +72,14 @@ TEST_CASE("a captured step is replayed by one call") {
 TEST_CASE("a step that was never run cannot be captured") {
   Step step;
   const SampleTable sample({11, 12}, 1, 0.5);
+  const std::size_t bytes = expected_table(sample.table).size();
   GpuCapture capturing(step.gpu);
   const std::string message =
       message_of<Error>([&] { step.kernel->launch(sample.table); });
   CHECK(contains(message,
-                 "cuda:0: a step is being captured and needs the "
-                 "addresses of its 2 tensors on the device (an upload "
-                 "of 160 bytes)"));
+                 "cuda:0: a step is being captured and needs the addresses of "
+                 "its 2 tensors on the device (an upload of " +
+                     std::to_string(bytes) + " bytes)"));
   CHECK(contains(message, "run the step once before capturing it"));
   // Asking again changes nothing.
   CHECK(message ==
@@ -106,7 +107,7 @@ TEST_CASE("columns that moved are named") {
   GpuCapture capturing(step.gpu);
   const std::string message =
       message_of<Error>([&] { step.kernel->launch(sample.table); });
-  CHECK(contains(message, "number 1, whose value has changed from 2 to 3"));
+  CHECK(contains(message, "number 2, whose value has changed from 2 to 3"));
 }
 
 TEST_CASE("what a replay could not repeat is refused while capturing") {

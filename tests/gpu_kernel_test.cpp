@@ -61,7 +61,8 @@ class Device {
     now.arguments.resize(values.size() / sizeof(double));
     std::memcpy(now.arguments.data(), values.data(), values.size());
     if (table.columns != nullptr) {
-      now.columns.assign(table.columns, table.columns + column_count);
+      // The first body has none of its own.
+      now.columns.assign(table.columns + 1, table.columns + 1 + column_count);
     }
     if (table.args != nullptr) {
       now.args.assign(table.args, table.args + args);

@@ -38,25 +38,26 @@ struct GpuFixture {
   fuse::GpuPlatform platform{"cuda", driver.driver(), compiler};
 };
 
-/// A table over one body: `groups` lists of float tensors of the given sizes,
-/// each multiplied by two scalars. Scalars that differ between groups become
-/// columns, the others arguments.
+/// A table over lists of float tensors of the given sizes. The first list is
+/// multiplied by scalars of the launch, which are arguments: `scale`, and so
+/// many more. Further lists are negated: `groups` in all or, with columns, one
+/// for each of them, multiplied by it. The first list's own column is 0.
 class SampleTable {
  public:
-  SampleTable(std::vector<std::int64_t> sizes, int groups, double scale,
-              std::vector<double> columns = {}, int extra_args = 0)
-      : sizes_(std::move(sizes)) {
-    for (int g = 0; g < groups; ++g) {
+  SampleTable(const std::vector<std::int64_t>& sizes, int groups, double scale,
+              const std::vector<double>& columns = {}, int extra_args = 0) {
+    const int lists = columns.empty() ? groups : 1 + int(columns.size());
+    for (int g = 0; g < lists; ++g) {
       std::vector<void*> addresses;
-      for (const std::int64_t n : sizes_) addresses.push_back(next_address(n));
-      lists_.emplace_back("params", addresses, sizes_);
+      for (const std::int64_t n : sizes) addresses.push_back(next_address(n));
+      lists_.emplace_back("params", addresses, sizes);
     }
-    bind(scale, std::move(columns), extra_args);
+    bind(scale, columns, extra_args);
   }
   /// The same lists with other scalars; true when the table was built again.
-  bool bind(double scale, std::vector<double> columns = {},
+  bool bind(double scale, const std::vector<double>& columns = {},
             int extra_args = 0) {
-    fuse::Program p = record(scale, columns, extra_args);
+    const fuse::Program p = record(scale, columns, extra_args);
     const fuse::Plan plan = fuse::make_plan(
         p, [](void*, const fuse::Origin&) { return false; }, nullptr);
     return table.bind(plan, p, 1);
@@ -73,26 +74,37 @@ class SampleTable {
   }
   fuse::Program record(double scale, const std::vector<double>& columns,
                        int extra_args) {
-    const auto here = std::source_location::current();
+    using fuse::OpCode;
     fuse::Program p;
-    for (std::size_t g = 0; g < lists_.size(); ++g) {
-      const auto slot = p.slot(lists_[g].view(), lists_[g].info());
-      fuse::ValueId value = p.load(slot, here);
-      const auto multiply = [&](fuse::ValueId factor) {
-        value = p.apply(fuse::OpCode::mul,
-                        std::vector<fuse::ValueId>{value, factor}, here);
-      };
-      multiply(p.argument(scale, {"scale"}));
+    update(p, 0, [&](fuse::ValueId value) {
+      value = apply(p, OpCode::mul, {value, p.argument(scale, {"scale"})});
       for (int k = 0; k < extra_args; ++k) {
-        multiply(p.argument(scale + k + 1, {"extra", k}));
+        const auto factor = p.argument(scale + k + 1, {"extra", k});
+        value = apply(p, OpCode::mul, {value, factor});
       }
-      if (!columns.empty()) multiply(p.argument(columns[g], {"lr"}));
-      p.store(slot, value, here);
+      return value;
+    });
+    for (std::size_t g = 1; g < lists_.size(); ++g) {
+      update(p, g, [&](fuse::ValueId value) {
+        value = apply(p, OpCode::neg, {value});
+        if (columns.empty()) return value;
+        const auto factor = p.argument(columns[g - 1], {"lr"});
+        return apply(p, OpCode::mul, {value, factor});
+      });
     }
     return p;
   }
+  template <class Change>
+  void update(fuse::Program& p, std::size_t list, Change change) {
+    const auto slot = p.slot(lists_[list].view(), lists_[list].info());
+    const auto here = std::source_location::current();
+    p.store(slot, change(p.load(slot, here)), here);
+  }
+  static fuse::ValueId apply(fuse::Program& p, fuse::OpCode op,
+                             const std::vector<fuse::ValueId>& in) {
+    return p.apply(op, in, std::source_location::current());
+  }
 
-  std::vector<std::int64_t> sizes_;
   std::vector<MemoryList<float>> lists_;
 };
 
