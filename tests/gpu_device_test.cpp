@@ -13,6 +13,7 @@
 #include "gpu_event.h"
 #include "gpu_graph.h"
 #include "gpu_kernel.h"
+#include "gpu_layout.h"
 #include "gpu_platform.h"
 #include "jit_testing.h"
 #include "testing.h"

@@ -127,6 +127,8 @@ TEST_CASE("what a replay could not repeat is refused while capturing") {
     refused([&] { const GpuBlock more(step.gpu, 64); });
     refused([&] { make_gpu_kernel("another kernel", step.gpu); });
     refused([&] { event.record(); });
+    step.gpu->forget_modules();
+    step.gpu->memory().empty_cache();
     // What stays on the device is captured.
     step.gpu->fill_bytes(block.data(), 7, 64);
     const auto graph = capturing.finish();
@@ -203,7 +205,9 @@ TEST_CASE("a graph keeps its kernel, and gives all back at its end") {
   step.gpus.driver.deferred = true;
   graph->launch();
   CHECK(step.numels.size() == 1);
-  graph = nullptr;  // waits for the replay
+  graph = nullptr;  // does not wait for the replay
+  CHECK(step.numels.size() == 1);
+  step.gpu->forget_modules();  // does
   CHECK(step.numels.size() == 2);
   CHECK(step.gpus.driver.violations.empty());
   CHECK(step.gpu->memory().statistics().bytes_in_use == 0);
