@@ -6,10 +6,10 @@
 #include <sstream>
 #include <utility>
 
+#include "compile_cuda.h"
 #include "cuda_api.h"
 #include "gpu_layout.h"
 #include "kernel_cache.h"
-#include "nvrtc.h"
 
 namespace fuse {
 namespace {
