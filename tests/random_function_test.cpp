@@ -620,7 +620,7 @@ class Case {
                         << double(wanted.value));
   }
 
-  static constexpr double untouched = 0x1.8p-77;
+  static constexpr double untouched = 0x1.5p-13;
 
   std::uint64_t seed_;
   Script script_;
