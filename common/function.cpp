@@ -39,8 +39,12 @@ std::shared_ptr<Kernel> without_compiler(const Plan& plan,
 // Lists in the memory of a GPU leave no choice.
 std::shared_ptr<Kernel> make_kernel(const Plan& plan, Backend backend,
                                     const Device& device) {
-  if (!device.is_cpu()) {
-    return make_gpu_kernel(generate_gpu_source(plan), gpu_of(device));
+  // The simulated GPU reaches the host's memory as if it were its own.
+  const bool simulated = device.is_cpu() && backend == Backend::simulated;
+  if (!device.is_cpu() || simulated) {
+    const Device gpu =
+        simulated ? Device{Device::Kind::cuda_sim, 0} : device;
+    return make_gpu_kernel(generate_gpu_source(plan), gpu_of(gpu));
   }
   if (backend == Backend::interpreted) return make_interpreter(plan);
   try {

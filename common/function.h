@@ -20,6 +20,7 @@ namespace fuse {
 enum class Backend {
   compiled,     ///< generated code; interpreted where there is no compiler
   interpreted,  ///< prebuilt loops, tile by tile
+  simulated,    ///< a GPU's code on the simulated one, over host memory
 };
 
 /// What identifies a function in messages, and how it runs.

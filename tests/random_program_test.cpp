@@ -28,6 +28,7 @@
 #include "element.h"
 #include "exact.h"
 #include "foreach.h"
+#include "gpu_sim_block.h"
 #include "parallel.h"
 #include "reference.h"
 #include "replay.h"
@@ -676,10 +677,15 @@ class Batch {
   void warm_up() {
     reset();
     compiled_();
+    reset();
+    simulated_();
   }
 
   void check(int threads) {
     set_thread_count(threads);
+    // A GPU's code knows nothing of threads of ours: other orders instead.
+    set_sim_order(SimOrder(threads % 3), std::uint64_t(threads));
+    if (threads <= 3) check_mode("on a simulated GPU", [&] { simulated_(); });
     check_mode("eager", [&] { play(); });
     check_mode("interpreted", [&] { interpreted_(); });
     check_mode("replayed", [&] { replay_all(); });
@@ -755,6 +761,8 @@ class Batch {
 
   std::vector<std::unique_ptr<Case>> cases_;
   Compiled<Player> compiled_ = compile(Player{this});
+  Compiled<Player> simulated_ =
+      compile(Player{this}, {.backend = Backend::simulated});
   Compiled<Player> interpreted_ =
       compile(Player{this}, {.backend = Backend::interpreted});
 };
