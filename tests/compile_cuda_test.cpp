@@ -8,6 +8,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpu_error.h"
@@ -100,14 +101,15 @@ NvrtcApi fake_api() {
     return 0;
   };
   const auto copy_code = [](Program, char* to) {
-    std::memcpy(to, fake.code_bytes.data(), fake.code_bytes.size());
+    std::copy(fake.code_bytes.begin(), fake.code_bytes.end(), to);
     return 0;
   };
   api.get_cubin_size = size_of_code;
   api.get_cubin = copy_code;
   api.get_ptx_size = size_of_code;
   api.get_ptx = [](Program, char* to) {
-    std::memcpy(to, "ptx!", 4);
+    const std::string_view text = "ptx!";
+    std::copy(text.begin(), text.end(), to);
     return 0;
   };
   api.get_log_size = [](Program, std::size_t* size) {

@@ -41,23 +41,25 @@ constexpr bool alike(R (*)(Ours...), S (*)(Theirs...)) {
   }
 }
 
-// What a pointer points to is as large as the library believes.
+// What a pointer points to, where that is a number or a handle.
+template <class T>
+concept PointsToValue =
+    std::is_pointer_v<T> && (std::is_pointer_v<std::remove_pointer_t<T>> ||
+                             std::is_arithmetic_v<std::remove_pointer_t<T>> ||
+                             std::is_enum_v<std::remove_pointer_t<T>>);
+
+template <class T>
+constexpr std::size_t value_bytes() {
+  if constexpr (PointsToValue<T>) {
+    return sizeof(std::remove_pointer_t<T>);
+  } else {
+    return 0;
+  }
+}
+
 template <class R, class... A>
 constexpr std::size_t pointee_bytes(R (*)(A...)) {
-  return (... + [] {
-    using Pointee = std::remove_pointer_t<A>;
-    if constexpr (!std::is_pointer_v<A> ||
-                  std::is_void_v<std::remove_cv_t<Pointee>> ||
-                  !std::is_object_v<Pointee>) {
-      return std::size_t(0);
-    } else if constexpr (std::is_pointer_v<Pointee> ||
-                         std::is_arithmetic_v<Pointee> ||
-                         std::is_enum_v<Pointee>) {
-      return sizeof(Pointee);
-    } else {
-      return std::size_t(0);
-    }
-  }());
+  return (value_bytes<A>() + ...);
 }
 
 // cuda.h's own declarations; its macros put the versioned names in the place of

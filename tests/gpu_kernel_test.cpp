@@ -18,7 +18,6 @@ using fuse::gpu_argument_count;
 using fuse::GpuKernel;
 using fuse::GpuLaunch;
 using fuse::make_gpu_kernel;
-using fuse::NoGpu;
 
 namespace {
 
@@ -257,7 +256,7 @@ TEST_CASE("how many scalars travel by value") {
 
 TEST_CASE("256 scalars travel by value, more through the device's memory") {
   for (const int extra : {255, 256}) {
-    const auto all = std::size_t(extra + 1);
+    const std::size_t all = std::size_t(extra) + 1;
     const bool by_value = all <= 256;
     Device device(by_value ? all : 1, by_value ? 0 : all);
     device.column_count = 2;
@@ -357,6 +356,37 @@ TEST_CASE("code that the device does not take is an error with advice") {
   CHECK(contains(message_of<Error>([&] { make_gpu_kernel("too large", gpu); }),
                  "takes more of a multiprocessor than there is"));
   CHECK(gpus.driver.count("cuModuleUnload") == 1);
+}
+
+TEST_CASE("what failed to upload is uploaded again") {
+  Device device;
+  device.column_count = 2;
+  SampleTable sample(sizes, 3, 0.5, {1, 2});
+  const std::vector<char> expected = expected_table(sample.table);
+  device.table_bytes = expected.size();
+  auto& driver = device.gpus.driver;
+  const auto launch = [&] { device.kernel->launch(sample.table); };
+  const auto fail_once = [&](const char* call) {
+    driver.fail_always(call, 999);
+    CHECK_THROWS_AS(launch(), Error);
+    CHECK_THROWS_AS(launch(), Error);
+    driver.fail_always(call, 0);
+    launch();
+  };
+  fail_once("cuMemcpyHtoDAsync");
+  REQUIRE(device.seen.size() == 1);
+  CHECK(device.seen[0].table == expected);
+  CHECK(device.seen[0].columns == std::vector<double>{1, 2});
+  sample.bind(0.5, {3, 4});
+  fail_once("cuMemcpyHtoDAsync");
+  REQUIRE(device.seen.size() == 2);
+  CHECK(device.seen[1].columns == std::vector<double>{3, 4});
+  // The table was there all the time.
+  CHECK(device.kernel->counters().table_uploads == 1);
+  sample.bind(0.5, {1, 2});
+  fail_once("cuEventRecord");
+  CHECK(device.seen.back().columns == std::vector<double>{1, 2});
+  CHECK(device.seen.size() == 3);
 }
 
 TEST_CASE("tables are told apart by their version") {
