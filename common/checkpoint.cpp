@@ -239,11 +239,16 @@ void make_missing(std::vector<ParamStates>& states, const Optimizer& optimizer,
       if (tensor.dim() == 0 && tensor.dtype() == DType::float64) {
         numbers.push_back(&tensor);
       } else {
-        tensor = tensor.clone();
+        // In the same order of dimensions as a state that is made anew.
+        Tensor laid_out = empty_like(optimizer.group(g).params[i]);
+        laid_out.copy_(tensor);
+        tensor = laid_out;
       }
     }
   }
-  std::vector<Tensor> fresh = scalars(numbers.size());
+  if (numbers.empty()) return;
+  std::vector<Tensor> fresh = scalars(numbers.size(), DType::float64,
+                                      optimizer.group(g).params[0].device());
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     fresh[i].copy_(*numbers[i]);
     *numbers[i] = fresh[i];

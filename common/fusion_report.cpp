@@ -35,33 +35,41 @@ std::string indented(const std::string& text) {
 // Sizes of the tensors that run through a body, in the order of the table.
 std::vector<std::int64_t> numels(const CompiledProgram& compiled, int body) {
   std::vector<std::int64_t> sizes;
+  std::int64_t tensors = 0;
   for (const Row& row : compiled.table.rows()) {
-    if (row.body == body) sizes.push_back(row.numel);
+    const bool line = row.entry < tensors;  // one more of the same tensor
+    tensors = row.entry + 1;
+    if (row.body != body) continue;
+    if (!line) sizes.push_back(0);
+    sizes.back() += row.numel;
   }
   return sizes;
 }
 
 // Lists share a loop when operations join them, or when the same is done to
 // them.
-std::string why_apart(const std::vector<std::int64_t>& first,
-                      const std::vector<std::int64_t>& other) {
+std::string why_apart(const CompiledProgram& compiled, int b) {
+  const std::vector<std::int64_t> first = numels(compiled, 0);
+  const std::vector<std::int64_t> other = numels(compiled, b);
+  const auto& bodies = compiled.plan.bodies;
   if (first.size() != other.size()) {
     return "other lists, of " + counted(std::int64_t(other.size()), "tensor");
   }
-  return first != other ? "lists of other shapes"
-                        : "other operations, and none that takes lists of both";
+  if (first != other) return "lists of other shapes";
+  return bodies[0].strided() != bodies[std::size_t(b)].strided()
+             ? "lists with strides, or without"
+             : "other operations, and none that takes lists of both";
 }
 
 void write_launch(const CompiledProgram& compiled, std::ostream& out) {
   const auto bodies = int(compiled.plan.bodies.size());
-  const auto tensors = std::int64_t(compiled.table.rows().size());
+  const std::int64_t tensors = compiled.table.tensors();
   out << counted(tensors, "tensor") << " in " << counted(bodies, "loop")
       << "\n";
-  const std::vector<std::int64_t> first = numels(compiled, 0);
   for (int b = 0; b < bodies; ++b) {
     if (bodies > 1) out << "  loop " << b + 1;
     if (b > 0) {
-      out << ", apart from loop 1: " << why_apart(first, numels(compiled, b));
+      out << ", apart from loop 1: " << why_apart(compiled, b);
     }
     if (bodies > 1) out << "\n";
     out << indented(describe(compiled.plan.bodies[std::size_t(b)]));

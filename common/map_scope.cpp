@@ -1,7 +1,10 @@
 #include "map_scope.h"
 
+#include <algorithm>
+
 #include "error.h"
 #include "recorder.h"
+#include "tensor_layout.h"
 
 namespace fuse {
 namespace {
@@ -11,13 +14,12 @@ thread_local const MapScope* current_scope = nullptr;
 bool holds(const Operand& operand, const TensorImpl& tensor) {
   if (!operand.is_list) {
     return operand.scalar.is_tensor() &&
-           operand.scalar.tensor().impl()->data == tensor.data;
+           share_bytes(*operand.scalar.tensor().impl(), tensor);
   }
-  const auto& addresses = operand.list.impl()->addresses;
-  for (const void* address : addresses) {
-    if (address == tensor.data) return true;
-  }
-  return false;
+  const auto& tensors = operand.list.impl()->tensors;
+  return std::any_of(tensors.begin(), tensors.end(), [&](const Tensor& each) {
+    return share_bytes(*each.impl(), tensor);
+  });
 }
 
 }  // namespace

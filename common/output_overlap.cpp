@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "error.h"
+#include "tensor_layout.h"
 
 namespace fuse {
 namespace {
@@ -15,6 +16,7 @@ struct Range {
   std::uintptr_t end;
   std::size_t operand;
   std::size_t entry;
+  const TensorImpl* tensor;
 };
 
 std::vector<Range> collect(Operands operands) {
@@ -23,9 +25,10 @@ std::vector<Range> collect(Operands operands) {
     if (!operands[k]->is_list) continue;
     const ListImpl& list = *operands[k]->list.impl();
     for (std::size_t i = 0; i < list.addresses.size(); ++i) {
-      const auto begin = reinterpret_cast<std::uintptr_t>(list.addresses[i]);
-      const auto size = std::size_t(list.numels[i]) * size_of(list.dtype);
-      if (size > 0) ranges.push_back({begin, begin + size, k, i});
+      const TensorImpl& tensor = *list.tensors[i].impl();
+      const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data);
+      const std::size_t size = extent_bytes(tensor);
+      if (size > 0) ranges.push_back({begin, begin + size, k, i, &tensor});
     }
   }
   // Outputs come first where they coincide with what is read.
@@ -35,10 +38,17 @@ std::vector<Range> collect(Operands operands) {
   return ranges;
 }
 
+bool same_tensor(const Range& a, const Range& b) {
+  const Layout layout_a = layout_of(*a.tensor);
+  const Layout layout_b = layout_of(*b.tensor);
+  return a.begin == b.begin && a.end == b.end &&
+         same_places(&layout_a, &layout_b);
+}
+
 // Reading a tensor and then storing into it is what in-place updates do.
 bool harmless(const Range& a, const Range& b, std::size_t outputs) {
-  const bool same = a.begin == b.begin && a.end == b.end && a.entry == b.entry;
-  return same && (a.operand >= outputs || b.operand >= outputs);
+  return a.entry == b.entry && same_tensor(a, b) &&
+         (a.operand >= outputs || b.operand >= outputs);
 }
 
 std::string name(const Callee& callee, Operands operands, const Range& range) {
@@ -50,6 +60,13 @@ std::string name(const Callee& callee, Operands operands, const Range& range) {
 
 void check_overlap(const Callee& callee, Operands operands) {
   const std::vector<Range> ranges = collect(operands);
+  for (const Range& range : ranges) {
+    if (range.operand >= callee.outputs) continue;
+    check_storable(*range.tensor,
+                   (callee.function() + ": " + name(callee, operands, range) +
+                    ", at " + at(callee.place))
+                       .c_str());
+  }
   // Ranges that end behind the one in question: usually one or two.
   std::vector<const Range*> open;
   for (const Range& range : ranges) {
@@ -58,6 +75,7 @@ void check_overlap(const Callee& callee, Operands operands) {
       const bool stored =
           range.operand < callee.outputs || other->operand < callee.outputs;
       if (!stored || harmless(range, *other, callee.outputs)) continue;
+      if (!share_bytes(*range.tensor, *other->tensor)) continue;
       const bool first = range.operand < other->operand;
       const Range& output = first ? range : *other;
       const Range& reader = first ? *other : range;
@@ -67,7 +85,7 @@ void check_overlap(const Callee& callee, Operands operands) {
                   "; give each tensor memory of its own");
     }
     // A tensor that stands for a whole list is kept once.
-    const bool again = !open.empty() && open.back()->begin == range.begin &&
+    const bool again = !open.empty() && same_tensor(*open.back(), range) &&
                        open.back()->operand == range.operand &&
                        range.operand >= callee.outputs;
     if (!again) open.push_back(&range);

@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "map_scope.h"
+#include "tensor_layout.h"
 
 namespace fuse {
 namespace {
@@ -40,11 +41,13 @@ void check_target(OpCode op, const TensorList& target, Operands operands,
 }
 
 std::vector<Tensor> allocate(const ListImpl& list) {
-  if (list.rate == Rate::entry) return scalars(list.count, list.dtype);
+  if (list.rate == Rate::entry) {
+    return scalars(list.count, list.dtype, list.like->device);
+  }
   std::vector<Tensor> tensors;
   tensors.reserve(list.count);
   for (const Tensor& model : list.like->tensors) {
-    tensors.push_back(empty(model.shape(), list.dtype));
+    tensors.push_back(empty_like(model, list.dtype));
   }
   return tensors;
 }
@@ -58,7 +61,20 @@ std::uint64_t Recorder::next_serial() {
   return ++last;
 }
 
+// A kernel reaches the memory of one device.
+void Recorder::check_device(const ListImpl& list) const {
+  if (held_.empty() || held_[0]->device == list.device) return;
+  const auto name = [](const ListImpl& each) {
+    return each.label.empty() ? std::string("a list") : each.label;
+  };
+  throw Error(name(*held_[0]) + " is on " + to_string(held_[0]->device) +
+              " but " + name(list) + " is on " + to_string(list.device) +
+              ", and one launch works on one device; move the tensors with "
+              "to(), or compile a function for each");
+}
+
 std::int32_t Recorder::slot_of(const std::shared_ptr<ListImpl>& list) {
+  check_device(*list);
   const std::int32_t slot = program_.slot(list->view(), list->info());
   if (std::size_t(slot) == held_.size()) held_.push_back(list);
   return slot;
@@ -151,6 +167,14 @@ TensorList Recorder::apply(OpCode op, Operands operands,
   return pending(record(op, operands, place), operands);
 }
 
+TensorList Recorder::cast(const TensorList& list, DType dtype,
+                          std::source_location place) {
+  const Operand operand(list);
+  const Operand* const operands[] = {&operand};
+  const ValueId value = value_of(list, place);
+  return pending(program_.cast(value, dtype, place), operands);
+}
+
 void Recorder::apply_into(OpCode op, const TensorList& target,
                           Operands operands, std::source_location place) {
   check_target(op, target, operands, place);
@@ -167,17 +191,14 @@ void Recorder::apply_into(OpCode op, const TensorList& target,
 
 bool Recorder::involves(const TensorImpl& tensor, bool stores_only) const {
   const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data);
-  const auto end = begin + std::size_t(tensor.numel) * size_of(tensor.dtype);
+  const auto end = begin + extent_bytes(tensor);
   for (std::size_t s = 0; s < held_.size(); ++s) {
     const ListImpl& list = *held_[s];
     if (stores_only && program_.first_store(std::int32_t(s)) < 0) continue;
     // Seldom anywhere near, and a rate is read for each of many groups.
     if (list.end <= begin || end <= list.begin) continue;
-    for (std::size_t i = 0; i < list.count; ++i) {
-      const auto first = reinterpret_cast<std::uintptr_t>(list.addresses[i]);
-      const std::size_t size =
-          std::size_t(list.numels[i]) * size_of(list.dtype);
-      if (first < end && begin < first + size) return true;
+    for (const Tensor& each : list.tensors) {
+      if (share_bytes(*each.impl(), tensor)) return true;
     }
   }
   return false;

@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "recorder.h"
+#include "tensor_layout.h"
 
 namespace fuse {
 namespace {
@@ -38,8 +39,15 @@ class Registry {
 
  private:
   static bool same_memory(const ListImpl& a, const ListImpl& b) {
-    return a.dtype == b.dtype && a.rate == b.rate &&
-           a.addresses == b.addresses && a.numels == b.numels;
+    return a.dtype == b.dtype && a.rate == b.rate && a.device == b.device &&
+           a.addresses == b.addresses && a.numels == b.numels &&
+           std::equal(a.layouts.begin(), a.layouts.end(), b.layouts.begin(),
+                      b.layouts.end(), same_layout);
+  }
+  static bool same_layout(const Layout& a, const Layout& b) {
+    return std::equal(a.sizes, a.sizes + a.rank, b.sizes, b.sizes + b.rank) &&
+           std::equal(a.strides, a.strides + a.rank, b.strides,
+                      b.strides + b.rank);
   }
 
   std::mutex mutex_;
@@ -69,6 +77,12 @@ void check(const ListImpl& list, const std::vector<Tensor>& tensors) {
                   name_of(tensors[0].dtype()) +
                   "; make one list for each dtype");
     }
+    if (tensors[i].device() != tensors[0].device()) {
+      throw Error(name_of(list, i) + " is on " +
+                  to_string(tensors[i].device()) + " but " + name_of(list, 0) +
+                  " is on " + to_string(tensors[0].device()) +
+                  "; make one list for each device");
+    }
     if (list.rate == Rate::entry && tensors[i].dim() != 0) {
       throw Error(name_of(list, i) + " has shape " +
                   to_string(tensors[i].shape()) +
@@ -96,17 +110,22 @@ ListImpl::~ListImpl() {
 void ListImpl::hold(std::vector<Tensor> list) {
   tensors = std::move(list);
   count = tensors.size();
-  if (count > 0) dtype = tensors[0].dtype();
+  if (count > 0) {
+    dtype = tensors[0].dtype();
+    device = tensors[0].device();
+  }
   content_hash = mix(std::uint64_t(dtype), std::uint64_t(rate));
   shape_hash = 0;
   begin = UINTPTR_MAX;
   end = 0;
   addresses.reserve(count);
   numels.reserve(count);
+  bool strided = false;
   for (const Tensor& tensor : tensors) {
     const auto address = reinterpret_cast<std::uintptr_t>(tensor.raw_data());
     begin = std::min(begin, address);
-    end = std::max(end, address + tensor.nbytes());
+    end = std::max(end, address + extent_bytes(*tensor.impl()));
+    strided = strided || !tensor.is_contiguous();
     addresses.push_back(tensor.raw_data());
     numels.push_back(tensor.numel());
     content_hash = mix(content_hash, address);
@@ -116,12 +135,27 @@ void ListImpl::hold(std::vector<Tensor> list) {
       shape_hash = mix(shape_hash, std::uint64_t(size));
     }
   }
+  if (strided) add_layouts();
   registry().add(*this);
 }
 
+void ListImpl::add_layouts() {
+  layouts.reserve(count);
+  for (const Tensor& tensor : tensors) {
+    layouts.push_back(layout_of(*tensor.impl()));
+    for (const std::int64_t stride : tensor.strides()) {
+      content_hash = mix(content_hash, std::uint64_t(stride));
+    }
+  }
+}
+
 ListView ListImpl::view() const {
-  return {id, addresses.data(), numels.data(), count,
-          label.empty() ? nullptr : label.c_str()};
+  return {id,
+          addresses.data(),
+          numels.data(),
+          count,
+          label.empty() ? nullptr : label.c_str(),
+          layouts.empty() ? nullptr : layouts.data()};
 }
 
 TensorList::TensorList() : TensorList(std::vector<Tensor>()) {}

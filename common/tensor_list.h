@@ -24,18 +24,23 @@ struct ListImpl {
   /// Takes over tensors: gathers addresses and gives the list its identity.
   void hold(std::vector<Tensor> list);
   ListView view() const;
-  SlotInfo info() const { return {dtype, rate}; }
+  void add_layouts();
+  SlotInfo info() const {
+    return {dtype, rate, !layouts.empty(), memory_code(device)};
+  }
 
   std::vector<Tensor> tensors;
   std::vector<void*> addresses;
   std::vector<std::int64_t> numels;
-  std::uintptr_t begin = 0;  ///< all tensors lie between begin and end
+  std::vector<Layout> layouts;  ///< empty if all tensors are contiguous
+  std::uintptr_t begin = 0;     ///< all tensors lie between begin and end
   std::uintptr_t end = 0;
   std::uint64_t id = 0;  ///< equal for lists of the same memory; 0: no memory
   std::uint64_t content_hash = 0;
   std::uint64_t shape_hash = 0;
   std::size_t count = 0;
   DType dtype = DType::float32;
+  Device device = {};
   Rate rate = Rate::element;
   std::string label;
 

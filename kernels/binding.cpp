@@ -20,9 +20,13 @@ constexpr i64 most_shares = 8;
 // Rows are cut at multiples of this, so that vectors stay whole.
 constexpr i64 grain = 1024;
 
-std::string describe(const ListView& list, std::size_t entry) {
+std::string name(const ListView& list, std::size_t entry) {
   return (list.label != nullptr ? list.label : "list") + std::string("[") +
-         std::to_string(entry) + "] has " + std::to_string(list.numels[entry]) +
+         std::to_string(entry) + "]";
+}
+
+std::string describe(const ListView& list, std::size_t entry) {
+  return name(list, entry) + " has " + std::to_string(list.numels[entry]) +
          " elements";
 }
 
@@ -35,6 +39,22 @@ void check_sizes(const ListView& a, const ListView& b) {
   throw Error(describe(a, entry) + " but " + describe(b, entry) +
               ", and both are updated with the same list of per-tensor "
               "scalars; compile them as two functions");
+}
+
+// In lists that are cut into lines the shapes must be equal, too.
+void check_shapes(const ListView& a, const ListView& b) {
+  if (a.layouts == nullptr || b.layouts == nullptr) return;
+  for (std::size_t e = 0; e < a.count; ++e) {
+    const Layout& x = a.layouts[e];
+    const Layout& y = b.layouts[e];
+    if (std::equal(x.sizes, x.sizes + x.rank, y.sizes, y.sizes + y.rank)) {
+      continue;
+    }
+    throw Error(name(a, e) + " and " + name(b, e) +
+                " have as many elements but other shapes, and strides, and "
+                "both are updated with the same list of per-tensor scalars; "
+                "compile them as two functions");
+  }
 }
 
 i64 weight_of(const Row& row) { return row.numel + row_weight; }
@@ -108,13 +128,18 @@ bool Table::bind(const Plan& plan, const Program& program, int threads) {
 }
 
 Launch Table::launch() const {
-  return {rows_.data(), pointers_.data(), args_.data(), columns_.data(),
-          column_count_};
+  return {rows_.data(),     pointers_.data(),
+          args_.data(),     columns_.data(),
+          column_count_,    strided_ ? strides_.data() : nullptr,
+          i64(rows_.size())};
 }
 
 void Table::gather(const Plan& plan, const Program& program) {
   rows_.clear();
   pointers_.clear();
+  strides_.clear();
+  strided_ = std::any_of(plan.bodies.begin(), plan.bodies.end(),
+                         [](const Body& body) { return body.strided(); });
   bytes_ = 0;
   for (std::size_t i = 0; i < plan.instances.size(); ++i) {
     gather_instance(plan, program, i);
@@ -132,21 +157,63 @@ void Table::gather_instance(const Plan& plan, const Program& program,
   while (sized + 1 < slots && body.slots[sized].rate != Rate::element) ++sized;
   const bool scalars_only = body.slots[sized].rate != Rate::element;
   const ListView& sizes = lists[std::size_t(bound.slots[sized])];
+  const ListView* shapes = &sizes;
   for (std::size_t s = sized + 1; s < slots; ++s) {
     if (body.slots[s].rate != Rate::element) continue;
-    check_sizes(sizes, lists[std::size_t(bound.slots[s])]);
+    const ListView& list = lists[std::size_t(bound.slots[s])];
+    check_sizes(sizes, list);
+    check_shapes(*shapes, list);
+    if (list.layouts != nullptr) shapes = &list;
   }
   const i64 per_element = body.bytes_per_element();
   const i64 per_entry = body.bytes_per_entry();
   for (std::size_t e = 0; e < sizes.count; ++e) {
     const i64 numel = scalars_only ? 0 : sizes.numels[e];
-    rows_.push_back({numel, i64(pointers_.size()), i64(rows_.size()),
-                     bound.body, int(instance)});
-    for (std::size_t s = 0; s < slots; ++s) {
-      pointers_.push_back(lists[std::size_t(bound.slots[s])].addresses[e]);
+    const Row row = {numel, 0, tensors(), bound.body, int(instance)};
+    if (body.strided()) {
+      add_lines(row, bound, body, program, e);
+    } else {
+      add_tensor(row, bound, program, e);
     }
     bytes_ += numel * per_element + per_entry;
   }
+}
+
+void Table::add_tensor(const Row& row, const Instance& bound,
+                       const Program& program, std::size_t e) {
+  rows_.push_back(row);
+  rows_.back().pointers = i64(pointers_.size());
+  for (const std::int32_t slot : bound.slots) {
+    pointers_.push_back(program.lists()[std::size_t(slot)].addresses[e]);
+  }
+  if (strided_) strides_.resize(pointers_.size(), 1);
+}
+
+// Every line of a tensor becomes a row; per-tensor scalars stay where they are.
+void Table::add_lines(const Row& row, const Instance& bound, const Body& body,
+                      const Program& program, std::size_t e) {
+  std::size_t ordered = body.slots.size();
+  layouts_.clear();
+  for (std::size_t s = 0; s < body.slots.size(); ++s) {
+    const BodySlot& slot = body.slots[s];
+    if (slot.rate != Rate::element) continue;
+    const ListView& list = program.lists()[std::size_t(bound.slots[s])];
+    if (slot.stored) ordered = std::min(ordered, layouts_.size());
+    layouts_.push_back(list.layouts != nullptr ? list.layouts[e] : Layout{});
+  }
+  cutter_.cut(layouts_, ordered < layouts_.size() ? ordered : 0, row.numel);
+  cutter_.for_each([&](std::span<const i64> offsets) {
+    add_tensor(row, bound, program, e);
+    rows_.back().numel = cutter_.length();
+    const auto first = std::size_t(rows_.back().pointers);
+    std::size_t k = 0;  // of the slots with elements
+    for (std::size_t s = 0; s < body.slots.size(); ++s) {
+      if (body.slots[s].rate != Rate::element) continue;
+      pointers_[first + s] = static_cast<char*>(pointers_[first + s]) +
+                             offsets[k] * i64(size_of(body.slots[s].dtype));
+      strides_[first + s] = cutter_.strides()[k++];
+    }
+  });
 }
 
 void Table::gather_scalars(const Plan& plan, const Program& program) {
@@ -175,7 +242,8 @@ void Table::add_part(const Cut& begin, const Cut& end) {
   if (begin.row == end.row && begin.element == end.element) return;
   if (end.element > 0) {
     parts_.push_back({begin.row, begin.element, end.row, end.element});
-    if (split_rows_.empty() || split_rows_.back() != end.row) {
+    const bool known = !split_rows_.empty() && split_rows_.back() == end.row;
+    if (!known && !is_line(std::size_t(end.row))) {
       split_rows_.push_back(end.row);
     }
   } else {
@@ -195,6 +263,21 @@ void Table::split(int threads) {
     begin = cut;
   }
   add_part(begin, {i64(rows_.size()), 0});
+  if (strided_) finish_lines();
+}
+
+bool Table::is_line(std::size_t row) const {
+  return strided_ && device::shares_tensor(launch(), i64(row));
+}
+
+// The per-tensor stores of a tensor in lines wait for all of them, whatever
+// part they are in: they are made with its first line.
+void Table::finish_lines() {
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    const bool first = r == 0 || rows_[r - 1].entry != rows_[r].entry;
+    if (first && is_line(r)) split_rows_.push_back(i64(r));
+  }
+  std::sort(split_rows_.begin(), split_rows_.end());
 }
 
 }  // namespace fuse

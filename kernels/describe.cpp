@@ -21,7 +21,8 @@ std::string operations(const Body& body, Rate rate) {
 std::string slots(const Body& body, bool BodySlot::* used) {
   std::string list;
   for (const BodySlot& slot : body.slots) {
-    if (slot.*used && slot.rate == Rate::element) append(list, slot.name);
+    if (!(slot.*used) || slot.rate != Rate::element) continue;
+    append(list, slot.name + (slot.strided ? " (strided)" : ""));
   }
   return list.empty() ? "nothing" : list;
 }

@@ -31,6 +31,8 @@ class Gpu {
   /// The kernel of `source`, compiled and loaded the first time. Throws as
   /// ModuleCompiler::compile and GpuModule do.
   std::shared_ptr<GpuModule> module(const std::string& source);
+  /// Throws NoGpu (DeviceTooOld) when nothing compiles for this device.
+  void check_compiler() { compiler_->check(device().capability); }
   /// Forgets kernels that nobody uses; none while a step is being captured.
   /// For measurements and tests.
   void forget_modules();

@@ -54,7 +54,8 @@ GpuTableLayout lay_out(const Table& table) {
   std::size_t* const end = &layout.bytes;
   layout.rows = place(end, table.rows().size(), sizeof(Row));
   layout.pointers = place(end, table.pointers().size(), sizeof(void*));
-  // Strides, which lie parallel to the addresses, come here.
+  layout.strided = !table.strides().empty();
+  layout.strides = place(end, table.strides().size(), sizeof(i64));
   layout.chunks = place(end, std::size_t(layout.chunk_count), sizeof(Chunk));
   layout.tickets =
       place(end, std::size_t(layout.tensor_count), sizeof(unsigned));
@@ -68,6 +69,7 @@ void write_table(const Table& table, const GpuTableLayout& layout,
   char* const start = static_cast<char*>(memory);
   write(start, layout.rows, table.rows());
   write(start, layout.pointers, table.pointers());
+  write(start, layout.strides, table.strides());
   const auto shares = count_shares(table.rows(), layout.tensor_count);
   char* next = start + layout.chunks;
   for (std::size_t r = 0; r < table.rows().size(); ++r) {
@@ -86,6 +88,9 @@ GpuLaunch launch_at(const GpuTableLayout& layout, cuda::Address start) {
   GpuLaunch launch = {};
   launch.table.rows = pointer_at<const Row>(start, layout.rows);
   launch.table.pointers = pointer_at<void* const>(start, layout.pointers);
+  if (layout.strided) {
+    launch.table.strides = pointer_at<const i64>(start, layout.strides);
+  }
   launch.chunks = pointer_at<const Chunk>(start, layout.chunks);
   launch.chunk_count = layout.chunk_count;
   launch.tickets = pointer_at<unsigned>(start, layout.tickets);

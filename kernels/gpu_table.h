@@ -8,10 +8,13 @@
 namespace fuse {
 
 /// Where the parts of a table lie once it is uploaded, in bytes from its start:
-/// rows, addresses, chunks, and the tickets, which are zero.
+/// rows, addresses, strides (if there are any), chunks, and the tickets, which
+/// are zero.
 struct GpuTableLayout {
   std::size_t rows = 0;
   std::size_t pointers = 0;
+  std::size_t strides = 0;
+  bool strided = false;
   std::size_t chunks = 0;
   std::size_t tickets = 0;
   std::size_t bytes = 0;

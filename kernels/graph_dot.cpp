@@ -44,23 +44,37 @@ class Writer {
   std::string prefix_;
 };
 
+std::string mark(bool strided) { return strided ? " strided" : ""; }
+
 std::string slot_name(const Program& program, std::int32_t slot) {
   const char* const label = program.lists()[std::size_t(slot)].label;
-  return label != nullptr ? label : "slot" + std::to_string(slot);
+  const std::string name =
+      label != nullptr ? label : "slot" + std::to_string(slot);
+  return name + mark(program.slots()[std::size_t(slot)].strided);
+}
+
+template <class AnyNode>
+std::string operation_name(const AnyNode& node) {
+  const std::string name(name_of(node.op));
+  return node.op == OpCode::cast ? name + " to " + name_of(node.dtype) : name;
 }
 
 std::string label_of(const Program& program, const Node& node) {
   if (node.op == OpCode::load) return slot_name(program, node.in[0]);
-  if (node.arity > 0) return std::string(name_of(node.op));
+  if (node.arity > 0) return operation_name(node);
   const ScalarLeaf& leaf = program.scalars()[std::size_t(node.in[0])];
   return constant_text(leaf.value, DType::float64);
 }
 
-std::string label_of(const BodyNode& node, const std::string& name) {
+std::string label_of(const Body& body, const BodyNode& node,
+                     const std::string& name) {
+  if (node.op == OpCode::load) {
+    return name + mark(body.slots[std::size_t(node.index)].strided);
+  }
   if (node.op == OpCode::constant) {
     return constant_text(node.value, node.dtype);
   }
-  return node.arity == 0 ? name : name + " = " + std::string(name_of(node.op));
+  return node.arity == 0 ? name : name + " = " + operation_name(node);
 }
 
 void write_body(const Body& body, std::size_t number, std::ostream& out) {
@@ -69,11 +83,13 @@ void write_body(const Body& body, std::size_t number, std::ostream& out) {
   out << "subgraph cluster_" << number << " {\n  label=\"body " << number
       << "\";\n";
   for (std::size_t i = 0; i < body.nodes.size(); ++i) {
-    writer.node(i, body.nodes[i], label_of(body.nodes[i], names.values[i]));
+    writer.node(i, body.nodes[i],
+                label_of(body, body.nodes[i], names.values[i]));
   }
   for (std::size_t s = 0; s < body.stores.size(); ++s) {
     const Store& store = body.stores[s];
-    writer.store(s, store, names.slots[std::size_t(store.slot)]);
+    const auto slot = std::size_t(store.slot);
+    writer.store(s, store, names.slots[slot] + mark(body.slots[slot].strided));
   }
   out << "}\n";
 }

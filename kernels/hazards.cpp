@@ -5,6 +5,7 @@
 #include <string>
 
 #include "error.h"
+#include "regions.h"
 
 namespace fuse {
 namespace {
@@ -17,7 +18,20 @@ struct Range {
   std::int32_t slot;
   std::int32_t instance;
   bool stored;
+  const Layout* layout;  // null in row-major order
 };
+
+Range make_range(const ListView& list, std::size_t e, std::size_t size) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(list.addresses[e]);
+  Range range{begin, begin, e, -1, -1, false, nullptr};
+  std::int64_t elements = list.numels[e];
+  if (list.layouts != nullptr) {
+    range.layout = &list.layouts[e];
+    elements = extent(elements, *range.layout);
+  }
+  range.end += std::size_t(elements) * size;
+  return range;
+}
 
 std::vector<Range> collect(const Plan& plan, const Program& program) {
   std::vector<Range> ranges;
@@ -28,11 +42,12 @@ std::vector<Range> collect(const Plan& plan, const Program& program) {
       const ListView& list = program.lists()[std::size_t(instance.slots[s])];
       const std::size_t size = size_of(body.slots[s].dtype);
       for (std::size_t e = 0; e < list.count; ++e) {
-        const auto begin = reinterpret_cast<std::uintptr_t>(list.addresses[e]);
-        const std::uintptr_t end = begin + std::size_t(list.numels[e]) * size;
-        if (begin == end) continue;
-        ranges.push_back({begin, end, e, instance.slots[s], std::int32_t(i),
-                          body.slots[s].stored});
+        Range range = make_range(list, e, size);
+        if (range.begin == range.end) continue;
+        range.slot = instance.slots[s];
+        range.instance = std::int32_t(i);
+        range.stored = body.slots[s].stored;
+        ranges.push_back(range);
       }
     }
   }
@@ -99,14 +114,92 @@ const Range& representative(const Range* first, const Range* last) {
   return stored != last ? *stored : *first;
 }
 
+bool before(const Range& a, const Range& b) {
+  return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+}
+
+// The same where tensors have strides: ranges that overlap need not have a byte
+// in common, and equal ones need not be the same tensor.
+class StridedCheck {
+ public:
+  StridedCheck(const Program& program, const std::vector<Range>& sorted)
+      : program_(program), ranges_(sorted) {
+    for (const Range& range : sorted) regions_.push_back(region_of(range));
+  }
+
+  bool run() {
+    for (std::size_t i = 0; i < ranges_.size(); ++i) {
+      const Range& range = ranges_[i];
+      if (range.stored) refuse_itself(range);
+      check_against(stored_, i);
+      if (range.stored) check_against(read_, i);
+      (range.stored ? stored_ : read_).push_back(i);
+    }
+    return shared_;
+  }
+
+ private:
+  std::size_t size_of_element(const Range& range) const {
+    return size_of(program_.slots()[std::size_t(range.slot)].dtype);
+  }
+  std::int64_t numel(const Range& range) const {
+    return program_.lists()[std::size_t(range.slot)].numels[range.entry];
+  }
+
+  Region region_of(const Range& range) const {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): it came from an address.
+    return make_region(reinterpret_cast<const void*>(range.begin), numel(range),
+                       range.layout, size_of_element(range));
+  }
+
+  void refuse_itself(const Range& range) const {
+    if (range.layout == nullptr || !overlaps_itself(*range.layout)) return;
+    const std::string place = at("stored", program_.store_place(range.slot));
+    throw Error(describe(program_, range) +
+                " is stored but several of its elements share memory" +
+                (place.empty() ? "" : " (" + place + ")") +
+                ": it was made by expand; store into a clone of it");
+  }
+
+  bool same_tensor(const Range& a, const Range& b) const {
+    return a.begin == b.begin && numel(a) == numel(b) &&
+           size_of_element(a) == size_of_element(b) &&
+           same_places(a.layout, b.layout);
+  }
+
+  // All that ended before will meet nothing any more.
+  void check_against(std::vector<std::size_t>& open, std::size_t i) {
+    const Range& range = ranges_[i];
+    std::erase_if(open, [&](std::size_t other) {
+      return ranges_[other].end <= range.begin;
+    });
+    for (const std::size_t other : open) {
+      if (!overlap(regions_[other], regions_[i])) continue;
+      const Range& first = ranges_[other];
+      if (!same_tensor(first, range) || !harmless(program_, first, range)) {
+        refuse(program_, first, range);
+      }
+      shared_ = true;
+    }
+  }
+
+  const Program& program_;
+  const std::vector<Range>& ranges_;
+  std::vector<Region> regions_;
+  std::vector<std::size_t> stored_;  // ranges that reach to here
+  std::vector<std::size_t> read_;
+  bool shared_ = false;
+};
+
 }  // namespace
 
 bool check_overlaps(const Plan& plan, const Program& program) {
   std::vector<Range> ranges = collect(plan, program);
-  const auto before = [](const Range& a, const Range& b) {
-    return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
-  };
   std::sort(ranges.begin(), ranges.end(), before);
+  const bool strided =
+      std::any_of(ranges.begin(), ranges.end(),
+                  [](const Range& range) { return range.layout != nullptr; });
+  if (strided) return StridedCheck(program, ranges).run();
   bool shared = false;
   const Range* furthest = nullptr;
   const Range* furthest_stored = nullptr;

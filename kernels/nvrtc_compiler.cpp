@@ -82,6 +82,10 @@ class NvrtcCompiler final : public ModuleCompiler {
     return image;
   }
 
+  void check(int capability) override {
+    static_cast<void>(choose_target(opened(), capability));
+  }
+
  private:
   const Nvrtc& opened() {
     const std::lock_guard lock(mutex_);

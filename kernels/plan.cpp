@@ -164,7 +164,7 @@ class BodyMaker {
       const SlotInfo info = piece.slot_infos[i];
       const char* label = program_.lists()[std::size_t(piece.slots[i])].label;
       body_.slots.push_back({info.dtype, info.rate, false, false,
-                             label != nullptr ? label : "list"});
+                             label != nullptr ? label : "list", info.strided});
     }
   }
 
@@ -264,6 +264,11 @@ std::int64_t Body::bytes_per_element() const {
 std::int64_t Body::bytes_per_entry() const {
   return total(*this,
                [](const BodySlot& slot) { return slot.rate == Rate::entry; });
+}
+
+bool Body::strided() const {
+  return std::any_of(slots.begin(), slots.end(),
+                     [](const BodySlot& slot) { return slot.strided; });
 }
 
 bool Plan::matches(const Program& program) const {

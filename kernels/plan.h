@@ -31,6 +31,7 @@ struct BodySlot {
   bool loaded = false;
   bool stored = false;
   std::string name;
+  bool strided = false;  ///< see SlotInfo
 };
 
 /// What one kernel does to one tensor (and its companions in the other lists).
@@ -44,6 +45,9 @@ struct Body {
   /// Bytes that are loaded and stored for each element, and for each tensor.
   std::int64_t bytes_per_element() const;
   std::int64_t bytes_per_entry() const;
+  /// True when some list is strided: each row of the table is then a line of a
+  /// tensor, with a stride in every slot.
+  bool strided() const;
 };
 
 /// One list domain of the program that runs through a body.

@@ -15,9 +15,16 @@ std::string operand(const Body& body, const BodyNames& names, std::int32_t id) {
                                      : names.values[std::size_t(id)];
 }
 
-std::string leaf(const BodyNode& node, const BodyNames& names) {
+std::string slot_text(const Body& body, const BodyNames& names,
+                      std::int32_t slot) {
+  const bool strided = body.slots[std::size_t(slot)].strided;
+  return names.slots[std::size_t(slot)] + (strided ? " strided" : "");
+}
+
+std::string leaf(const Body& body, const BodyNode& node,
+                 const BodyNames& names) {
   if (node.op == OpCode::load) {
-    return "load " + names.slots[std::size_t(node.index)];
+    return "load " + slot_text(body, names, node.index);
   }
   return (node.rate == Rate::entry ? "column " : "argument ") +
          std::to_string(node.index) + ", " + to_string(node.origin);
@@ -38,7 +45,8 @@ void write_node(const Body& body, const BodyNames& names, std::size_t i,
   const BodyNode& node = body.nodes[i];
   if (node.op == OpCode::constant) return;
   out << "  " << names.values[i] << " = "
-      << (node.arity == 0 ? leaf(node, names) : operation(body, names, node))
+      << (node.arity == 0 ? leaf(body, node, names)
+                          : operation(body, names, node))
       << "  : " << rates[std::size_t(node.rate)] << " " << name_of(node.dtype);
   if (node.arity > 0 && node.place.line() > 0) {
     out << ", " << node.place.file_name() << ":" << node.place.line();
@@ -59,7 +67,7 @@ void write_body(const Plan& plan, std::size_t b, std::ostream& out) {
   }
   for (const Store& store : body.stores) {
     out << "  store " << operand(body, names, store.value) << " -> "
-        << names.slots[std::size_t(store.slot)] << "\n";
+        << slot_text(body, names, store.slot) << "\n";
   }
 }
 

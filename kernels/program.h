@@ -57,6 +57,20 @@ static_assert(sizeof(Node) == 20, "nodes are compared as bytes");
 struct SlotInfo {
   DType dtype{};
   Rate rate{};
+  /// Some tensor of the list does not lie in row-major order; `Program::slot`
+  /// sees to it.
+  bool strided = false;
+  /// Whose memory the list lies in; 0 is the host. One program, one memory.
+  std::uint8_t memory = 0;
+};
+static_assert(sizeof(SlotInfo) == 4, "slots are compared as bytes");
+
+/// How the elements of a tensor lie: sizes, and distances in elements between
+/// neighbours, of each of `rank` dimensions.
+struct Layout {
+  const std::int64_t* sizes = nullptr;
+  const std::int64_t* strides = nullptr;
+  std::size_t rank = 0;
 };
 
 /// The list a slot is bound to. Two views with equal `id` are the same list of
@@ -67,6 +81,8 @@ struct ListView {
   const std::int64_t* numels = nullptr;
   std::size_t count = 0;
   const char* label = nullptr;
+  /// Of every tensor where some are not in row-major order; else null.
+  const Layout* layouts = nullptr;
 };
 
 /// A value that has to be in memory when the launch is over.
@@ -87,9 +103,13 @@ class Program {
   ValueId load(std::int32_t slot, std::source_location place);
   ValueId constant(double value, const Origin& origin);
   ValueId argument(double value, const Origin& origin);
-  /// Appends an operation. Throws Error when element operands differ in dtype.
+  /// Appends an operation. Element operands that differ in dtype are cast to
+  /// the type that holds them all (see promote); numbers and per-tensor values
+  /// take no part in that.
   ValueId apply(OpCode op, std::span<const ValueId> in,
                 std::source_location place);
+  /// An element value in another dtype.
+  ValueId cast(ValueId value, DType dtype, std::source_location place);
   /// Makes `value` the content of a slot, converted to its dtype. Throws Error
   /// when an element value should go into a per-tensor scalar.
   void store(std::int32_t slot, ValueId value, std::source_location place);

@@ -3,35 +3,31 @@
 #include <algorithm>
 #include <cstring>
 
+#include "strided_copy.h"
 #include "traffic.h"
 
 namespace fuse {
 namespace {
 
 double read_scalar(DType dtype, const void* address) {
-  if (dtype == DType::float64) {
-    double value = 0;
-    std::memcpy(&value, address, sizeof(value));
-    return value;
-  }
-  float value = 0;
-  std::memcpy(&value, address, sizeof(value));
-  return double(value);
+  double value = 0;
+  loops().casts[std::size_t(dtype)][std::size_t(DType::float64)][0](
+      &value, &address, 1);
+  return value;
 }
 
 void write_scalar(DType dtype, void* address, double value) {
-  if (dtype == DType::float64) {
-    std::memcpy(address, &value, sizeof(value));
-    return;
-  }
-  const auto rounded = float(value);
-  std::memcpy(address, &rounded, sizeof(rounded));
+  const void* const in = &value;
+  loops().casts[std::size_t(DType::float64)][std::size_t(dtype)][0](address,
+                                                                    &in, 1);
 }
 
 double evaluate(const BodyNode& node, const std::vector<double>& values) {
   if (node.op == OpCode::cast) {
-    const double value = values[std::size_t(node.in[0])];
-    return node.dtype == DType::float32 ? double(float(value)) : value;
+    // Into eight bytes, which hold a number of any type.
+    double stored = 0;
+    write_scalar(node.dtype, &stored, values[std::size_t(node.in[0])]);
+    return read_scalar(node.dtype, &stored);
   }
   const void* in[4] = {};
   for (int k = 0; k < node.arity; ++k) {
@@ -56,7 +52,8 @@ TileRunner::TileRunner(const Body& body, const TileProgram& direct,
       careful_(careful),
       values_(body.nodes.size()),
       scalars_(std::max(direct.scalars.size(), careful.scalars.size())),
-      buffers_(std::size_t(std::max(direct.buffers, careful.buffers))) {}
+      buffers_(std::size_t(std::max(direct.buffers, careful.buffers))),
+      staged_(body.strided() ? body.slots.size() : 0) {}
 
 void TileRunner::start(const Launch& launch, bool coincident) {
   launch_ = launch;
@@ -75,7 +72,9 @@ void TileRunner::start(const Launch& launch, bool coincident) {
 
 void TileRunner::run(const Row& row, i64 begin, i64 end, bool whole) {
   prepare(row);
-  const i64 step = tiles_->buffers == 0 ? end - begin : tile_size;
+  stage(row);
+  const bool whole_row = tiles_->buffers == 0 && strides_ == nullptr;
+  const i64 step = whole_row ? end - begin : tile_size;
   for (i64 i = begin; i < end; i += step) run_tile(i, std::min(step, end - i));
   if (whole) store_entry();
 }
@@ -122,15 +121,48 @@ void TileRunner::prepare(const Row& row) {
   ready_ = true;
 }
 
+// Elements that lie apart are brought together tile by tile.
+void TileRunner::stage(const Row& row) {
+  row_ = &row;
+  strides_ = nullptr;
+  if (staged_.empty()) return;
+  const i64* const strides = launch_.strides + row.pointers;
+  for (std::size_t s = 0; s < body_.slots.size(); ++s) {
+    if (strides[s] != 1) strides_ = strides;
+  }
+}
+
+void TileRunner::gather(i64 first, i64 n) {
+  for (std::size_t s = 0; s < body_.slots.size(); ++s) {
+    if (strides_[s] == 1 || !body_.slots[s].loaded) continue;
+    const auto size = size_of(body_.slots[s].dtype);
+    const char* const from = static_cast<const char*>(pointers_[s]) +
+                             first * strides_[s] * i64(size);
+    copy_strided(staged_[s].values, 1, from, strides_[s], n, size);
+  }
+}
+
+void TileRunner::scatter(i64 first, i64 n) {
+  for (std::size_t s = 0; s < body_.slots.size(); ++s) {
+    if (strides_[s] == 1 || !body_.slots[s].stored) continue;
+    const auto size = size_of(body_.slots[s].dtype);
+    char* const to =
+        static_cast<char*>(pointers_[s]) + first * strides_[s] * i64(size);
+    copy_strided(to, strides_[s], staged_[s].values, 1, n, size);
+  }
+}
+
 void* TileRunner::address(Place place, i64 first) {
   const auto index = std::size_t(place.index);
   if (place.kind == Place::Kind::scalar) return &scalars_[index];
   if (place.kind == Place::Kind::buffer) return buffers_[index].values;
+  if (strides_ != nullptr && strides_[index] != 1) return staged_[index].values;
   return static_cast<char*>(pointers_[place.index]) +
          first * i64(size_of(body_.slots[index].dtype));
 }
 
 void TileRunner::run_tile(i64 first, i64 n) {
+  if (strides_ != nullptr) gather(first, n);
   for (const TileStep& step : tiles_->steps) {
     const void* in[4] = {};
     for (int k = 0; k < step.arity; ++k) in[k] = address(step.in[k], first);
@@ -142,6 +174,7 @@ void TileRunner::run_tile(i64 first, i64 n) {
                 buffers_[std::size_t(copy.buffer)].values,
                 std::size_t(n) * size_of(dtype));
   }
+  if (strides_ != nullptr) scatter(first, n);
   if (TrafficCounter* const counter = TrafficCounter::current()) {
     count_tile(*counter, n);
   }
@@ -163,8 +196,15 @@ void TileRunner::count_tile(TrafficCounter& counter, i64 n) const {
   }
   for (std::size_t s = 0; s < moved.size(); ++s) {
     if (body_.slots[s].rate == Rate::element)
-      counter.add(pointers_[s], moved[s]);
+      counter.add(tensor_of(s), moved[s]);
   }
+}
+
+// The first of its lines begins where the tensor does.
+const void* TileRunner::tensor_of(std::size_t slot) const {
+  const Row* first = row_;
+  while (first > launch_.rows && first[-1].entry == row_->entry) --first;
+  return launch_.pointers[first->pointers + i64(slot)];
 }
 
 void TileRunner::store_entry() const {

@@ -36,7 +36,11 @@ class TileRunner {
 
   void prepare(const Row& row);
   bool read_inputs(const Row& row);
+  void stage(const Row& row);
   void run_tile(i64 first, i64 n);
+  void gather(i64 first, i64 n);
+  void scatter(i64 first, i64 n);
+  const void* tensor_of(std::size_t slot) const;
   void count_tile(TrafficCounter& counter, i64 n) const;
   void store_entry() const;
   void* address(Place place, i64 first);
@@ -47,10 +51,13 @@ class TileRunner {
   const TileProgram* tiles_ = nullptr;
   Launch launch_{};
   void* const* pointers_ = nullptr;  // of the row being run
-  bool ready_ = false;               // values_ are those of some row
-  std::vector<double> values_;       // of the stages before the elements
-  std::vector<double> scalars_;      // each holds one value of its dtype
+  const i64* strides_ = nullptr;     // if some of its elements lie apart
+  const Row* row_ = nullptr;
+  bool ready_ = false;           // values_ are those of some row
+  std::vector<double> values_;   // of the stages before the elements
+  std::vector<double> scalars_;  // each holds one value of its dtype
   std::vector<Buffer> buffers_;
+  std::vector<Buffer> staged_;  // of each slot, where bodies are strided
 };
 
 }  // namespace fuse

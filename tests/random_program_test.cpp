@@ -25,15 +25,19 @@
 #include <vector>
 
 #include "compile.h"
+#include "element.h"
 #include "exact.h"
 #include "foreach.h"
 #include "parallel.h"
 #include "reference.h"
 #include "replay.h"
+#include "strided_testing.h"
 #include "testing.h"
 
 using namespace fuse;
 using testing::any_value;
+using testing::Lie;
+using testing::Placement;
 using testing::Random;
 using testing::same_value;
 
@@ -88,6 +92,19 @@ struct Script {
   std::vector<Step> steps;
 };
 
+/// What an operation gives: elements in the type that those of its operands
+/// meet in, or one float64 a tensor.
+Register result_of(const std::vector<Register>& registers, const Step& step) {
+  std::vector<DType> elements;
+  for (const Input& in : step.in) {
+    if (in.kind != Kind::list) continue;
+    const Register& reg = registers[std::size_t(in.index)];
+    if (reg.rate == Rate::element) elements.push_back(reg.dtype);
+  }
+  if (elements.empty()) return {Rate::entry, DType::float64};
+  return {Rate::element, reduced::common_type(elements)};
+}
+
 bool is_move(OpCode op) { return op == OpCode::copy || op == OpCode::fill; }
 
 /// Makes scripts in which every operation is legal.
@@ -96,6 +113,7 @@ class ScriptMaker {
   explicit ScriptMaker(std::uint64_t seed) : random_(seed) {}
 
   Script make() {
+    mixes_ = random_.chance(0.3);
     add_memory();
     if (has_view()) join_view();
     // Most are short; some are long enough for values to take turns in buffers.
@@ -106,13 +124,14 @@ class ScriptMaker {
   }
 
  private:
-  DType any_dtype() { return DType(random_.below(2)); }
+  DType any_dtype() { return DType(random_.below(dtype_count)); }
 
   void add_memory() {
     const DType main = any_dtype();
     const int lists = 1 + random_.below(3);
     for (int k = 0; k < lists; ++k) {
-      add_register(Rate::element, random_.chance(0.8) ? main : any_dtype());
+      const bool other = random_.chance(mixes_ ? 0.7 : 0.2);
+      add_register(Rate::element, other ? any_dtype() : main);
     }
     if (random_.chance(0.15)) {
       add_register(Rate::element, script_.registers[0].dtype);
@@ -163,9 +182,9 @@ class ScriptMaker {
     return {kind, random_.below(number_count)};
   }
 
-  // An operand; elements only of one dtype, and only where allowed.
+  // An operand; elements only where allowed, and of one dtype unless they mix.
   Input input(bool elements_allowed, DType dtype) {
-    const auto elements = lists_where(true, &dtype);
+    const auto elements = lists_where(true, mixes_ ? nullptr : &dtype);
     const auto scalars = lists_where(false, nullptr);
     const double dice = random_.uniform(0, 1);
     if (elements_allowed && !elements.empty() && dice < 0.55) {
@@ -195,13 +214,7 @@ class ScriptMaker {
       step.in.push_back(input(elements, dtype));
     }
     if (!any_list(step)) return;
-    Register result = {Rate::entry, DType::float64};
-    for (const Input& in : step.in) {
-      if (in.kind != Kind::list) continue;
-      const Register& reg = script_.registers[std::size_t(in.index)];
-      if (reg.rate == Rate::element) result = {Rate::element, reg.dtype};
-    }
-    script_.registers.push_back(result);
+    script_.registers.push_back(result_of(script_.registers, step));
     script_.steps.push_back(std::move(step));
   }
 
@@ -232,6 +245,7 @@ class ScriptMaker {
 
   Random random_;
   Script script_;
+  bool mixes_ = false;
   bool shared_stored_ = false;
 };
 
@@ -267,15 +281,20 @@ using Values = std::vector<std::vector<double>>;
 /// Tensors at odd addresses, with bytes between them that must not change.
 class Memory {
  public:
-  Memory(const std::vector<std::int64_t>& sizes, DType dtype, Random& random)
+  /// `lies` is a source of its own, so that data are the same however they lie.
+  Memory(const std::vector<std::int64_t>& sizes,
+         const std::vector<Shape>& shapes, DType dtype, Lie lie, Random& random,
+         Random& lies)
       : dtype_(dtype), sizes_(sizes) {
     std::size_t end = 0;
-    for (const std::int64_t n : sizes) {
+    for (const Shape& shape : shapes) {
       end += std::size_t(1 + random.below(16));
       offsets_.push_back(end);
-      end += std::size_t(n) * size_of(dtype);
+      places_.emplace_back(shape, lie, lies);
+      end += places_.back().room() * size_of(dtype);
     }
     bytes_.assign(end + 16, guard);
+    owned_.assign(end + 16, 0);
     for (std::size_t e = 0; e < sizes.size(); ++e) {
       for (std::int64_t i = 0; i < sizes[e]; ++i) {
         set(e, std::size_t(i), random);
@@ -284,9 +303,8 @@ class Memory {
     initial_ = bytes_;
   }
 
-  Tensor tensor(std::size_t e, bool is_scalar) {
-    return from_blob(bytes_.data() + offsets_[e],
-                     is_scalar ? Shape{} : Shape{sizes_[e]}, dtype_);
+  Tensor tensor(std::size_t e) {
+    return places_[e].tensor(bytes_.data() + offsets_[e], dtype_);
   }
   void reset() { std::copy(initial_.begin(), initial_.end(), bytes_.begin()); }
   /// Whether some tensor lies where its elements are not aligned.
@@ -311,46 +329,40 @@ class Memory {
   }
 
   bool guards_hold() const {
-    std::size_t at = 0;
-    for (std::size_t e = 0; e < sizes_.size(); ++e) {
-      for (; at < offsets_[e]; ++at) {
-        if (bytes_[at] != guard) return false;
-      }
-      at += std::size_t(sizes_[e]) * size_of(dtype_);
+    for (std::size_t at = 0; at < bytes_.size(); ++at) {
+      if (owned_[at] == 0 && bytes_[at] != guard) return false;
     }
-    return std::all_of(bytes_.begin() + std::ptrdiff_t(at), bytes_.end(),
-                       [](unsigned char byte) { return byte == guard; });
+    return true;
   }
 
  private:
   static constexpr unsigned char guard = 0xa5;
 
+  std::size_t place_of(std::size_t e, std::size_t i) const {
+    return offsets_[e] + places_[e].at(i) * size_of(dtype_);
+  }
+
   void set(std::size_t e, std::size_t i, Random& random) {
-    unsigned char* const to = bytes_.data() + offsets_[e] + i * size_of(dtype_);
-    if (dtype_ == DType::float32) {
-      const auto value = any_value<float>(random);
-      std::memcpy(to, &value, sizeof(value));
-    } else {
-      const auto value = any_value<double>(random);
-      std::memcpy(to, &value, sizeof(value));
-    }
+    const std::size_t place = place_of(e, i);
+    unsigned char* const to = bytes_.data() + place;
+    std::fill_n(owned_.begin() + std::ptrdiff_t(place), size_of(dtype_), 1);
+    const double value = reduced::any_value(dtype_, random);
+    with_type(dtype_, [&](auto type) {
+      store_element(to, 0, static_cast<decltype(type)>(value));
+    });
   }
   double get(std::size_t e, std::size_t i) const {
-    const unsigned char* const from =
-        bytes_.data() + offsets_[e] + i * size_of(dtype_);
-    if (dtype_ == DType::float32) {
-      float value = 0;
-      std::memcpy(&value, from, sizeof(value));
-      return double(value);
-    }
-    double value = 0;
-    std::memcpy(&value, from, sizeof(value));
-    return value;
+    const unsigned char* const from = bytes_.data() + place_of(e, i);
+    return with_type(dtype_, [&](auto type) {
+      return double(load_element<decltype(type)>(from, 0));
+    });
   }
 
   DType dtype_;
   std::vector<std::int64_t> sizes_;
   std::vector<std::size_t> offsets_;
+  std::vector<Placement> places_;
+  std::vector<unsigned char> owned_;  // of each byte: part of an element
   std::vector<unsigned char> bytes_;
   std::vector<unsigned char> initial_;
 };
@@ -365,17 +377,27 @@ struct Expression {
   bool a_is_tensor = false;
 };
 
+/// Which script a seed stands for. Some have the structure of their neighbour
+/// and share its code; which, the seed alone decides.
+std::uint64_t script_seed(std::uint64_t seed) {
+  return seed % 6 == 0 ? seed - 1 : seed;
+}
+
 /// A script with data to run on.
 class Case {
  public:
   Case(std::uint64_t seed, const Script& script)
-      : seed_(seed), script_(script), random_(seed ^ 0x5eed) {
+      : seed_(seed),
+        script_(script),
+        random_(seed ^ 0x5eed),
+        lies_(seed ^ 0x11e5) {
     choose_sizes();
+    choose_lies();
     for (int r = 0; r < script_.in_memory; ++r) add_list(r);
     for (int k = 0; k < number_count; ++k) {
       numbers_.push_back(any_value<double>(random_));
-      tensors_.push_back(
-          tensor(any_value<double>(random_), DType(random_.below(2))));
+      tensors_.push_back(tensor(any_value<double>(random_),
+                                DType(random_.below(dtype_count))));
       expressions_.push_back(
           {std::array{OpCode::add, OpCode::sub, OpCode::mul,
                       OpCode::div}[std::size_t(random_.below(4))],
@@ -434,6 +456,8 @@ class Case {
   }
 
   const std::vector<std::int64_t>& sizes() const { return sizes_; }
+  const std::vector<TensorList>& lists() const { return lists_; }
+  const std::vector<Lie>& register_lies() const { return register_lies_; }
   const std::vector<Values>& initial() const { return initial_; }
   const BoundCounts& bounds() const { return bounds_; }
   bool is_unaligned() const {
@@ -462,17 +486,38 @@ class Case {
     if (count > 0 && seed_ % large_every == 0) sizes_[0] = size_for_all;
   }
 
+  // In most programs all lists are contiguous. In the others each lies as it
+  // likes, or all in the same way. Neighbours with one script agree on it.
+  void choose_lies() {
+    Random random(script_seed(seed_) ^ 0x57a1d);
+    const bool all_large = seed_ % (2 * large_every) == 0;
+    const bool strided = random.chance(0.3) || all_large;
+    const Lie common = Lie(random.below(testing::lie_count));
+    const bool alike = random.chance(0.3);
+    for (int r = 0; r < script_.in_memory; ++r) {
+      const Lie own = Lie(random.below(testing::lie_count));
+      register_lies_.push_back(!strided ? Lie::contiguous
+                               : alike  ? common
+                                        : own);
+    }
+    for (const std::int64_t n : sizes_) {
+      shapes_.push_back(strided ? testing::any_shape(n, lies_) : Shape{n});
+    }
+  }
+
   void add_list(int r) {
     const Register& reg = script_.registers[std::size_t(r)];
     const bool scalar = reg.rate == Rate::entry;
     const auto sizes =
         scalar ? std::vector<std::int64_t>(sizes_.size(), 1) : sizes_;
-    memories_.emplace_back(sizes, reg.dtype, random_);
+    const auto shapes = scalar ? std::vector<Shape>(sizes_.size()) : shapes_;
+    memories_.emplace_back(sizes, shapes, reg.dtype,
+                           register_lies_[std::size_t(r)], random_, lies_);
     std::vector<Tensor> list;
     for (std::size_t e = 0; e < sizes.size(); ++e) {
       const bool shared = reg.is_view && e % 2 == 0;
       Memory& memory = shared ? memories_.front() : memories_.back();
-      list.push_back(memory.tensor(e, scalar));
+      list.push_back(memory.tensor(e));
     }
     const std::string label = "r" + std::to_string(r);
     lists_.push_back(
@@ -546,15 +591,8 @@ class Case {
   // rounded to the type it is stored in.
   Values compute(const Step& step, const std::vector<Values>& registers,
                  const Register* target) {
-    DType dtype = DType::float64;
-    Rate rate = Rate::entry;
-    for (const Input& in : step.in) {
-      if (in.kind != Kind::list) continue;
-      const Register& reg = script_.registers[std::size_t(in.index)];
-      if (reg.rate != Rate::element) continue;
-      dtype = reg.dtype;
-      rate = Rate::element;
-    }
+    const auto [rate, dtype, kept, is_view] =
+        result_of(script_.registers, step);
     const Rate shape = target != nullptr ? target->rate : rate;
     const DType storage = target != nullptr ? target->dtype : dtype;
     Values result;
@@ -568,8 +606,7 @@ class Case {
         }
         const double plain = reference::apply(step.op, dtype, x);
         if (i % bound_stride(n) == 0) check_bound(step.op, dtype, x, plain);
-        result[e].push_back(storage == DType::float32 ? double(float(plain))
-                                                      : plain);
+        result[e].push_back(reduced::round(storage, plain));
       }
     }
     return result;
@@ -581,9 +618,10 @@ class Case {
   // The bits that every mode must give against numbers of higher precision.
   void check_bound(OpCode op, DType dtype, const std::array<double, 4>& x,
                    double result) {
-    const exact::Verdict verdict = dtype == DType::float32
-                                       ? judge<float>(op, x, result)
-                                       : judge<double>(op, x, result);
+    const exact::Verdict verdict =
+        dtype == DType::float64 ? judge<double>(op, x, result)
+        : is_reduced(dtype)     ? reduced::judge(dtype, op, x, result)
+                                : judge<float>(op, x, result);
     if (verdict == exact::Verdict::holds) ++bounds_[{op, dtype}];
     if (verdict != exact::Verdict::fails) return;
     FAIL("FUSEBOOK_FUZZ_SEED=" << seed_ << ": " << name_of(op) << "(" << x[0]
@@ -609,7 +647,10 @@ class Case {
   std::uint64_t seed_;
   Script script_;
   Random random_;
+  Random lies_;
   std::vector<std::int64_t> sizes_;
+  std::vector<Shape> shapes_;
+  std::vector<Lie> register_lies_;
   std::vector<Memory> memories_;
   std::vector<TensorList> lists_;
   std::vector<double> numbers_;
@@ -620,12 +661,6 @@ class Case {
   std::vector<Values> expected_;
   BoundCounts bounds_;
 };
-
-/// Which script a seed stands for. Some have the structure of their neighbour
-/// and share its code; which, the seed alone decides.
-std::uint64_t script_seed(std::uint64_t seed) {
-  return seed % 6 == 0 ? seed - 1 : seed;
-}
 
 /// Cases that become one kernel.
 class Batch {
@@ -748,12 +783,22 @@ class Coverage {
     }
     if (each.is_unaligned()) ++unaligned_;
     for (const auto& [key, count] : each.bounds()) bounds_[key] += count;
+    add_lies(each);
   }
 
   void check() const {
     check_operations();
+    check_lies();
     check_sizes();
     CHECK(unaligned_ > 100);
+    CHECK(pairs_.size() == 6);
+    for (const DType from : reduced::all_dtypes) {
+      for (const DType to : reduced::all_dtypes) {
+        if (reduced::common_type({from, to}) != from) continue;
+        INFO(name_of(from) << " into " << name_of(to));
+        CHECK(stores_.count({from, to}) == 1);
+      }
+    }
     for (const char* const kind :
          {"nan", "inf", "-inf", "-0", "0", "denormal", "-denormal"}) {
       INFO(kind);
@@ -762,17 +807,51 @@ class Coverage {
   }
 
  private:
+  // What is strided in fact: a small tensor may be contiguous, however it was
+  // made.
+  void add_lies(const Case& each) {
+    bool strided = false;
+    bool contiguous = false;
+    bool many = false;
+    for (std::size_t r = 0; r < each.lists().size(); ++r) {
+      if (each.script().registers[r].rate != Rate::element) continue;
+      const ListImpl& list = *each.lists()[r].impl();
+      (list.layouts.empty() ? contiguous : strided) = true;
+      if (list.layouts.empty()) continue;
+      lies_[each.register_lies()[r]]++;
+      for (const std::int64_t n : list.numels) many = many || n == size_for_all;
+    }
+    if (strided) (contiguous ? mixed_ : all_strided_)++;
+    if (many) ++large_strided_;
+  }
+
+  void check_lies() const {
+    for (const Lie lie : {Lie::transposed, Lie::stepped, Lie::narrowed}) {
+      INFO(int(lie));
+      CHECK(lies_.count(lie) == 1);
+      if (lies_.count(lie) == 1) CHECK(lies_.at(lie) > 50);
+    }
+    CHECK(mixed_ > 50);
+    CHECK(all_strided_ > 50);
+    CHECK(large_strided_ > 0);
+  }
+
   void add_steps(const Script& script) {
     for (const Step& step : script.steps) {
-      DType dtype = DType::float64;
-      bool elements = false;
+      std::set<DType> met;
       for (const Input& in : step.in) {
         kinds_[{step.op, kind_of(script, in)}]++;
         if (kind_of(script, in) != 0) continue;
-        dtype = script.registers[std::size_t(in.index)].dtype;
-        elements = true;
+        met.insert(script.registers[std::size_t(in.index)].dtype);
       }
-      rates_[{step.op, elements, dtype}]++;
+      if (met.size() == 2) pairs_.insert({*met.begin(), *met.rbegin()});
+      const Register result = result_of(script.registers, step);
+      rates_[{step.op, result.rate == Rate::element, result.dtype}]++;
+      if (step.target < 0 || result.rate != Rate::element) continue;
+      const Register& target = script.registers[std::size_t(step.target)];
+      stores_.insert({result.dtype, target.dtype});
+    }
+    for (const Step& step : script.steps) {
       forms_[{step.op, step.target >= 0}]++;
     }
   }
@@ -808,12 +887,14 @@ class Coverage {
     for (int i = 0; i < op_count; ++i) {
       const auto op = OpCode(i);
       INFO(name_of(op));
-      CHECK(rates_.count({op, true, DType::float32}) == 1);
-      CHECK(rates_.count({op, true, DType::float64}) == 1);
+      for (const DType dtype : reduced::all_dtypes) {
+        INFO(name_of(dtype));
+        CHECK(rates_.count({op, true, dtype}) == 1);
+      }
       CHECK(rates_.count({op, false, DType::float64}) == 1);
       CHECK(forms_.count({op, true}) == 1);
       CHECK(forms_.count({op, false}) == 1);
-      for (const DType dtype : {DType::float32, DType::float64}) {
+      for (const DType dtype : reduced::all_dtypes) {
         const auto tested = bounds_.find({op, dtype});
         CHECK(tested != bounds_.end());
         if (tested != bounds_.end()) CHECK(tested->second > 100);
@@ -837,10 +918,16 @@ class Coverage {
   std::map<std::tuple<OpCode, bool, DType>, int> rates_;
   std::map<std::pair<OpCode, bool>, int> forms_;
   std::map<std::pair<OpCode, int>, int> kinds_;
+  std::set<std::pair<DType, DType>> pairs_;   // that met as operands
+  std::set<std::pair<DType, DType>> stores_;  // of a result into a list
   std::map<std::int64_t, int> sizes_;
   std::map<std::string, int> values_;
   BoundCounts bounds_;
   int unaligned_ = 0;
+  std::map<Lie, int> lies_;  // of lists that are strided
+  int mixed_ = 0;            // programs with strided lists and others
+  int all_strided_ = 0;
+  int large_strided_ = 0;
 };
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "program.h"
+#include "regions.h"
+#include "tensor.h"
+
+namespace fuse {
+
+/// The strides of a tensor of this shape in row-major order.
+Shape row_major_strides(const Shape& shape);
+
+/// Sizes and strides of a tensor; valid as long as it lives.
+Layout layout_of(const TensorImpl& impl);
+
+/// True when the elements lie side by side in row-major order. Where a
+/// dimension of size 1 would lead does not matter.
+bool is_contiguous(const TensorImpl& impl);
+
+/// True when the elements lie side by side in some order of the dimensions.
+bool is_dense(const TensorImpl& impl);
+
+/// Bytes from the first element of a tensor to behind its last one.
+std::size_t extent_bytes(const TensorImpl& impl);
+
+/// The bytes of a tensor.
+Region region_of(const TensorImpl& impl);
+
+/// True when two tensors have a byte in common; see overlap(Region, Region).
+bool share_bytes(const TensorImpl& a, const TensorImpl& b);
+
+/// Throws Error naming `what` when several elements of a tensor that is stored
+/// into share memory.
+void check_storable(const TensorImpl& impl, const char* what);
+
+/// Copies all elements between tensors of one shape and dtype that do not
+/// overlap.
+void copy_elements(const TensorImpl& target, const TensorImpl& source);
+
+/// Copies one element, at any address, into all elements of a tensor.
+void copy_to_all(const TensorImpl& target, const void* element);
+
+}  // namespace fuse
