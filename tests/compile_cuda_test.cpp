@@ -356,6 +356,8 @@ TEST_CASE("NVRTC is opened for the first kernel, and again while that fails") {
   compiler->compile("source", 80);
   CHECK(opened == 2);
   CHECK_THROWS_AS(compiler->compile("source", 60), DeviceTooOld);
+  CHECK_THROWS_AS(compiler->check(60), DeviceTooOld);
+  CHECK_NOTHROW(compiler->check(80));
 }
 
 TEST_CASE("NVRTC compiles for every architecture that it names") {

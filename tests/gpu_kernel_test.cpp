@@ -109,6 +109,42 @@ TEST_CASE("the table on the device is what a plain loop makes of it") {
   }
 }
 
+TEST_CASE("lines of strided tensors come with their strides") {
+  Device device;
+  // Two tensors of 3 x 5000 elements, whose columns lie 7 elements apart.
+  const std::vector<std::int64_t> shape = {3, 5000};
+  const std::vector<std::int64_t> apart = {40000, 7};
+  const std::vector<fuse::Layout> layouts(2, {shape.data(), apart.data(), 2});
+  const std::vector<std::int64_t> numels = {15000, 15000};
+  const std::vector<void*> addresses = {reinterpret_cast<void*>(1 << 24),
+                                        reinterpret_cast<void*>(1 << 26)};
+  const fuse::ListView list = {next_list_id(), addresses.data(),
+                               numels.data(),  2,
+                               "params",       layouts.data()};
+  const auto here = std::source_location::current();
+  fuse::Program p;
+  const auto slot =
+      p.slot(list, {fuse::DType::float32, fuse::Rate::element, true});
+  const std::vector<fuse::ValueId> in = {p.load(slot, here)};
+  p.store(slot, p.apply(fuse::OpCode::neg, in, here), here);
+  fuse::Table table;
+  table.bind(fuse::make_plan(
+                 p, [](void*, const fuse::Origin&) { return false; }, nullptr),
+             p, 1);
+  REQUIRE(table.rows().size() == 6);
+  REQUIRE(table.strides().size() == 6);
+  const std::vector<char> expected = expected_table(table);
+  device.table_bytes = expected.size();
+  device.kernel->launch(table);
+  CHECK(device.seen[0].table == expected);
+  const GpuLaunch& launch = device.seen[0].launch;
+  CHECK(launch.chunk_count == 12);
+  CHECK(launch.table.row_count == 6);
+  for (int row = 0; row < 6; ++row) CHECK(launch.table.strides[row] == 7);
+  // The lines of a tensor share its ticket.
+  for (int c = 0; c < 12; ++c) CHECK(launch.chunks[c].shares == 6);
+}
+
 TEST_CASE("a table is uploaded once, and again when its lists change") {
   Device device;
   SampleTable sample(sizes, 1, 0.5);
