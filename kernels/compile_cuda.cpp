@@ -116,6 +116,23 @@ int number_before(std::string_view text, std::string_view word) {
   return value;
 }
 
+[[noreturn]] void throw_too_old(const Nvrtc& nvrtc, int capability) {
+  std::string message =
+      "the device is of compute capability " + capability_text(capability);
+  if (capability < oldest_gpu_architecture) {
+    throw DeviceTooOld(message + ", and generated kernels need " +
+                       capability_text(oldest_gpu_architecture));
+  }
+  message +=
+      ", and " + version_text(nvrtc) + " compiles for " +
+      (nvrtc.architectures.empty()
+           ? "none that could run them"
+           : capability_text(nvrtc.architectures.front()) + " and newer");
+  throw DeviceTooOld(message +
+                     "; an NVRTC of an older CUDA, named in FUSEBOOK_NVRTC, "
+                     "may still know it");
+}
+
 }  // namespace
 
 std::string GpuTarget::text() const {
@@ -128,12 +145,7 @@ GpuTarget choose_target(const Nvrtc& nvrtc, int capability) {
   if (after != known.begin()) {
     return {*(after - 1), *(after - 1) == capability};
   }
-  throw DeviceTooOld(
-      "the device is of compute capability " + capability_text(capability) +
-      ", and " + version_text(nvrtc) + " compiles for " +
-      (known.empty() ? "none" : capability_text(known.front())) +
-      " and newer; an NVRTC of an older CUDA, named in FUSEBOOK_NVRTC, may "
-      "still know it");
+  throw_too_old(nvrtc, capability);
 }
 
 std::vector<std::string> nvrtc_options(const Nvrtc& nvrtc,

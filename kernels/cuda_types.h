@@ -52,26 +52,20 @@ constexpr Result misaligned_address = 716;
 constexpr Result invalid_address_space = 717;
 constexpr Result invalid_pc = 718;
 constexpr Result launch_failed = 719;
-constexpr Result system_not_ready = 802;
 constexpr Result system_driver_mismatch = 803;
 constexpr Result compat_not_supported = 804;
 constexpr Result capture_unsupported = 900;
 constexpr Result capture_invalidated = 901;
-constexpr Result unknown_error = 999;
 
 // CUdevice_attribute.
 constexpr int attribute_max_threads_per_block = 1;
-constexpr int attribute_clock_rate = 13;
 constexpr int attribute_multiprocessor_count = 16;
-constexpr int attribute_memory_clock_rate = 36;
-constexpr int attribute_memory_bus_width = 37;
 constexpr int attribute_l2_cache_size = 38;
 constexpr int attribute_capability_major = 75;
 constexpr int attribute_capability_minor = 76;
 
 // CUfunction_attribute.
 constexpr int function_shared_size = 1;
-constexpr int function_local_size = 3;
 constexpr int function_registers = 4;
 
 // Flags.

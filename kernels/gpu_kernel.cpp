@@ -60,6 +60,7 @@ void GpuKernel::launch(const Table& table) {
   update_arguments(table, on_device);
   GpuLaunch launch = on_device.launch;
   launch.table.column_count = table.launch().column_count;
+  launch.table.row_count = table.launch().row_count;
   if (on_device.scalars != nullptr) {
     const auto* const first =
         static_cast<const double*>(on_device.scalars->block.data());

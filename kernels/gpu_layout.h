@@ -15,6 +15,10 @@ constexpr i64 gpu_chunk = 4096;
 /// Where there are more, all of them lie in device memory, at Launch::args.
 constexpr i64 gpu_value_args = 256;
 
+/// The generated text takes its parameters as __grid_constant__, which older
+/// devices do not have.
+constexpr int oldest_gpu_architecture = 70;
+
 /// The name of the exported kernel:
 ///   extern "C" __global__ void fuse_kernel(
 ///       const __grid_constant__ GpuLaunch launch,

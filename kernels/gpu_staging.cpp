@@ -46,7 +46,7 @@ void GpuStaging::wait_for(Buffer& buffer, std::string_view doing) {
 }
 
 GpuStaging::Buffer& GpuStaging::make_newest(
-    std::deque<Buffer>::iterator buffer) {
+    const std::deque<Buffer>::iterator& buffer) {
   std::rotate(buffer, buffer + 1, buffers_.end());
   return buffers_.back();
 }

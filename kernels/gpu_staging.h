@@ -53,7 +53,7 @@ class GpuStaging {
   bool is_free(Buffer& buffer, std::string_view doing);
   void wait_for(Buffer& buffer, std::string_view doing);
   Buffer& add(std::size_t bytes, std::string_view doing);
-  Buffer& make_newest(std::deque<Buffer>::iterator buffer);
+  Buffer& make_newest(const std::deque<Buffer>::iterator& buffer);
   void send(Buffer& buffer, cuda::Address to, std::size_t bytes,
             std::string_view doing);
   void free_buffer(const Buffer& buffer) noexcept;

@@ -26,8 +26,9 @@ std::size_t place(std::size_t* end, std::size_t count, std::size_t size) {
 
 template <class T>
 void write(char* memory, std::size_t at, std::span<const T> items) {
-  if (!items.empty())
-    std::memcpy(memory + at, items.data(), items.size_bytes());
+  if (items.empty()) return;
+  const auto* const bytes = static_cast<const void*>(items.data());
+  std::memcpy(memory + at, bytes, items.size_bytes());
 }
 
 // All that the tensors have, by number of the tensor.

@@ -6,6 +6,7 @@
 
 #include "call_table.h"
 #include "gpu_error.h"
+#include "gpu_layout.h"
 
 namespace fuse {
 namespace {
@@ -107,6 +108,9 @@ Nvrtc describe_nvrtc(const NvrtcApi& api, std::string library) {
   check_answer(api, api.get_supported_archs(found.architectures.data()),
                "nvrtcGetSupportedArchs", found.library);
   std::sort(found.architectures.begin(), found.architectures.end());
+  std::erase_if(found.architectures, [](int architecture) {
+    return architecture < oldest_gpu_architecture;
+  });
   return found;
 }
 

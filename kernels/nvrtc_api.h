@@ -28,7 +28,7 @@ struct Nvrtc {
   const NvrtcApi* api = nullptr;
   int major = 0;
   int minor = 0;
-  /// 90 for sm_90, in rising order.
+  /// 90 for sm_90, in rising order, from `oldest_gpu_architecture` on.
   std::vector<int> architectures;
   /// What was opened.
   std::string library;

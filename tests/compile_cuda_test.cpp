@@ -3,9 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpu_error.h"
@@ -70,13 +73,12 @@ NvrtcApi fake_api() {
     return fake.failing_other;
   };
   api.get_num_supported_archs = [](int* count) {
-    *count = 3;
+    *count = 5;
     return 0;
   };
   api.get_supported_archs = [](int* all) {
-    all[0] = 90;
-    all[1] = 70;
-    all[2] = 80;
+    const int unsorted[] = {90, 52, 75, 61, 80};
+    std::copy(std::begin(unsorted), std::end(unsorted), all);
     return 0;
   };
   api.create_program = [](Program* program, const char*, const char*, int,
@@ -99,14 +101,15 @@ NvrtcApi fake_api() {
     return 0;
   };
   const auto copy_code = [](Program, char* to) {
-    std::memcpy(to, fake.code_bytes.data(), fake.code_bytes.size());
+    std::copy(fake.code_bytes.begin(), fake.code_bytes.end(), to);
     return 0;
   };
   api.get_cubin_size = size_of_code;
   api.get_cubin = copy_code;
   api.get_ptx_size = size_of_code;
   api.get_ptx = [](Program, char* to) {
-    std::memcpy(to, "ptx!", 4);
+    const std::string_view text = "ptx!";
+    std::copy(text.begin(), text.end(), to);
     return 0;
   };
   api.get_log_size = [](Program, std::size_t* size) {
@@ -138,15 +141,19 @@ Nvrtc fake_nvrtc() {
 
 TEST_CASE("targets: machine code for known devices, PTX for newer ones") {
   const Nvrtc nvrtc = fake_nvrtc();
-  CHECK(nvrtc.architectures == std::vector<int>{70, 80, 90});
+  // Those that cannot take the kernels' parameters are left out.
+  CHECK(nvrtc.architectures == std::vector<int>{75, 80, 90});
   CHECK(fuse::choose_target(nvrtc, 80).text() == "sm_80");
   CHECK(fuse::choose_target(nvrtc, 90).text() == "sm_90");
   CHECK(fuse::choose_target(nvrtc, 121).text() == "compute_90");
   CHECK(fuse::choose_target(nvrtc, 86).text() == "compute_80");
-  CHECK(message_of<DeviceTooOld>([&] { fuse::choose_target(nvrtc, 61); }) ==
-        "the device is of compute capability 6.1, and NVRTC 12.4 compiles for "
-        "7.0 and newer; an NVRTC of an older CUDA, named in FUSEBOOK_NVRTC, "
+  CHECK(message_of<DeviceTooOld>([&] { fuse::choose_target(nvrtc, 70); }) ==
+        "the device is of compute capability 7.0, and NVRTC 12.4 compiles for "
+        "7.5 and newer; an NVRTC of an older CUDA, named in FUSEBOOK_NVRTC, "
         "may still know it");
+  CHECK(message_of<DeviceTooOld>([&] { fuse::choose_target(nvrtc, 61); }) ==
+        "the device is of compute capability 6.1, and generated kernels need "
+        "7.0");
 }
 
 TEST_CASE("every compilation asks for exact arithmetic") {
@@ -349,6 +356,8 @@ TEST_CASE("NVRTC is opened for the first kernel, and again while that fails") {
   compiler->compile("source", 80);
   CHECK(opened == 2);
   CHECK_THROWS_AS(compiler->compile("source", 60), DeviceTooOld);
+  CHECK_THROWS_AS(compiler->check(60), DeviceTooOld);
+  CHECK_NOTHROW(compiler->check(80));
 }
 
 TEST_CASE("NVRTC compiles for every architecture that it names") {

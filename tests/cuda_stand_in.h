@@ -174,14 +174,13 @@ class CudaStandIn {
     static thread_local std::vector<Context> contexts;
     return contexts;
   }
-  static std::uint64_t as_number(const void* p) {
-    return reinterpret_cast<std::uintptr_t>(p);
-  }
   template <class T>
-  static std::uint64_t as_number(T value)
-    requires(!std::is_pointer_v<T>)
-  {
-    return std::uint64_t(value);
+  static std::uint64_t as_number(T value) {
+    if constexpr (std::is_pointer_v<T>) {
+      return reinterpret_cast<std::uintptr_t>(value);
+    } else {
+      return std::uint64_t(value);
+    }
   }
 
   Result begin(const std::string& name);

@@ -12,7 +12,6 @@
 
 using namespace testing;
 using fuse::Error;
-using fuse::Gpu;
 using fuse::GpuBlock;
 using fuse::GpuEvent;
 

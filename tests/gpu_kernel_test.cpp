@@ -18,7 +18,6 @@ using fuse::gpu_argument_count;
 using fuse::GpuKernel;
 using fuse::GpuLaunch;
 using fuse::make_gpu_kernel;
-using fuse::NoGpu;
 
 namespace {
 
@@ -108,6 +107,42 @@ TEST_CASE("the table on the device is what a plain loop makes of it") {
     REQUIRE(expected.size() == chunks + count * 32 + rows * 4);
     REQUIRE(device.gpus.driver.violations.empty());
   }
+}
+
+TEST_CASE("lines of strided tensors come with their strides") {
+  Device device;
+  // Two tensors of 3 x 5000 elements, whose columns lie 7 elements apart.
+  const std::vector<std::int64_t> shape = {3, 5000};
+  const std::vector<std::int64_t> apart = {40000, 7};
+  const std::vector<fuse::Layout> layouts(2, {shape.data(), apart.data(), 2});
+  const std::vector<std::int64_t> numels = {15000, 15000};
+  const std::vector<void*> addresses = {reinterpret_cast<void*>(1 << 24),
+                                        reinterpret_cast<void*>(1 << 26)};
+  const fuse::ListView list = {next_list_id(), addresses.data(),
+                               numels.data(),  2,
+                               "params",       layouts.data()};
+  const auto here = std::source_location::current();
+  fuse::Program p;
+  const auto slot =
+      p.slot(list, {fuse::DType::float32, fuse::Rate::element, true});
+  const std::vector<fuse::ValueId> in = {p.load(slot, here)};
+  p.store(slot, p.apply(fuse::OpCode::neg, in, here), here);
+  fuse::Table table;
+  table.bind(fuse::make_plan(
+                 p, [](void*, const fuse::Origin&) { return false; }, nullptr),
+             p, 1);
+  REQUIRE(table.rows().size() == 6);
+  REQUIRE(table.strides().size() == 6);
+  const std::vector<char> expected = expected_table(table);
+  device.table_bytes = expected.size();
+  device.kernel->launch(table);
+  CHECK(device.seen[0].table == expected);
+  const GpuLaunch& launch = device.seen[0].launch;
+  CHECK(launch.chunk_count == 12);
+  CHECK(launch.table.row_count == 6);
+  for (int row = 0; row < 6; ++row) CHECK(launch.table.strides[row] == 7);
+  // The lines of a tensor share its ticket.
+  for (int c = 0; c < 12; ++c) CHECK(launch.chunks[c].shares == 6);
 }
 
 TEST_CASE("a table is uploaded once, and again when its lists change") {
@@ -257,7 +292,7 @@ TEST_CASE("how many scalars travel by value") {
 
 TEST_CASE("256 scalars travel by value, more through the device's memory") {
   for (const int extra : {255, 256}) {
-    const auto all = std::size_t(extra + 1);
+    const std::size_t all = std::size_t(extra) + 1;
     const bool by_value = all <= 256;
     Device device(by_value ? all : 1, by_value ? 0 : all);
     device.column_count = 2;
@@ -357,6 +392,37 @@ TEST_CASE("code that the device does not take is an error with advice") {
   CHECK(contains(message_of<Error>([&] { make_gpu_kernel("too large", gpu); }),
                  "takes more of a multiprocessor than there is"));
   CHECK(gpus.driver.count("cuModuleUnload") == 1);
+}
+
+TEST_CASE("what failed to upload is uploaded again") {
+  Device device;
+  device.column_count = 2;
+  SampleTable sample(sizes, 3, 0.5, {1, 2});
+  const std::vector<char> expected = expected_table(sample.table);
+  device.table_bytes = expected.size();
+  auto& driver = device.gpus.driver;
+  const auto launch = [&] { device.kernel->launch(sample.table); };
+  const auto fail_once = [&](const char* call) {
+    driver.fail_always(call, 999);
+    CHECK_THROWS_AS(launch(), Error);
+    CHECK_THROWS_AS(launch(), Error);
+    driver.fail_always(call, 0);
+    launch();
+  };
+  fail_once("cuMemcpyHtoDAsync");
+  REQUIRE(device.seen.size() == 1);
+  CHECK(device.seen[0].table == expected);
+  CHECK(device.seen[0].columns == std::vector<double>{1, 2});
+  sample.bind(0.5, {3, 4});
+  fail_once("cuMemcpyHtoDAsync");
+  REQUIRE(device.seen.size() == 2);
+  CHECK(device.seen[1].columns == std::vector<double>{3, 4});
+  // The table was there all the time.
+  CHECK(device.kernel->counters().table_uploads == 1);
+  sample.bind(0.5, {1, 2});
+  fail_once("cuEventRecord");
+  CHECK(device.seen.back().columns == std::vector<double>{1, 2});
+  CHECK(device.seen.size() == 3);
 }
 
 TEST_CASE("tables are told apart by their version") {

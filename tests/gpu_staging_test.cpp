@@ -10,7 +10,6 @@
 #include "gpu_testing.h"
 
 using namespace testing;
-using fuse::Error;
 using fuse::Gpu;
 using fuse::GpuBlock;
 using fuse::GpuStaging;

@@ -54,6 +54,18 @@ TEST_CASE("a library without the calls is an old driver") {
   CHECK(contains(status.problem, "has no call 'cuInit'"));
 }
 
+#ifdef FUSEBOOK_CUDA_STUB
+TEST_CASE("the toolkit's stand-in has every call and says that it is none") {
+  const CudaDriver driver = fuse::load_cuda_driver(FUSEBOOK_CUDA_STUB);
+  REQUIRE(driver.problem == "");
+  REQUIRE(driver.api != nullptr);
+  const GpuStatus status = look_for_gpus(driver);
+  CHECK(status.absence == GpuAbsence::no_driver);
+  CHECK(contains(status.problem, "the toolkit's empty stand-in"));
+  CHECK(contains(status.problem, "code 34"));
+}
+#endif
+
 TEST_CASE("a driver for CUDA 11 is too old, and nothing is started in it") {
   CudaStandIn driver;
   driver.version = 11080;

@@ -142,6 +142,8 @@ inline std::vector<char> expected_table(const fuse::Table& table) {
   pad(&bytes);
   for (void* const pointer : table.pointers()) append_bytes(&bytes, pointer);
   pad(&bytes);
+  for (const fuse::i64 stride : table.strides()) append_bytes(&bytes, stride);
+  pad(&bytes);
   for (fuse::Chunk& chunk : chunks) {
     const auto entry = table.rows()[std::size_t(chunk.row)].entry;
     for (const fuse::Chunk& other : chunks) {
