@@ -2,21 +2,48 @@
 
 #include <cstddef>
 #include <cstring>
-#include <type_traits>
+#include <string>
 
 #include "dtype.h"
+#include "error.h"
+#include "float16.h"
 
 namespace fuse {
 
 /// Calls `use(T{})` with the C++ type of `dtype`, and returns what it returns.
 template <class Use>
 decltype(auto) with_type(DType dtype, Use&& use) {
+  switch (dtype) {
+    case DType::float32:
+      return use(float{});
+    case DType::float64:
+      return use(double{});
+    case DType::float16:
+      return use(Float16{});
+    default:
+      return use(BFloat16{});
+  }
+}
+
+/// The same for code that computes in the type itself, which 16-bit types
+/// cannot; `who` says so in the Error that they get.
+template <class Use>
+decltype(auto) with_computing_type(const char* who, DType dtype, Use&& use) {
+  if (is_reduced(dtype)) {
+    throw Error(std::string(who) + " takes float32 and float64, not " +
+                name_of(dtype) + "; convert with to(DType::float32)");
+  }
   return dtype == DType::float32 ? use(float{}) : use(double{});
 }
 
 template <class T>
-constexpr DType dtype_of =
-    std::is_same_v<T, float> ? DType::float32 : DType::float64;
+constexpr DType dtype_of = DType::float64;
+template <>
+inline constexpr DType dtype_of<float> = DType::float32;
+template <>
+inline constexpr DType dtype_of<Float16> = DType::float16;
+template <>
+inline constexpr DType dtype_of<BFloat16> = DType::bfloat16;
 
 /// Element `index` of an array of `T` at any address, aligned or not.
 template <class T>

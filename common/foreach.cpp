@@ -1,5 +1,9 @@
 #include "foreach.h"
 
+#include <string>
+#include <string_view>
+
+#include "error.h"
 #include "function.h"
 #include "map_scope.h"
 
@@ -30,17 +34,24 @@ Eager& eager() {
 
 // Only the library itself works on lists while the function of a foreach_map
 // runs.
-void refuse_in_map(OpCode op, std::source_location place) {
+void refuse_in_map(std::string_view name, std::source_location place) {
   const MapScope* const scope = MapScope::current();
   if (scope == nullptr) return;
-  scope->refuse_list_call("foreach_" + std::string(name_of(op)), place);
+  scope->refuse_list_call("foreach_" + std::string(name), place);
+}
+
+void check_elements(const TensorList& list, std::source_location place) {
+  if (list.impl()->rate == Rate::element) return;
+  throw Error("foreach_to at " + at(place) +
+              " takes a list of tensors, not of per-tensor numbers: those are "
+              "computed as float64, whatever they are stored in");
 }
 
 }  // namespace
 
 TensorList foreach_apply(OpCode op, Operands operands,
                          std::source_location place) {
-  refuse_in_map(op, place);
+  refuse_in_map(name_of(op), place);
   if (Recorder* recorder = Recorder::current()) {
     return recorder->apply(op, operands, place);
   }
@@ -52,7 +63,7 @@ TensorList foreach_apply(OpCode op, Operands operands,
 
 void foreach_apply_(OpCode op, const TensorList& target, Operands operands,
                     std::source_location place) {
-  refuse_in_map(op, place);
+  refuse_in_map(name_of(op), place);
   if (Recorder* recorder = Recorder::current()) {
     recorder->apply_into(op, target, operands, place);
     return;
@@ -60,6 +71,20 @@ void foreach_apply_(OpCode op, const TensorList& target, Operands operands,
   const Eager::Call call(eager());
   call.recorder.apply_into(op, target, operands, place);
   call.recorder.finish();
+}
+
+TensorList foreach_to(const TensorList& list, DType dtype,
+                      std::source_location place) {
+  refuse_in_map("to", place);
+  check_elements(list, place);
+  if (list.impl()->dtype == dtype) return list;
+  if (Recorder* recorder = Recorder::current()) {
+    return recorder->cast(list, dtype, place);
+  }
+  const Eager::Call call(eager());
+  TensorList result = call.recorder.cast(list, dtype, place);
+  call.recorder.finish();
+  return result;
 }
 
 }  // namespace fuse

@@ -9,11 +9,13 @@ namespace fuse {
 
 /// Applies one row of ops.def to lists, with numbers repeated over the list.
 /// Inside `compile` it is recorded, outside it runs at once. Lists must have
-/// the same length, shapes and dtype; Error names the operand and the place
-/// otherwise. `foreach_<op>` functions are this for one operation each.
+/// the same length and shapes; Error names the operand and the place otherwise.
+/// Where dtypes differ, the result has the one that holds them all, as in
+/// torch; numbers and per-tensor values change none. `foreach_<op>` functions
+/// are this for one operation each.
 TensorList foreach_apply(OpCode op, Operands operands,
                          std::source_location place);
-/// The same, with the result written into `target`.
+/// The same, with the result written into `target` and rounded to its dtype.
 void foreach_apply_(OpCode op, const TensorList& target, Operands operands,
                     std::source_location place);
 
@@ -92,6 +94,12 @@ void foreach_apply_(OpCode op, const TensorList& target, Operands operands,
 inline void foreach_zero_(const TensorList& list, FUSE_HERE) {
   foreach_fill_(list, Operand(0.0, place), place);
 }
+
+/// The elements of a list in another dtype, each rounded once; the list itself
+/// if it has that dtype. Throws Error for a list of per-tensor numbers: those
+/// are computed as float64, whatever they are stored in.
+[[nodiscard]] TensorList foreach_to(const TensorList& list, DType dtype,
+                                    FUSE_HERE);
 
 #undef FUSE_HERE
 #undef FUSE_FOREACH_1

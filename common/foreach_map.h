@@ -162,10 +162,10 @@ struct Frame {
 /// list. Inside `compile` this fuses with everything around it; outside, each
 /// operation runs by itself.
 ///
-/// All lists must have the same length, shapes and dtype (a repeated tensor
-/// the shape of them all). Throws Error naming the operand and the place
-/// otherwise, also when the function returns nothing or a plain number, or
-/// reads data (`item()`).
+/// All lists must have the same length and shapes (a repeated tensor the shape
+/// of them all); where dtypes differ, see Element. Throws Error naming the
+/// operand and the place otherwise, also when the function returns nothing or a
+/// plain number, or reads data (`item()`).
 template <class F, class... Rest>
 auto foreach_map(F f, const MapOperand& first, const Rest&... rest) {
   constexpr std::size_t count = 1 + sizeof...(Rest);

@@ -14,35 +14,13 @@ bool is_elements(const Operand& operand) {
 }
 
 std::string describe(const Element& element, const MapScope* scope) {
-  const bool known = scope != nullptr && element.position() >= 0;
-  const std::string what = known
-                               ? scope->operand(std::size_t(element.position()))
-                               : "an intermediate value";
-  return what + ", which is " + name_of(element.operand().list.impl()->dtype);
+  return scope != nullptr && element.position() >= 0
+             ? scope->operand(std::size_t(element.position()))
+             : "an intermediate value";
 }
 
-[[noreturn]] void refuse_dtypes(OpCode op, const Element& a, const Element& b,
-                                std::source_location place,
-                                const MapScope* scope) {
-  const std::string call = scope != nullptr ? scope->call() + ": " : "";
-  throw Error(call + std::string(name_of(op)) + " at " + at(place) + " takes " +
-              describe(a, scope) + ", and " + describe(b, scope) +
-              "; give all lists the same dtype");
-}
-
-// Elements meet only in one dtype.
-void check_dtypes(OpCode op, std::span<const Placed* const> operands,
-                  const MapScope* scope) {
-  const Element* first = nullptr;
-  for (const Placed* placed : operands) {
-    const Element& element = placed->element();
-    if (!is_elements(element.operand())) continue;
-    if (first == nullptr) first = &element;
-    if (element.operand().list.impl()->dtype !=
-        first->operand().list.impl()->dtype) {
-      refuse_dtypes(op, *first, element, operands[0]->place, scope);
-    }
-  }
+std::string prefix(const MapScope* scope) {
+  return scope != nullptr ? scope->call() + ": " : "";
 }
 
 Element apply_to_numbers(OpCode op, std::span<const Operand* const> operands,
@@ -58,7 +36,6 @@ Element apply_to_numbers(OpCode op, std::span<const Operand* const> operands,
 
 Element Element::apply(OpCode op, std::span<const Placed* const> operands) {
   const MapScope::Pause pause;
-  check_dtypes(op, operands, pause.scope());
   const std::source_location place = operands[0]->place;
   std::array<const Operand*, 4> in{};
   bool any_list = false;
@@ -71,13 +48,23 @@ Element Element::apply(OpCode op, std::span<const Placed* const> operands) {
   return Element(foreach_apply(op, used, place), -1);
 }
 
+Element Element::convert(const Placed& a, DType dtype) {
+  const MapScope::Pause pause;
+  const Element& element = a.element();
+  if (!is_elements(element.operand())) {
+    throw Error(prefix(pause.scope()) + "to(" + name_of(dtype) + ") of " +
+                describe(element, pause.scope()) + " at " + at(a.place) +
+                ": numbers and per-tensor values are float64 throughout, only "
+                "elements have a dtype; leave it out");
+  }
+  if (element.operand().list.impl()->dtype == dtype) return element;
+  return Element(foreach_to(element.operand().list, dtype, a.place), -1);
+}
+
 double Element::item(std::source_location place) const {
   const MapScope* const scope = MapScope::current();
-  const std::string call = scope != nullptr ? scope->call() + ": " : "";
-  const std::string what = scope != nullptr && position_ >= 0
-                               ? scope->operand(std::size_t(position_))
-                               : "an intermediate value";
-  throw Error(call + "item() of " + what + " at " + at(place) +
+  throw Error(prefix(scope) + "item() of " + describe(*this, scope) + " at " +
+              at(place) +
               ": an element value has no number yet, as it stands for every "
               "element of every tensor; choose with where() instead");
 }

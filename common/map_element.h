@@ -17,6 +17,11 @@ struct Placed;
 /// it (`lerp(m, g, 0.1)`, `where(v > 0, a, b)`), and the usual operators work;
 /// numbers, Scalars and 0-d tensors mix in. A comparison gives 1 or 0. It has
 /// no value to look at: what is written here is what will be done.
+///
+/// Every result is rounded to its dtype: that of the elements it is computed
+/// from, or where they differ the one that holds them all, as in torch (16 bits
+/// with float32, and float16 with bfloat16, give float32; anything with float64
+/// gives float64). Numbers and per-tensor values change no dtype.
 class Element {
  public:
   // NOLINTBEGIN(google-explicit-constructor)
@@ -48,6 +53,12 @@ class Element {
 
   /// Applies a row of ops.def at the place of the first operand.
   static Element apply(OpCode op, std::span<const Placed* const> operands);
+
+  /// The element in another dtype, rounded once. After `to(p, DType::float32)`
+  /// results no longer round to the 16 bits that `p` is stored in; what is
+  /// stored does. Throws Error for numbers and per-tensor values: those are
+  /// float64 throughout.
+  friend Element to(const Placed& a, DType dtype) { return convert(a, dtype); }
 
 #define FUSE_ELEMENT_1(name)             \
   friend Element name(const Placed& a) { \
@@ -100,6 +111,8 @@ class Element {
 #undef FUSE_ELEMENT_4
 
  private:
+  static Element convert(const Placed& a, DType dtype);
+
   Operand operand_;
   int position_ = -1;
 };

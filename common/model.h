@@ -15,7 +15,8 @@ namespace fuse {
 class Linear {
  public:
   /// Weight of shape [out, in] and bias of shape [out], both drawn evenly from
-  /// -1/sqrt(in) to 1/sqrt(in). Throws Error for sizes below one.
+  /// -1/sqrt(in) to 1/sqrt(in). Throws Error for sizes below one, and for a
+  /// 16-bit dtype: layers compute in float32 or float64.
   Linear(std::int64_t in, std::int64_t out, Generator& generator,
          bool bias = true, DType dtype = DType::float32);
 

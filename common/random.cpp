@@ -11,22 +11,27 @@ namespace {
 
 /// The upper bits of a draw as a fraction in [0, 1): as many as `T` holds.
 template <class T>
-T fraction(std::uint64_t bits) {
-  if constexpr (std::is_same_v<T, float>) {
-    return float(bits >> 40) * 0x1p-24F;
-  } else {
+auto fraction(std::uint64_t bits) {
+  if constexpr (std::is_same_v<T, double>) {
     return double(bits >> 11) * 0x1p-53;
+  } else if constexpr (std::is_same_v<T, float>) {
+    return float(bits >> 40) * 0x1p-24F;
+  } else if constexpr (std::is_same_v<T, Float16>) {
+    return float(bits >> 53) * 0x1p-11F;
+  } else {
+    return float(bits >> 56) * 0x1p-8F;
   }
 }
 
 template <class T>
 void draw(T* data, std::int64_t count, double low, double high,
           Generator& generator) {
-  const T start = static_cast<T>(low);
-  const T width = static_cast<T>(high - low);
+  using Compute = decltype(fraction<T>(0));
+  const auto start = static_cast<Compute>(low);
+  const auto width = static_cast<Compute>(high - low);
   for (std::int64_t i = 0; i < count; ++i) {
-    const T value = start + width * fraction<T>(generator.bits());
-    store_element(data, std::size_t(i), value);
+    const Compute value = start + width * fraction<T>(generator.bits());
+    store_element(data, std::size_t(i), static_cast<T>(value));
   }
 }
 
@@ -38,8 +43,8 @@ void uniform_(const Tensor& tensor, double low, double high,
     throw Error("uniform_: the range from " + std::to_string(low) + " to " +
                 std::to_string(high) + " is no finite range");
   }
-  if (!tensor.is_contiguous()) {
-    const Tensor drawn = empty(tensor.shape(), tensor.dtype());
+  if (!tensor.is_contiguous() || !tensor.device().is_cpu()) {
+    const Tensor drawn = empty(tensor.shape(), tensor.dtype(), cpu_device);
     uniform_(drawn, low, high, generator);
     Tensor(tensor).copy_(drawn);
     return;

@@ -46,6 +46,9 @@ class Recorder {
   /// Appends an operation whose result replaces the content of `target`.
   void apply_into(OpCode op, const TensorList& target, Operands operands,
                   std::source_location place);
+  /// Appends the conversion of a list of elements.
+  TensorList cast(const TensorList& list, DType dtype,
+                  std::source_location place);
   ValueId record_scalar(OpCode op, std::span<const Scalar* const> operands,
                         std::source_location place);
 
@@ -74,6 +77,7 @@ class Recorder {
   ValueId record(OpCode op, Operands operands, std::source_location place);
   ValueId value_of(const TensorList& list, std::source_location place);
   ValueId value_of(const Scalar& scalar);
+  void check_device(const ListImpl& list) const;
   std::int32_t slot_of(const std::shared_ptr<ListImpl>& list);
   TensorList pending(ValueId value, Operands operands);
   std::shared_ptr<ListImpl> take_spare();

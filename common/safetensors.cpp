@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "content_hash.h"
+#include "element.h"
 #include "error.h"
 #include "file_io.h"
 #include "json.h"
@@ -66,9 +67,9 @@ Order file_order(const TensorMap& tensors) {
 // Of a contiguous tensor.
 std::string_view bytes_of(const Tensor& tensor) {
   // Asking for the data has a recording make it first.
-  const void* const data = tensor.dtype() == DType::float32
-                               ? static_cast<const void*>(tensor.data<float>())
-                               : tensor.data<double>();
+  const void* const data = with_type(
+      tensor.dtype(),
+      [&](auto type) -> const void* { return tensor.data<decltype(type)>(); });
   return {static_cast<const char*>(data), tensor.nbytes()};
 }
 
@@ -80,10 +81,23 @@ std::string numbers_text(const std::vector<std::int64_t>& numbers) {
   return text + "]";
 }
 
+// What the format calls a type.
+const char* type_name(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return "F32";
+    case DType::float64:
+      return "F64";
+    case DType::float16:
+      return "F16";
+    default:
+      return "BF16";
+  }
+}
+
 std::string entry_text(const Tensor& tensor, std::size_t begin) {
-  const char* const dtype = tensor.dtype() == DType::float32 ? "F32" : "F64";
   return JsonObject()
-      .add("dtype", json_string(dtype))
+      .add("dtype", json_string(type_name(tensor.dtype())))
       .add("shape", numbers_text(tensor.shape()))
       .add("data_offsets",
            numbers_text(
@@ -148,9 +162,11 @@ std::uint64_t length_of(std::string_view bytes) {
 
 DType parse_dtype(JsonReader& reader) {
   const std::string name = reader.string();
-  if (name == "F32") return DType::float32;
-  if (name == "F64") return DType::float64;
-  reader.fail("a tensor of type " + name + "; Fusebook has F32 and F64");
+  for (int i = 0; i < dtype_count; ++i) {
+    if (name == type_name(DType(i))) return DType(i);
+  }
+  reader.fail("a tensor of type " + name +
+              "; Fusebook has F32, F64, F16 and BF16");
 }
 
 std::vector<std::int64_t> parse_numbers(JsonReader& reader) {
@@ -341,7 +357,7 @@ void write_safetensors(const std::string& path, const Metadata& metadata,
                        const TensorMap& tensors) {
   OutputFile file("safetensors", path);
   TensorMap contiguous = tensors;
-  for (auto& [name, tensor] : contiguous) tensor = tensor.contiguous();
+  for (auto& [name, tensor] : contiguous) tensor = tensor.cpu().contiguous();
   const Order order = file_order(contiguous);
   std::string text = header_text(metadata, order);
   const std::size_t checksum_at = parse_header(text).checksum_at;

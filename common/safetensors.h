@@ -23,8 +23,8 @@ struct TensorFile {
 
 /// Writes tensors and metadata in the safetensors format, which other languages
 /// read too; a checksum of the whole file is added to the metadata. The file
-/// appears whole or not at all: an old one stays until then. Tensors may be
-/// float32 and float64, of any shape. Throws Error when it cannot be written,
+/// appears whole or not at all: an old one stays until then. Tensors may
+/// have any dtype and shape. Throws Error when it cannot be written,
 /// UsageError for a place where no file can be, and Error for names that are
 /// no UTF-8.
 void write_safetensors(const std::string& path, const Metadata& metadata,

@@ -1,6 +1,7 @@
 #include "binding.h"
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 
 #include "error.h"
@@ -95,6 +96,11 @@ std::vector<Cut> find_cuts(const std::vector<Row>& rows, int threads) {
   return cuts;
 }
 
+std::uint64_t next_version() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
 }  // namespace
 
 bool Table::lists_changed(const Program& program, int threads) const {
@@ -110,6 +116,7 @@ bool Table::bind(const Plan& plan, const Program& program, int threads) {
   const bool changed = lists_changed(program, threads);
   if (changed) {
     list_ids_.clear();  // a throw below must not leave half a table in use
+    version_ = next_version();
     coincident_ = check_overlaps(plan, program);
     gather(plan, program);
     split(threads);
@@ -216,7 +223,10 @@ void Table::gather_scalars(const Plan& plan, const Program& program) {
     args_[k] = scalars[std::size_t(plan.args[k])].value;
   }
   column_count_ = plan.column_count;
-  if (column_count_ == 0) return;
+  if (column_count_ == 0) {
+    columns_.clear();
+    return;
+  }
   columns_.resize(plan.instances.size() * std::size_t(column_count_));
   for (std::size_t i = 0; i < plan.instances.size(); ++i) {
     const auto& columns = plan.instances[i].columns;

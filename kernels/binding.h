@@ -32,6 +32,17 @@ class Table {
   /// several; their per-tensor stores come last.
   std::span<const i64> split_rows() const { return split_rows_; }
   std::span<const Row> rows() const { return rows_; }
+  /// The addresses, scalars and columns that `launch` points to.
+  std::span<void* const> pointers() const { return pointers_; }
+  /// Parallel to the addresses; empty where no tensor is strided.
+  std::span<const i64> strides() const {
+    return strided_ ? std::span<const i64>(strides_) : std::span<const i64>();
+  }
+  std::span<const double> args() const { return args_; }
+  std::span<const double> columns() const { return columns_; }
+  /// Another number whenever rows and addresses may have changed; no two tables
+  /// of different content have the same. 0: nothing was bound yet.
+  std::uint64_t version() const { return version_; }
   /// Number of tensors, which may have several rows each.
   i64 tensors() const { return rows_.empty() ? 0 : rows_.back().entry + 1; }
   /// Bytes one launch loads and stores.
@@ -55,6 +66,7 @@ class Table {
   void finish_lines();
 
   std::vector<std::uint64_t> list_ids_;
+  std::uint64_t version_ = 0;
   int threads_ = 0;
   std::vector<Row> rows_;
   std::vector<void*> pointers_;

@@ -11,19 +11,45 @@
 namespace fuse {
 namespace {
 
+// What registers hold elements of a type in.
 const char* type_of(DType dtype) {
-  return dtype == DType::float32 ? "float" : "double";
+  return dtype == DType::float64 ? "double" : "float";
+}
+
+// What device.h calls it in memory.
+const char* memory_type_of(DType dtype) {
+  if (!is_reduced(dtype)) return type_of(dtype);
+  return dtype == DType::float16 ? "f16" : "bf16";
+}
+
+// `round_bfloat16(text)` and the like.
+std::string converted(const char* how, DType dtype, const std::string& text) {
+  return std::string(how) + name_of(dtype) + "(" + text + ")";
+}
+
+// What is in memory as a register has it, and the other way round.
+std::string from_memory(DType dtype, const std::string& text) {
+  return is_reduced(dtype) ? converted("from_", dtype, text) : text;
+}
+std::string to_memory(DType dtype, const std::string& text) {
+  return is_reduced(dtype) ? converted("to_", dtype, text) : text;
+}
+
+// `text` rounded to a type, in the register that holds such values.
+std::string rounded(DType dtype, const std::string& text) {
+  return is_reduced(dtype) ? converted("round_", dtype, text) : text;
 }
 
 // Writes one body as a struct. The three stages (uniform, entry, element)
 // become functions; what a later stage reads of an earlier one becomes a field.
 class BodyWriter {
  public:
-  BodyWriter(const Body& body, int number, PlaceText place_text,
+  BodyWriter(const Body& body, int number, Target target, PlaceText place_text,
              std::ostream& out)
       : body_(body),
         names_(name_body(body)),
         number_(number),
+        target_(target),
         place_text_(place_text),
         out_(out) {
     find_needs();
@@ -37,6 +63,7 @@ class BodyWriter {
     write_entry();
     write_compute();
     write_memory();
+    if (target_ == Target::gpu) write_packs();
     write_finish();
     out_ << "};\n";
   }
@@ -70,11 +97,19 @@ class BodyWriter {
     if (node(value).op == OpCode::constant) return;
     const Rate rate = node(value).rate;
     if (user.rate == Rate::element && rate != Rate::element) {
-      entry_needs_.insert({value, user.dtype});
+      entry_needs_.insert({value, operand_type(node(value), user)});
     }
     if (user.rate == Rate::entry && rate == Rate::uniform) {
       uniform_needs_.insert(value);
     }
+  }
+
+  // The type an operand has for its user: that the user computes in. A cast
+  // takes what there is.
+  static DType operand_type(const BodyNode& from, const BodyNode& user) {
+    if (user.op != OpCode::cast) return compute_type(user.dtype);
+    return from.rate == Rate::element ? compute_type(from.dtype)
+                                      : DType::float64;
   }
 
   // The field of struct PerTensor that holds a value in a type.
@@ -117,13 +152,13 @@ class BodyWriter {
     });
     out_ << "  };\n  struct Pointers {\n";
     for_element_slots([&](std::size_t s) {
-      out_ << "    Unaligned<" << type_of(body_.slots[s].dtype) << ">* "
+      out_ << "    Unaligned<" << memory_type_of(body_.slots[s].dtype) << ">* "
            << names_.slots[s] << ";\n";
     });
     out_ << "    FUSE_FN explicit Pointers(void* const* p)";
     const char* separator = "\n        : ";
     for_element_slots([&](std::size_t s) {
-      const char* type = type_of(body_.slots[s].dtype);
+      const char* type = memory_type_of(body_.slots[s].dtype);
       out_ << separator << names_.slots[s] << "(static_cast<Unaligned<" << type
            << ">*>(p[" << s << "]))";
       separator = ",\n          ";
@@ -140,8 +175,8 @@ class BodyWriter {
     for_element_slots([&](std::size_t s) {
       const std::string& name = names_.slots[s];
       const std::string at = "[" + std::to_string(s) + "]";
-      out_ << "    Line<" << type_of(body_.slots[s].dtype) << "> " << name
-           << ";\n";
+      out_ << "    Line<" << memory_type_of(body_.slots[s].dtype) << "> "
+           << name << ";\n";
       initialisers += (initialisers.empty() ? "" : ",\n          ") + name +
                       "(p" + at + ", strides" + at + ")";
       condition += (condition.empty() ? "" : " &&\n             ") + name +
@@ -173,9 +208,10 @@ class BodyWriter {
 
   std::string operand(std::int32_t id, const BodyNode& user) const {
     const BodyNode& n = node(id);
-    if (n.op == OpCode::constant) return constant_text(n.value, user.dtype);
+    const DType type = operand_type(n, user);
+    if (n.op == OpCode::constant) return constant_text(n.value, type);
     if (user.rate == n.rate) return crossing(id, n.rate);
-    if (user.rate == Rate::element) return "t." + field({id, user.dtype});
+    if (user.rate == Rate::element) return "t." + field({id, type});
     return "u." + name(id);
   }
 
@@ -186,17 +222,14 @@ class BodyWriter {
     for (int k = 0; k < n.arity; ++k) {
       text += (k == 0 ? "" : ", ") + operand(n.in[k], n);
     }
-    return text + ")";
+    return rounded(n.dtype, text + ")");
   }
 
   // Per-tensor values stay doubles, but are rounded as their storage is.
   std::string cast_expression(const BodyNode& n) const {
-    BodyNode source = n;
-    const BodyNode& from = node(n.in[0]);
-    source.dtype = from.rate == Rate::element ? from.dtype : DType::float64;
-    const std::string value = operand(n.in[0], source);
-    const std::string rounded = std::string(type_of(n.dtype)) + "(" + value;
-    return rounded + ")";
+    const std::string value = operand(n.in[0], n);
+    if (is_reduced(n.dtype)) return rounded(n.dtype, value);
+    return std::string(type_of(n.dtype)) + "(" + value + ")";
   }
 
   struct Line {
@@ -264,7 +297,7 @@ class BodyWriter {
         out_ << "columns[" << n.index << "];\n";
       } else {
         const DType dtype = body_.slots[std::size_t(n.index)].dtype;
-        out_ << "load_scalar<" << type_of(dtype) << ">(p[" << n.index
+        out_ << "load_scalar<" << memory_type_of(dtype) << ">(p[" << n.index
              << "]);\n";
       }
     }
@@ -327,28 +360,101 @@ class BodyWriter {
          << "& at, i64 i) {\n";
     for_element_slots([&](std::size_t s) {
       if (!body_.slots[s].loaded) return;
-      out_ << "    x." << names_.slots[s] << " = at." << names_.slots[s]
-           << "[i];\n";
+      out_ << "    x." << names_.slots[s] << " = "
+           << from_memory(body_.slots[s].dtype, "at." + names_.slots[s] + "[i]")
+           << ";\n";
     });
     out_ << "  }\n"
          << any << "  static FUSE_FN void store(const Element& x, const "
          << where << "& at, i64 i) {\n";
     for_element_slots([&](std::size_t s) {
       if (!body_.slots[s].stored) return;
-      out_ << "    at." << names_.slots[s] << "[i] = x." << names_.slots[s]
-           << ";\n";
+      out_ << "    at." << names_.slots[s] << "[i] = "
+           << to_memory(body_.slots[s].dtype, "x." + names_.slots[s]) << ";\n";
     });
     out_ << "  }\n";
   }
 
+  // As many neighbours as fill 16 bytes of the smallest type.
+  int pack_size() {
+    std::size_t smallest = 8;
+    for_element_slots([&](std::size_t s) {
+      smallest = std::min(smallest, size_of(body_.slots[s].dtype));
+    });
+    return int(16 / smallest);
+  }
+
+  void write_packs() {
+    const int size = pack_size();
+    out_ << "\n  static constexpr int pack = " << size
+         << ";\n  struct Packs {\n";
+    for_element_slots([&](std::size_t s) {
+      const DType dtype = body_.slots[s].dtype;
+      out_ << "    Pack<" << (is_reduced(dtype) ? "bits16" : type_of(dtype))
+           << ", pack> " << names_.slots[s] << ";\n";
+    });
+    out_ << "  };\n"
+            "  static FUSE_FN bool aligned(const Pointers& at, i64 i) {\n"
+            "    return ";
+    const char* separator = "";
+    for_element_slots([&](std::size_t s) {
+      out_ << separator << "is_aligned(at." << names_.slots[s] << " + i)";
+      separator = " &&\n           ";
+    });
+    out_ << (*separator == '\0' ? "true" : "")
+         << ";\n  }\n  static FUSE_FN void load(Packs& x, const Pointers& at, "
+            "i64 i) {\n";
+    for_moved_slots(&BodySlot::loaded, [&](const std::string& name, DType) {
+      out_ << "    x." << name << " = load_pack<pack>(at." << name
+           << " + i);\n";
+    });
+    out_ << "  }\n  static FUSE_FN void store(const Packs& x, const Pointers& "
+            "at, i64 i) {\n";
+    for_moved_slots(&BodySlot::stored, [&](const std::string& name, DType) {
+      out_ << "    store_pack(at." << name << " + i, x." << name << ");\n";
+    });
+    out_ << "  }\n  static FUSE_FN void take(Element& x, const Packs& from, "
+            "int k) {\n";
+    for_moved_slots(
+        &BodySlot::loaded, [&](const std::string& name, DType dtype) {
+          out_ << "    x." << name << " = "
+               << from_memory(dtype, "from." + name + ".value[k]") << ";\n";
+        });
+    out_ << "  }\n  static FUSE_FN void put(Packs& to, const Element& x, int "
+            "k) {\n";
+    for_moved_slots(
+        &BodySlot::stored, [&](const std::string& name, DType dtype) {
+          out_ << "    to." << name
+               << ".value[k] = " << to_memory(dtype, "x." + name) << ";\n";
+        });
+    out_ << "  }\n";
+  }
+
+  template <class Visit>
+  void for_moved_slots(bool BodySlot::* moved, Visit visit) {
+    for_element_slots([&](std::size_t s) {
+      if (!(body_.slots[s].*moved)) return;
+      visit(names_.slots[s], body_.slots[s].dtype);
+    });
+  }
+
   void write_finish() {
+    if (target_ == Target::gpu) {
+      const bool any = std::any_of(
+          body_.stores.begin(), body_.stores.end(), [&](const Store& store) {
+            return body_.slots[std::size_t(store.slot)].rate == Rate::entry;
+          });
+      out_ << "\n  static constexpr bool stores_per_tensor = "
+           << (any ? "true" : "false") << ";\n";
+    }
     out_ << "  static FUSE_FN void finish(const PerTensor& t, void* const* p) "
             "{\n";
     for (const Store& store : body_.stores) {
       const BodySlot& slot = body_.slots[std::size_t(store.slot)];
       if (slot.rate != Rate::entry) continue;
-      out_ << "    store_scalar<" << type_of(slot.dtype) << ">(p[" << store.slot
-           << "], t." << field({store.value, DType::float64}) << ");\n";
+      out_ << "    store_scalar<" << memory_type_of(slot.dtype) << ">(p["
+           << store.slot << "], t." << field({store.value, DType::float64})
+           << ");\n";
     }
     out_ << "  }\n";
   }
@@ -356,6 +462,7 @@ class BodyWriter {
   const Body& body_;
   BodyNames names_;
   int number_;
+  Target target_;
   PlaceText place_text_;
   std::ostream& out_;
   std::set<std::int32_t> uniform_needs_;
@@ -364,9 +471,9 @@ class BodyWriter {
 
 }  // namespace
 
-void write_body(const Body& body, int number, PlaceText place_text,
-                std::ostream& out) {
-  BodyWriter(body, number, place_text, out).write();
+void write_body(const Body& body, int number, Target target,
+                PlaceText place_text, std::ostream& out) {
+  BodyWriter(body, number, target, place_text, out).write();
 }
 
 }  // namespace fuse

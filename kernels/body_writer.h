@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <source_location>
 #include <string>
@@ -11,10 +12,13 @@ namespace fuse {
 /// How a place in a source file is written.
 using PlaceText = std::string (*)(const std::source_location& place);
 
-/// Writes a body as `struct Body<number>`: what the loops of device.h need,
-/// with named values. With `place_text`, each line says which operation it is
+/// What a body is written for. On a GPU elements also move in packs.
+enum class Target : std::uint8_t { cpu, gpu };
+
+/// Writes a body as `struct Body<number>`: what the loops of device.h or gpu_loops.h
+/// need, with named values. With `place_text`, each line says which operation it is
 /// and where it was written.
-void write_body(const Body& body, int number, PlaceText place_text,
-                std::ostream& out);
+void write_body(const Body& body, int number, Target target,
+                PlaceText place_text, std::ostream& out);
 
 }  // namespace fuse

@@ -1,7 +1,10 @@
 #include "codegen.h"
 
+#include <algorithm>
 #include <set>
 #include <sstream>
+
+#include "gpu_layout.h"
 
 namespace fuse {
 namespace {
@@ -57,23 +60,44 @@ void write_entry_points(const Plan& plan, std::ostream& out) {
       << dispatch(plan, "finish(row)") << "  }\n}\n";
 }
 
-std::string bodies_text(const Plan& plan, PlaceText place_text) {
+std::string bodies_text(const Plan& plan, Target target, PlaceText place_text) {
   std::ostringstream out;
   write_operations(plan, out);
   for (std::size_t b = 0; b < plan.bodies.size(); ++b) {
-    write_body(plan.bodies[b], int(b), place_text, out);
+    write_body(plan.bodies[b], int(b), target, place_text, out);
   }
   return out.str();
+}
+
+// One runner a body, and what to do with `row`.
+void write_gpu_entry_point(const Plan& plan, std::ostream& out) {
+  const auto args = i64(plan.args.size());
+  const bool by_value = args <= gpu_value_args;
+  out << "struct Arguments {\n  double value[" << gpu_argument_count(args)
+      << "];\n};\n"
+      << "extern \"C\" __global__ void __launch_bounds__(" << gpu_block << ") "
+      << gpu_kernel_name
+      << "(\n"
+         "    const __grid_constant__ GpuLaunch launch,\n"
+         "    const __grid_constant__ Arguments arguments) {\n"
+         "  const double* const args = "
+      << (by_value ? "arguments.value" : "launch.table.args") << ";\n";
+  for (std::size_t b = 0; b < plan.bodies.size(); ++b) {
+    out << "  const BlockRunner<Body" << b << "> body" << b
+        << "(launch, args);\n";
+  }
+  out << "  for_each_chunk(launch, [&](const Chunk& chunk, const Row& row) {\n"
+      << dispatch(plan, "run(chunk, row)") << "  });\n}\n";
 }
 
 }  // namespace
 
 std::string generate_bodies(const Plan& plan) {
-  return bodies_text(plan, nullptr);
+  return bodies_text(plan, Target::cpu, nullptr);
 }
 
 std::string annotated_bodies(const Plan& plan, PlaceText place_text) {
-  return bodies_text(plan, place_text);
+  return bodies_text(plan, Target::cpu, place_text);
 }
 
 std::string generate_cpu_source(const Plan& plan) {
@@ -83,6 +107,17 @@ std::string generate_cpu_source(const Plan& plan) {
          "namespace fuse {\nnamespace device {\nconst Calls* calls;\n"
       << generate_bodies(plan);
   write_entry_points(plan, out);
+  out << "}  // namespace device\n}  // namespace fuse\n";
+  return out.str();
+}
+
+std::string generate_gpu_source(const Plan& plan) {
+  std::ostringstream out;
+  out << "#define FUSE_GPU 1\n"
+      << device_text << "\n"
+      << gpu_loops_text << "\nnamespace fuse {\nnamespace device {\n"
+      << bodies_text(plan, Target::gpu, nullptr);
+  write_gpu_entry_point(plan, out);
   out << "}  // namespace device\n}  // namespace fuse\n";
   return out.str();
 }

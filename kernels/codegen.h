@@ -21,7 +21,15 @@ std::string annotated_bodies(const Plan& plan, PlaceText place_text);
 /// exported functions `fuse_init`, `fuse_run` and `fuse_finish`.
 std::string generate_cpu_source(const Plan& plan);
 
-/// The text of device.h, as it was built into the library.
+/// The complete source for a GPU: device.h, gpu_loops.h, the bodies, and the
+/// kernel `fuse_kernel`, whose parameters gpu_layout.h describes.
+std::string generate_gpu_source(const Plan& plan);
+
+/// The texts of device.h, gpu_loops.h and the two files that the simulator puts
+/// around CUDA text, as built into the library.
 extern const char* const device_text;
+extern const char* const gpu_loops_text;
+extern const char* const gpu_sim_prelude_text;
+extern const char* const gpu_sim_trailer_text;
 
 }  // namespace fuse

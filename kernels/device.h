@@ -5,7 +5,21 @@
 #ifndef FUSEBOOK_DEVICE_H
 #define FUSEBOOK_DEVICE_H
 
+// What the two kinds of compiler call differently. A GPU's has no builtins: its
+// functions of <math.h> are declared from the start.
+#if defined(__CUDACC__)
+#define FUSE_FN __device__ __forceinline__
+#define FUSE_CALLED __device__ inline
+#define FUSE_BUILTIN(name) ::name
+#define FUSE_INFINITY __longlong_as_double(0x7ff0000000000000)
+#define FUSE_NAN __longlong_as_double(0x7ff8000000000000)
+#else
 #define FUSE_FN inline __attribute__((always_inline))
+#define FUSE_CALLED inline
+#define FUSE_BUILTIN(name) __builtin_##name
+#define FUSE_INFINITY __builtin_inf()
+#define FUSE_NAN __builtin_nan("")
+#endif
 #if defined(__clang__)
 #define FUSE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -87,6 +101,13 @@ struct GpuLaunch {
 
 namespace FUSE_DEVICE {
 
+#if defined(__CUDACC__)
+// A GPU reads elements only where they are aligned to their size.
+template <class T>
+struct UnalignedOf {
+  typedef T type;
+};
+#else
 extern const Calls* calls;
 
 // Elements may lie at any address.
@@ -102,38 +123,187 @@ template <>
 struct UnalignedOf<double> {
   typedef unaligned_f64 type;
 };
+#endif
 template <class T>
 using Unaligned = typename UnalignedOf<T>::type;
 
+// Numbers of 16 bits, of which no compiler here knows: float16 (IEEE binary16)
+// and bfloat16 (the upper half of a float). Memory holds their bits; registers
+// hold floats. All conversions round once, halves to even; numbers beyond the
+// range become infinite, denormals stay, and a NaN stays one. They are written
+// without branches, so that loops over them become vector code.
+typedef unsigned short bits16;
+
+FUSE_FN unsigned bits_of(float value) {
+  unsigned bits;
+  FUSE_BUILTIN(memcpy)(&bits, &value, sizeof(bits));
+  return bits;
+}
+FUSE_FN float float_of(unsigned bits) {
+  float value;
+  FUSE_BUILTIN(memcpy)(&value, &bits, sizeof(value));
+  return value;
+}
+
+// A double as a float whose last bit is set if anything was cut off. Rounding
+// that to 11 bits or fewer gives what rounding the double itself would.
+FUSE_FN float round_to_odd(double value) {
+  const float nearest = float(value);
+  const double back = double(nearest);
+  const unsigned bits = bits_of(nearest);
+  const bool too_large = FUSE_BUILTIN(fabs)(back) > FUSE_BUILTIN(fabs)(value);
+  const unsigned odd = too_large ? bits - 1U : bits | 1U;
+  const bool keep = back == value || value != value || (bits & 1U) != 0;
+  return float_of(keep ? bits : odd);
+}
+
+FUSE_FN float from_bfloat16(bits16 bits) {
+  return float_of(unsigned(bits) << 16);
+}
+
+// The bits of the float that holds the rounded number.
+FUSE_FN unsigned rounded_bfloat16(float value) {
+  const unsigned bits = bits_of(value);
+  const unsigned rounded = bits + 0x7fffU + (bits >> 16 & 1U);
+  return (value != value ? bits | 0x400000U : rounded) & 0xffff0000U;
+}
+FUSE_FN float round_bfloat16(float value) {
+  return float_of(rounded_bfloat16(value));
+}
+FUSE_FN float round_bfloat16(double value) {
+  return round_bfloat16(round_to_odd(value));
+}
+FUSE_FN bits16 to_bfloat16(float value) {
+  return bits16(rounded_bfloat16(value) >> 16);
+}
+FUSE_FN bits16 to_bfloat16(double value) {
+  return to_bfloat16(round_to_odd(value));
+}
+
+FUSE_FN float from_float16(bits16 bits) {
+  const unsigned sign = (bits & 0x8000U) << 16;
+  const unsigned size = bits & 0x7fffU;
+  const float denormal = float(int(size)) * 0x1p-24f;
+  const unsigned infinite = size << 13 | 0x7f800000U;
+  const unsigned ordinary = (size << 13) + 0x38000000U;
+  const unsigned large = int(size) >= 0x7c00 ? infinite : ordinary;
+  return float_of((int(size) < 0x400 ? bits_of(denormal) : large) | sign);
+}
+
+// Denormals of float16 are multiples of 2^-24, as are the floats from 0.5 on.
+FUSE_FN float round_float16(float value) {
+  const unsigned sign = bits_of(value) & 0x80000000U;
+  const unsigned size = bits_of(value) & 0x7fffffffU;
+  const float denormal = (float_of(size) + 0.5f) - 0.5f;
+  const unsigned ordinary = (size + 0xfffU + (size >> 13 & 1U)) & 0xffffe000U;
+  const unsigned finite = int(size) < 0x38800000 ? bits_of(denormal) : ordinary;
+  const unsigned rounded = int(finite) >= 0x47800000 ? 0x7f800000U : finite;
+  const unsigned nan = (size | 0x400000U) & 0xffffe000U;
+  return float_of((int(size) > 0x7f800000 ? nan : rounded) | sign);
+}
+FUSE_FN float round_float16(double value) {
+  return round_float16(round_to_odd(value));
+}
+FUSE_FN bits16 to_float16(float value) {
+  const unsigned sign = bits_of(value) >> 16 & 0x8000U;
+  const unsigned size = bits_of(value) & 0x7fffffffU;
+  const unsigned denormal = bits_of(float_of(size) + 0.5f) - 0x3f000000U;
+  const unsigned ordinary =
+      (size - 0x38000000U + 0xfffU + (size >> 13 & 1U)) >> 13;
+  const unsigned finite = int(size) < 0x38800000 ? denormal : ordinary;
+  const unsigned rounded = int(size) >= 0x47800000 ? 0x7c00U : finite;
+  const unsigned nan = 0x7e00U | (size >> 13 & 0x3ffU);
+  return bits16((int(size) > 0x7f800000 ? nan : rounded) | sign);
+}
+FUSE_FN bits16 to_float16(double value) {
+  return to_float16(round_to_odd(value));
+}
+
+#if defined(__CUDACC__)
+typedef bits16 unaligned_bits16;
+#else
+typedef bits16 unaligned_bits16 __attribute__((aligned(1), may_alias));
+#endif
+// What stands for them where a type is asked for.
+struct f16;
+struct bf16;
+template <>
+struct UnalignedOf<f16> {
+  typedef unaligned_bits16 type;
+};
+template <>
+struct UnalignedOf<bf16> {
+  typedef unaligned_bits16 type;
+};
+
+// A number in the memory of a type.
+template <class T>
+struct Memory {
+  static FUSE_FN T load(T stored) { return stored; }
+  template <class From>
+  static FUSE_FN T store(From value) {
+    return T(value);
+  }
+};
+template <>
+struct Memory<f16> {
+  static FUSE_FN float load(bits16 stored) { return from_float16(stored); }
+  template <class From>
+  static FUSE_FN bits16 store(From value) {
+    return to_float16(value);
+  }
+};
+template <>
+struct Memory<bf16> {
+  static FUSE_FN float load(bits16 stored) { return from_bfloat16(stored); }
+  template <class From>
+  static FUSE_FN bits16 store(From value) {
+    return to_bfloat16(value);
+  }
+};
+
 template <class T>
 FUSE_FN double load_scalar(const void* address) {
-  return double(*static_cast<const Unaligned<T>*>(address));
+  return double(Memory<T>::load(*static_cast<const Unaligned<T>*>(address)));
 }
 template <class T>
 FUSE_FN void store_scalar(void* address, double value) {
-  *static_cast<Unaligned<T>*>(address) = T(value);
+  *static_cast<Unaligned<T>*>(address) = Memory<T>::store(value);
 }
 
 namespace math {
 
-FUSE_FN float abs(float a) { return __builtin_fabsf(a); }
-FUSE_FN double abs(double a) { return __builtin_fabs(a); }
-FUSE_FN float sqrt(float a) { return __builtin_sqrtf(a); }
-FUSE_FN double sqrt(double a) { return __builtin_sqrt(a); }
-FUSE_FN float floor(float a) { return __builtin_floorf(a); }
-FUSE_FN double floor(double a) { return __builtin_floor(a); }
-FUSE_FN float ceil(float a) { return __builtin_ceilf(a); }
-FUSE_FN double ceil(double a) { return __builtin_ceil(a); }
-FUSE_FN float rint(float a) { return __builtin_rintf(a); }
-FUSE_FN double rint(double a) { return __builtin_rint(a); }
-FUSE_FN float trunc(float a) { return __builtin_truncf(a); }
-FUSE_FN double trunc(double a) { return __builtin_trunc(a); }
+FUSE_FN float abs(float a) { return FUSE_BUILTIN(fabsf)(a); }
+FUSE_FN double abs(double a) { return FUSE_BUILTIN(fabs)(a); }
+FUSE_FN float sqrt(float a) { return FUSE_BUILTIN(sqrtf)(a); }
+FUSE_FN double sqrt(double a) { return FUSE_BUILTIN(sqrt)(a); }
+FUSE_FN float floor(float a) { return FUSE_BUILTIN(floorf)(a); }
+FUSE_FN double floor(double a) { return FUSE_BUILTIN(floor)(a); }
+FUSE_FN float ceil(float a) { return FUSE_BUILTIN(ceilf)(a); }
+FUSE_FN double ceil(double a) { return FUSE_BUILTIN(ceil)(a); }
+FUSE_FN float rint(float a) { return FUSE_BUILTIN(rintf)(a); }
+FUSE_FN double rint(double a) { return FUSE_BUILTIN(rint)(a); }
+FUSE_FN float trunc(float a) { return FUSE_BUILTIN(truncf)(a); }
+FUSE_FN double trunc(double a) { return FUSE_BUILTIN(trunc)(a); }
+#if defined(__CUDACC__)
+FUSE_FN float exp(float a) { return ::expf(a); }
+FUSE_FN double exp(double a) { return ::exp(a); }
+FUSE_FN float log(float a) { return ::logf(a); }
+FUSE_FN double log(double a) { return ::log(a); }
+FUSE_FN float tanh(float a) { return ::tanhf(a); }
+FUSE_FN double tanh(double a) { return ::tanh(a); }
+FUSE_FN float any_pow(float a, float b) { return ::powf(a, b); }
+FUSE_FN double any_pow(double a, double b) { return ::pow(a, b); }
+#else
 FUSE_FN float exp(float a) { return calls->exp_f32(a); }
 FUSE_FN double exp(double a) { return calls->exp_f64(a); }
 FUSE_FN float log(float a) { return calls->log_f32(a); }
 FUSE_FN double log(double a) { return calls->log_f64(a); }
 FUSE_FN float tanh(float a) { return calls->tanh_f32(a); }
 FUSE_FN double tanh(double a) { return calls->tanh_f64(a); }
+FUSE_FN float any_pow(float a, float b) { return calls->pow_f32(a, b); }
+FUSE_FN double any_pow(double a, double b) { return calls->pow_f64(a, b); }
+#endif
 
 template <class T>
 FUSE_FN T clamp(T a, T low, T high) {
@@ -149,26 +319,28 @@ struct TwoDoubles {
   double low;
 };
 
+FUSE_FN bool is_finite(double a) { return abs(a) <= 0x1.fffffffffffffp+1023; }
+
 FUSE_FN TwoDoubles multiply(TwoDoubles x, TwoDoubles y) {
   const double high = x.high * y.high;
-  const bool ordinary = abs(high) > 0.0 && abs(high) < __builtin_inf();
+  const bool ordinary = abs(high) > 0.0 && is_finite(high);
   if (!ordinary) return {high, 0.0};
-  const double low =
-      __builtin_fma(x.high, y.high, -high) + (x.high * y.low + x.low * y.high);
+  const double low = FUSE_BUILTIN(fma)(x.high, y.high, -high) +
+                     (x.high * y.low + x.low * y.high);
   const double sum = high + low;
   return {sum, low - (sum - high)};
 }
 
 FUSE_FN TwoDoubles reciprocal(double x) {
   const double high = 1.0 / x;
-  const bool ordinary = abs(high) >= 0x1p-960 && abs(high) < __builtin_inf();
+  const bool ordinary = abs(high) >= 0x1p-960 && is_finite(high);
   if (!ordinary) return {high, 0.0};
-  return {high, __builtin_fma(-high, x, 1.0) / x};
+  return {high, FUSE_BUILTIN(fma)(-high, x, 1.0) / x};
 }
 
 // base to a whole power, the same on every machine. Negative powers multiply
 // reciprocals: dividing at the end would overflow where the result is small.
-inline double power(double base, i64 exponent) {
+FUSE_CALLED double power(double base, i64 exponent) {
   TwoDoubles result = {1.0, 0.0};
   TwoDoubles square = exponent < 0 ? reciprocal(base) : TwoDoubles{base, 0.0};
   for (i64 rest = exponent < 0 ? -exponent : exponent; rest != 0; rest >>= 1) {
@@ -183,11 +355,11 @@ FUSE_FN bool is_whole(double exponent) {
   return exponent == rint(exponent) && abs(exponent) <= 2147483648.0;
 }
 FUSE_FN double pow(double base, double exponent) {
-  if (!is_whole(exponent)) return calls->pow_f64(base, exponent);
+  if (!is_whole(exponent)) return any_pow(base, exponent);
   return power(base, i64(exponent));
 }
 FUSE_FN float pow(float base, float exponent) {
-  if (!is_whole(exponent)) return calls->pow_f32(base, exponent);
+  if (!is_whole(exponent)) return any_pow(base, exponent);
   return float(power(base, i64(exponent)));
 }
 
@@ -204,6 +376,7 @@ struct Line {
   FUSE_FN Unaligned<T>& operator[](i64 i) const { return address[i * stride]; }
 };
 
+#if !defined(FUSE_GPU)  // gpu_loops.h has other loops
 // The loop over elements [begin, end) of one tensor, or of one line of it.
 // `Body` is generated: Pointers, PerTensor, Element, load, compute, store; and
 // Lines in place of Pointers where elements may lie apart.
@@ -306,6 +479,8 @@ FUSE_FN void for_each_row(const Launch& launch, const Part& part, Visit visit) {
     visit(row, begin, end, whole && !lines);
   }
 }
+
+#endif  // FUSE_GPU
 
 }  // namespace FUSE_DEVICE
 }  // namespace fuse

@@ -5,17 +5,61 @@
 
 namespace fuse {
 
-/// Element types of tensors. `float32` is IEEE binary32, `float64` binary64.
-enum class DType : std::uint8_t { float32, float64 };
+/// Element types of tensors. `float32` is IEEE binary32, `float64` binary64,
+/// `float16` binary16, and `bfloat16` the upper half of a binary32.
+enum class DType : std::uint8_t { float32, float64, float16, bfloat16 };
+
+inline constexpr int dtype_count = 4;
+
+// So that one can write `to(p, float32)`.
+inline constexpr DType float32 = DType::float32;
+inline constexpr DType float64 = DType::float64;
+inline constexpr DType float16 = DType::float16;
+inline constexpr DType bfloat16 = DType::bfloat16;
 
 /// Size of one element in bytes.
 constexpr std::size_t size_of(DType dtype) {
-  return dtype == DType::float32 ? 4 : 8;
+  switch (dtype) {
+    case DType::float64:
+      return 8;
+    case DType::float32:
+      return 4;
+    default:
+      return 2;
+  }
 }
 
-/// The name as torch prints it: "float32" or "float64".
+/// The name as torch prints it: "float32", "float64", "float16", "bfloat16".
 constexpr const char* name_of(DType dtype) {
-  return dtype == DType::float32 ? "float32" : "float64";
+  switch (dtype) {
+    case DType::float32:
+      return "float32";
+    case DType::float64:
+      return "float64";
+    case DType::float16:
+      return "float16";
+    default:
+      return "bfloat16";
+  }
+}
+
+/// True for the 16-bit types: they only store. Operations on them compute in
+/// float32, and round each result.
+constexpr bool is_reduced(DType dtype) {
+  return dtype == DType::float16 || dtype == DType::bfloat16;
+}
+
+/// The type that operations on elements of `dtype` compute in.
+constexpr DType compute_type(DType dtype) {
+  return is_reduced(dtype) ? DType::float32 : dtype;
+}
+
+/// The type of a result of elements of two types, as torch.promote_types: the
+/// smallest that holds the numbers of both.
+constexpr DType promote(DType a, DType b) {
+  if (a == b) return a;
+  const bool wide = a == DType::float64 || b == DType::float64;
+  return wide ? DType::float64 : DType::float32;
 }
 
 }  // namespace fuse

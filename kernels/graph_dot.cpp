@@ -53,9 +53,15 @@ std::string slot_name(const Program& program, std::int32_t slot) {
   return name + mark(program.slots()[std::size_t(slot)].strided);
 }
 
+template <class AnyNode>
+std::string operation_name(const AnyNode& node) {
+  const std::string name(name_of(node.op));
+  return node.op == OpCode::cast ? name + " to " + name_of(node.dtype) : name;
+}
+
 std::string label_of(const Program& program, const Node& node) {
   if (node.op == OpCode::load) return slot_name(program, node.in[0]);
-  if (node.arity > 0) return std::string(name_of(node.op));
+  if (node.arity > 0) return operation_name(node);
   const ScalarLeaf& leaf = program.scalars()[std::size_t(node.in[0])];
   return constant_text(leaf.value, DType::float64);
 }
@@ -68,7 +74,7 @@ std::string label_of(const Body& body, const BodyNode& node,
   if (node.op == OpCode::constant) {
     return constant_text(node.value, node.dtype);
   }
-  return node.arity == 0 ? name : name + " = " + std::string(name_of(node.op));
+  return node.arity == 0 ? name : name + " = " + operation_name(node);
 }
 
 void write_body(const Body& body, std::size_t number, std::ostream& out) {

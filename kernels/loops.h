@@ -19,10 +19,13 @@ using LoopRow = std::array<Loop, 16>;
 /// Prebuilt loops for one instruction set, expanded from ops.def.
 struct LoopTable {
   const char* name;
-  /// [dtype][op]
+  /// [dtype][op]; float32 and float64 alone.
   std::array<std::array<LoopRow, op_count>, 2> ops;
-  /// [from][to]; bit 0 of the mask as above.
-  std::array<std::array<LoopRow, 2>, 2> casts;
+  /// [from][to] as they lie in memory; bit 0 of the mask as above.
+  std::array<std::array<LoopRow, dtype_count>, dtype_count> casts;
+  /// [from][to] for 16-bit `to`: floats that hold the rounded numbers, out of
+  /// float32 or float64. Others have none.
+  std::array<std::array<LoopRow, dtype_count>, 2> rounds;
 };
 
 /// The loops for the best instruction set this machine has.

@@ -30,10 +30,10 @@ std::string hexadecimal(T value) {
 
 template <class T>
 std::string literal(T value, const char* suffix) {
-  if (std::isnan(value))
-    return std::string("__builtin_nan") + suffix + "(\"\")";
+  const std::string type = sizeof(T) == 4 ? "float" : "double";
+  if (std::isnan(value)) return type + "(FUSE_NAN)";
   if (std::isinf(value)) {
-    return std::string(value < 0 ? "-" : "") + "__builtin_inf" + suffix + "()";
+    return type + (value < 0 ? "(-FUSE_INFINITY)" : "(FUSE_INFINITY)");
   }
   return hexadecimal(value) + suffix + " /* " + shortest(value) + " */";
 }
@@ -47,7 +47,7 @@ std::string identifier(const std::string& text) {
   const bool usable =
       !result.empty() &&
       std::isdigit(static_cast<unsigned char>(result[0])) == 0 &&
-      result[0] != '_';
+      result[0] != '_' && !result.starts_with("FUSE");  // our macros
   return usable ? result : "x" + result;
 }
 
@@ -69,8 +69,12 @@ constexpr std::string_view reserved =
     "PerTensor Element Pointers Unaligned math calls device fuse args columns "
     "none x Line Lines At dense strides "
     "t u in at i p i64 Launch Part Row Runner Calls T load_scalar "
-    "store_scalar FUSE_FN FUSE_DEVICE FUSE_EXPORT FUSE_INDEPENDENT "
-    "FUSEBOOK_DEVICE_H linux unix ";
+    "store_scalar linux unix "
+    "bits16 f16 bf16 Memory from_float16 from_bfloat16 to_float16 to_bfloat16 "
+    "round_float16 round_bfloat16 "
+    // And what stands in a GPU's.
+    "Packs Pack pack aligned is_aligned load_pack store_pack take put from to "
+    "k stores_per_tensor threadIdx blockIdx blockDim gridDim ";
 
 class Names {
  public:
@@ -105,8 +109,8 @@ std::string scalar_name(const Origin& origin) {
 }  // namespace
 
 std::string constant_text(double value, DType dtype) {
-  return dtype == DType::float32 ? literal(float(value), "f")
-                                 : literal(value, "");
+  return dtype == DType::float64 ? literal(value, "")
+                                 : literal(float(value), "f");
 }
 
 BodyNames name_body(const Body& body) {

@@ -17,7 +17,8 @@ struct BodyNames {
 };
 BodyNames name_body(const Body& body);
 
-/// `0x1.999999999999ap-4 /* 0.1 */`, with suffix f and rounded for float32.
+/// `0x1.999999999999ap-4 /* 0.1 */`; with suffix f and rounded to float32 for
+/// types that compute in that.
 std::string constant_text(double value, DType dtype);
 
 }  // namespace fuse

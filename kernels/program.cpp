@@ -168,34 +168,37 @@ ValueId Program::apply(OpCode op, std::span<const ValueId> in,
   Node result{op, Rate::uniform, DType::float64, std::uint8_t(in.size()), {}};
   std::fill(std::begin(result.in), std::end(result.in), -1);
   int domain = -1;
-  const Node* element = nullptr;
-  for (std::size_t k = 0; k < in.size(); ++k) {
-    const Node& operand = node(in[k]);
-    result.in[k] = in[k];
+  for (const ValueId id : in) {
+    const Node& operand = node(id);
+    const bool first = result.rate != Rate::element;
     result.rate = std::max(result.rate, operand.rate);
-    domain = join(domain, node_domains_[std::size_t(in[k])]);
+    domain = join(domain, node_domains_[std::size_t(id)]);
     if (operand.rate != Rate::element) continue;
-    if (element != nullptr && element->dtype != operand.dtype) {
-      throw Error("foreach_" + std::string(name_of(op)) + ": operand " +
-                  std::to_string(k + 1) + " is " + name_of(operand.dtype) +
-                  " but another operand is " + name_of(element->dtype) +
-                  ", at " + at_place(place) +
-                  "; give all lists the same dtype");
-    }
-    element = &operand;
+    result.dtype = first ? operand.dtype : promote(result.dtype, operand.dtype);
   }
-  if (element != nullptr) result.dtype = element->dtype;
+  for (std::size_t k = 0; k < in.size(); ++k) {
+    const bool element = node(in[k]).rate == Rate::element;
+    result.in[k] = element ? cast(in[k], result.dtype, place) : in[k];
+  }
   return append(result, domain, place);
 }
 
-// Brings a value to the rate and dtype of the slot it is stored into.
+ValueId Program::cast(ValueId value, DType dtype, std::source_location place) {
+  if (node(value).dtype == dtype) return value;
+  return append({OpCode::cast, Rate::element, dtype, 1, {value, -1, -1, -1}},
+                node_domains_[std::size_t(value)], place);
+}
+
+// Brings a value to the rate and dtype of the slot it is stored into. A cast
+// rounds once: a number must not become a float on its way to 16 bits.
 ValueId Program::convert(ValueId value, SlotInfo to, int domain,
                          std::source_location place) {
   const Node& from = node(value);
   const bool rounds =
       from.rate == Rate::element
           ? from.dtype != to.dtype
-          : to.rate == Rate::entry && to.dtype != DType::float64;
+          : is_reduced(to.dtype) ||
+                (to.rate == Rate::entry && to.dtype != DType::float64);
   if (from.rate == to.rate && !rounds) return value;
   const OpCode op = rounds ? OpCode::cast : OpCode::fill;
   return append({op, to.rate, to.dtype, 1, {value, -1, -1, -1}}, domain, place);

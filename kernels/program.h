@@ -60,7 +60,8 @@ struct SlotInfo {
   /// Some tensor of the list does not lie in row-major order; `Program::slot`
   /// sees to it.
   bool strided = false;
-  std::uint8_t none = 0;
+  /// Whose memory the list lies in; 0 is the host. One program, one memory.
+  std::uint8_t memory = 0;
 };
 static_assert(sizeof(SlotInfo) == 4, "slots are compared as bytes");
 
@@ -102,9 +103,13 @@ class Program {
   ValueId load(std::int32_t slot, std::source_location place);
   ValueId constant(double value, const Origin& origin);
   ValueId argument(double value, const Origin& origin);
-  /// Appends an operation. Throws Error when element operands differ in dtype.
+  /// Appends an operation. Element operands that differ in dtype are cast to
+  /// the type that holds them all (see promote); numbers and per-tensor values
+  /// take no part in that.
   ValueId apply(OpCode op, std::span<const ValueId> in,
                 std::source_location place);
+  /// An element value in another dtype.
+  ValueId cast(ValueId value, DType dtype, std::source_location place);
   /// Makes `value` the content of a slot, converted to its dtype. Throws Error
   /// when an element value should go into a per-tensor scalar.
   void store(std::int32_t slot, ValueId value, std::source_location place);

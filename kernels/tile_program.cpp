@@ -43,34 +43,32 @@ class Lowering {
     }
   }
 
-  // A load is read in place, unless it must outlive a store to its memory.
+  // A load is read in place, unless it must outlive a store to its memory or
+  // has another form there.
   void place_load(std::int32_t id) {
     const std::int32_t slot = node(id).index;
     const Place memory = {Place::Kind::memory, slot};
     place_[std::size_t(id)] = memory;
-    if (last_use_[std::size_t(id)] < count()) return;
     const DType dtype = node(id).dtype;
+    if (last_use_[std::size_t(id)] < count() && !is_reduced(dtype)) return;
     const Place buffer = {Place::Kind::buffer, take_buffer()};
-    add(copy_loop(dtype), 1, {memory}, buffer, dtype);
+    add(cast_loop(dtype, compute_type(dtype)), memory, buffer);
     place_[std::size_t(id)] = buffer;
   }
 
-  static Loop copy_loop(DType dtype) {
-    return loops().casts[std::size_t(dtype)][std::size_t(dtype)][0];
+  static Loop cast_loop(DType from, DType to) {
+    return loops().casts[std::size_t(from)][std::size_t(to)][0];
   }
+  static Loop copy_loop(DType dtype) { return cast_loop(dtype, dtype); }
 
-  void add(Loop loop, int arity, std::initializer_list<Place> in, Place out,
-           DType dtype) {
-    TileStep step{loop, arity, {}, out, dtype};
-    std::copy(in.begin(), in.end(), step.in);
-    program_.steps.push_back(step);
+  void add(Loop loop, Place in, Place out) {
+    program_.steps.push_back({loop, 1, {in}, out});
   }
 
   void add_step(std::int32_t id) {
     const BodyNode& n = node(id);
     TileStep step;
     step.arity = n.arity;
-    step.out_dtype = n.dtype;
     unsigned mask = 0;
     for (int k = 0; k < n.arity; ++k) {
       step.in[k] = operand(n.in[k], n);
@@ -85,21 +83,28 @@ class Lowering {
     if (may_reuse) step.out = destination(id);
     place_[std::size_t(id)] = step.out;
     program_.steps.push_back(step);
+    if (n.op == OpCode::cast || !is_reduced(n.dtype)) return;
+    const auto computed = std::size_t(compute_type(n.dtype));
+    add(loops().rounds[computed][std::size_t(n.dtype)][0], step.out, step.out);
   }
 
   // A cast runs in the type it comes from, everything else in its own.
   DType operand_dtype(std::int32_t value, const BodyNode& user) const {
-    if (user.op != OpCode::cast) return user.dtype;
+    if (user.op != OpCode::cast) return compute_type(user.dtype);
     const BodyNode& from = node(value);
-    return from.rate == Rate::element ? from.dtype : DType::float64;
+    return from.rate == Rate::element ? compute_type(from.dtype)
+                                      : DType::float64;
   }
 
   Loop choose(const BodyNode& n, unsigned mask) const {
+    const auto to = std::size_t(n.dtype);
     if (n.op != OpCode::cast) {
-      return loops().ops[std::size_t(n.dtype)][std::size_t(n.op)][mask];
+      const auto computed = std::size_t(compute_type(n.dtype));
+      return loops().ops[computed][std::size_t(n.op)][mask];
     }
     const auto from = std::size_t(operand_dtype(n.in[0], n));
-    return loops().casts[from][std::size_t(n.dtype)][mask];
+    return is_reduced(n.dtype) ? loops().rounds[from][to][mask]
+                               : loops().casts[from][to][mask];
   }
 
   Place operand(std::int32_t value, const BodyNode& user) {
@@ -134,7 +139,8 @@ class Lowering {
   Place destination(std::int32_t id) {
     for (const Store& store : body_.stores) {
       if (store.value != id || !is_element(store)) continue;
-      if (direct_ && !read_after(store.slot, id)) {
+      if (direct_ && !is_reduced(node(id).dtype) &&
+          !read_after(store.slot, id)) {
         return {Place::Kind::memory, store.slot};
       }
     }
@@ -156,12 +162,14 @@ class Lowering {
   void finish_store(const Store& store) {
     if (!is_element(store)) return;
     const Place place = place_[std::size_t(store.value)];
-    if (place.kind == Place::Kind::buffer) {
+    const Place memory = {Place::Kind::memory, store.slot};
+    const DType dtype = body_.slots[std::size_t(store.slot)].dtype;
+    if (is_reduced(dtype)) {
+      add(cast_loop(compute_type(dtype), dtype), place, memory);
+    } else if (place.kind == Place::Kind::buffer) {
       program_.copies.push_back({place.index, store.slot});
     } else if (place.index != store.slot) {
-      const DType dtype = body_.slots[std::size_t(store.slot)].dtype;
-      add(copy_loop(dtype), 1, {place}, {Place::Kind::memory, store.slot},
-          dtype);
+      add(copy_loop(dtype), place, memory);
     }
   }
 

@@ -21,10 +21,10 @@ struct TileStep {
   int arity = 0;
   Place in[4];
   Place out;
-  DType out_dtype{};
 };
 
-/// A value of the per-tensor stage as one operand type of the elements.
+/// A value of the per-tensor stage as one operand type of the elements; float32
+/// or float64.
 struct TileScalar {
   std::int32_t value = -1;
   DType dtype{};
@@ -36,7 +36,9 @@ struct TileCopy {
   std::int32_t slot = -1;
 };
 
-/// The element stage of a body as loops over tiles.
+/// The element stage of a body as loops over tiles. Buffers hold float32 or
+/// float64: 16-bit elements are widened when they are loaded, their results
+/// rounded in place, and stores narrow them again.
 struct TileProgram {
   std::vector<TileStep> steps;
   std::vector<TileScalar> scalars;

@@ -10,29 +10,24 @@ namespace fuse {
 namespace {
 
 double read_scalar(DType dtype, const void* address) {
-  if (dtype == DType::float64) {
-    double value = 0;
-    std::memcpy(&value, address, sizeof(value));
-    return value;
-  }
-  float value = 0;
-  std::memcpy(&value, address, sizeof(value));
-  return double(value);
+  double value = 0;
+  loops().casts[std::size_t(dtype)][std::size_t(DType::float64)][0](
+      &value, &address, 1);
+  return value;
 }
 
 void write_scalar(DType dtype, void* address, double value) {
-  if (dtype == DType::float64) {
-    std::memcpy(address, &value, sizeof(value));
-    return;
-  }
-  const auto rounded = float(value);
-  std::memcpy(address, &rounded, sizeof(rounded));
+  const void* const in = &value;
+  loops().casts[std::size_t(DType::float64)][std::size_t(dtype)][0](address,
+                                                                    &in, 1);
 }
 
 double evaluate(const BodyNode& node, const std::vector<double>& values) {
   if (node.op == OpCode::cast) {
-    const double value = values[std::size_t(node.in[0])];
-    return node.dtype == DType::float32 ? double(float(value)) : value;
+    // Into eight bytes, which hold a number of any type.
+    double stored = 0;
+    write_scalar(node.dtype, &stored, values[std::size_t(node.in[0])]);
+    return read_scalar(node.dtype, &stored);
   }
   const void* in[4] = {};
   for (int k = 0; k < node.arity; ++k) {

@@ -318,29 +318,6 @@ TEST_CASE("different shapes") {
       {"operand 2 (steps)", "shape []", "TensorList::per_tensor"});
 }
 
-TEST_CASE("different dtypes") {
-  const TensorList a = list_of({{1, 2}}, "params");
-  const TensorList b = list_of({{1, 2}}, "grads", DType::float64);
-  check_error(
-      [&] { foreach_map_([](auto x, auto y) { return x + y; }, a, b); },
-      {"foreach_map_ at ", "add at ",
-       "takes output 1 (params), which is float32, and operand 1 (grads), "
-       "which is float64; give all lists the same dtype"});
-  check_error(
-      [&] {
-        (void)foreach_map(
-            [](auto x, auto y, auto w) { return lerp(x * 2, y, w); }, a, b,
-            0.5);
-      },
-      {"lerp at ", "an intermediate value, which is float32",
-       "operand 2 (grads)"});
-  // They may stand in one call, as long as they do not meet.
-  foreach_map_([](auto x, auto y) { return std::pair(x + 1, y * 2); },
-               into(a, b));
-  CHECK(values_of(a) == Values{{2, 3}});
-  CHECK(values_of(b) == Values{{2, 4}});
-}
-
 TEST_CASE("outputs that overlap") {
   std::vector<float> memory(8, 1);
   const TensorList a({from_blob(memory.data(), {4})}, "a");

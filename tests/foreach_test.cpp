@@ -416,16 +416,10 @@ TEST_CASE("tensors of different shapes") {
   CHECK_THROWS_AS(foreach_mul_(a, singles), Error);
 }
 
-TEST_CASE("different dtypes") {
-  const TensorList a = {zeros({2})};
-  const TensorList b = {zeros({2}, DType::float64)};
-  const int line = __LINE__ + 1;
-  const auto message = error_of([&] { foreach_add_(a, b); });
-  CHECK(contains(message,
-                 "foreach_add: operand 2 is float64 but another "
-                 "operand is float32"));
-  CHECK(contains(message, file + std::to_string(line)));
-  CHECK_THROWS_AS(TensorList({a[0], b[0]}), Error);
+TEST_CASE("a list has one dtype") {
+  const Tensor a = zeros({2});
+  const Tensor b = zeros({2}, DType::float64);
+  CHECK_THROWS_AS(TensorList({a, b}), Error);
 }
 
 TEST_CASE("elements do not go into per-tensor scalars") {
@@ -447,7 +441,7 @@ TEST_CASE("numbers are 0-d") {
 
 TEST_CASE("an error leaves nothing behind for the next operation") {
   const TensorList a = {full({2}, 1)};
-  const TensorList b = {full({2}, 2, DType::float64)};
+  const TensorList b = {full({4}, 2)};
   const TensorList c = {full({3}, 4)};
   const Counters before = process_counters();
   for (int n = 0; n < 3; ++n) CHECK_THROWS_AS(foreach_add_(a, b), Error);

@@ -169,6 +169,36 @@ void check_same(const OptimizerRow& row, const std::vector<Run>& a,
   }
 }
 
+// As the parameter, but for what is one number of it.
+void check_state_dtypes(const OptimizerRow& row, const Run& run) {
+  std::vector<std::string> names(row.states.begin(), row.states.end());
+  names.emplace_back("step");
+  for (const std::string& name : names) {
+    for (const Tensor& param : run.params) {
+      const Tensor state = run.one.state(*run.optimizer, param, name);
+      if (!state.defined()) continue;
+      const bool number = state.shape() != param.shape() || name == "step";
+      if (number) {
+        CHECK(state.dtype() == DType::float64);
+      } else if (param.dim() > 0) {
+        CHECK(state.dtype() == param.dtype());
+      }
+    }
+  }
+}
+
+// Every parameter with elements, and to numbers.
+bool moved(const Run& run, const Params& start) {
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    if (start[i].numel() == 0) continue;
+    if (same_bits(run.params[i], start[i])) return false;
+    for (const double value : run.params[i].to_vector()) {
+      if (!std::isfinite(value)) return false;
+    }
+  }
+  return true;
+}
+
 // All settings of one optimizer in one compiled function: still one launch.
 void check_compiled(const OptimizerRow& row, const Params& start,
                     Backend backend) {
@@ -207,6 +237,26 @@ TEST_CASE("compiled, interpreted and eager steps have the same bits") {
     check_compiled(row, small_model(both_dtypes), Backend::interpreted);
     // Compilers take long over so many settings; float64 follows below.
     check_compiled(row, small_model({DType::float32}), Backend::compiled);
+  }
+}
+
+// Both 16-bit types in one step, and so in one kernel.
+TEST_CASE("16-bit parameters: the same bits, and states as the parameters") {
+  const std::vector<DType> reduced = {DType::bfloat16, DType::float16};
+  const Params start = small_model(reduced);
+  for (const OptimizerRow& row : table()) {
+    CAPTURE(row.name);
+    check_compiled(row, start, Backend::interpreted);
+    OptimizerRow last = row;
+    last.cases.erase(last.cases.begin(), last.cases.end() - 2);
+    check_compiled(last, start, Backend::compiled);
+    std::vector<Run> runs = runs_of(all_cases(row), start);
+    advance(runs, start, [&] { step_all(runs); });
+    for (const Run& run : runs) {
+      CAPTURE(run.one.label);
+      check_state_dtypes(row, run);
+      CHECK(moved(run, start));
+    }
   }
 }
 

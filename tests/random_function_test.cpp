@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <sstream>
 #include <string>
 #include <tuple>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "compile.h"
+#include "element.h"
 #include "exact.h"
 #include "foreach_map.h"
 #include "reference.h"
@@ -27,7 +29,6 @@
 #include "testing.h"
 
 using namespace fuse;
-using testing::any_value;
 using testing::Lie;
 using testing::Placement;
 using testing::Random;
@@ -72,7 +73,8 @@ class ScriptMaker {
   explicit ScriptMaker(std::uint64_t seed) : random_(seed) {}
 
   Script make() {
-    main_ = DType(random_.below(2));
+    main_ = any_dtype();
+    mixes_ = random_.chance(0.3);
     add_operands();
     const int steps = 1 + random_.below(random_.chance(0.3) ? 24 : 6);
     for (int n = 0; n < steps; ++n) add_step();
@@ -81,6 +83,11 @@ class ScriptMaker {
   }
 
  private:
+  // Code that rounds to 16 bits takes compilers longer.
+  DType any_dtype() {
+    return DType((random_.chance(0.25) ? 2 : 0) + random_.below(2));
+  }
+
   void add_operands() {
     const int count = 1 + random_.below(max_operands);
     if (random_.chance(0.5)) {
@@ -100,18 +107,17 @@ class ScriptMaker {
     if (k < script_.into) kind = Kind(random_.chance(0.7) ? 0 : 1);
     if (k == 0) kind = Kind::elements;
     if (kind == Kind::elements || kind == Kind::repeated) {
-      const bool other = k > 0 && k < script_.into && random_.chance(0.2);
-      return {kind, Rate::element, other ? DType(1 - int(main_)) : main_};
+      const bool other =
+          k > 0 && (mixes_ || (k < script_.into && random_.chance(0.2)));
+      return {kind, Rate::element, other ? any_dtype() : main_};
     }
-    if (kind == Kind::per_tensor) {
-      return {kind, Rate::entry, DType(random_.below(2))};
-    }
-    return {kind, Rate::uniform, DType(random_.below(2))};
+    if (kind == Kind::per_tensor) return {kind, Rate::entry, any_dtype()};
+    return {kind, Rate::uniform, any_dtype()};
   }
 
   bool may_read(const Value& value) const {
     return value.depth < max_depth &&
-           (value.rate != Rate::element || value.dtype == main_);
+           (mixes_ || value.rate != Rate::element || value.dtype == main_);
   }
 
   int input() {
@@ -120,22 +126,37 @@ class ScriptMaker {
       return count - 1;
     }
     for (;;) {
-      const int pick = random_.below(count);
+      const int pick =
+          random_.below(random_.chance(0.2) ? script_.operands : count);
       if (may_read(script_.values[std::size_t(pick)])) return pick;
     }
   }
 
+  // What computes on in another type than its operand.
+  void add_conversion() {
+    const int from = input();
+    const Value& value = script_.values[std::size_t(from)];
+    if (value.rate != Rate::element) return;
+    const DType dtype = any_dtype();
+    script_.values.push_back(
+        {Kind::result, Rate::element, dtype, value.depth + 1});
+    script_.steps.push_back({OpCode::cast, {from}});
+  }
+
   void add_step() {
+    if (mixes_ && random_.chance(0.1)) return add_conversion();
     Step step;
     step.op = OpCode(random_.below(op_count));
     Value result{Kind::result, Rate::uniform, DType::float64, 0};
+    std::vector<DType> elements;
     for (int k = 0; k < info(step.op).arity; ++k) {
       step.in.push_back(input());
       const Value& from = script_.values[std::size_t(step.in.back())];
       result.rate = std::max(result.rate, from.rate);
       result.depth = std::max(result.depth, from.depth + 1);
+      if (from.rate == Rate::element) elements.push_back(from.dtype);
     }
-    if (result.rate == Rate::element) result.dtype = main_;
+    if (!elements.empty()) result.dtype = reduced::common_type(elements);
     // The function is written with operators on Elements: one at least.
     if (std::all_of(step.in.begin(), step.in.end(),
                     [&](int v) { return is_literal(v); })) {
@@ -178,6 +199,7 @@ class ScriptMaker {
 
   Random random_;
   DType main_{};
+  bool mixes_ = false;  // else elements meet in one dtype
   Script script_;
 };
 
@@ -194,7 +216,8 @@ std::string describe(const Script& script) {
   for (std::size_t n = 0; n < script.steps.size(); ++n) {
     text << "v" << leaves + int(n) << " = " << name_of(script.steps[n].op);
     for (const int v : script.steps[n].in) text << " v" << v;
-    text << "\n";
+    text << ": " << name_of(script.values[std::size_t(leaves) + n].dtype)
+         << "\n";
   }
   text << "outputs";
   for (const int v : script.outputs) text << " v" << v;
@@ -296,10 +319,18 @@ class Case {
     REQUIRE(traced_.size() == script_.steps.size());
     for (std::size_t n = 0; n < traced_.size(); ++n) {
       const std::size_t v = first_step() + n;
-      if (!traced_[n].is_list) continue;
+      if (!traced_[n].is_list || is_operand_itself(n)) continue;
       const Values got = values_of(traced_[n].list);
       check_equal(got, values_[v], "step", n);
     }
+  }
+
+  // What has the wanted dtype already may be overwritten by now.
+  bool is_operand_itself(std::size_t n) const {
+    const Step& step = script_.steps[n];
+    const DType from = script_.values[std::size_t(step.in[0])].dtype;
+    return step.op == OpCode::cast &&
+           from == script_.values[first_step() + n].dtype;
   }
 
   static void check_equal(const Values& got, const Values& wanted,
@@ -370,10 +401,13 @@ class Case {
       x.emplace_back(
           initial_[std::size_t(script_.operands) + std::size_t(k)][0][0]);
     }
-    for (const Step& step : script_.steps) {
+    for (std::size_t n = 0; n < script_.steps.size(); ++n) {
+      const Step& step = script_.steps[n];
       std::vector<Element> in;
       for (const int v : step.in) in.push_back(x[std::size_t(v)]);
-      x.push_back(call(step.op, in));
+      const DType dtype = script_.values[first_step() + n].dtype;
+      x.push_back(step.op == OpCode::cast ? to(in[0], dtype)
+                                          : call(step.op, in));
       traced_.push_back(x.back().operand());
     }
     std::vector<Element> results;
@@ -416,9 +450,7 @@ class Case {
     for (std::size_t e = 0; e < (list ? sizes_.size() : 1); ++e) {
       numbers.emplace_back();
       for (std::int64_t i = 0; i < (elements ? sizes_[e] : 1); ++i) {
-        numbers[e].push_back(value.dtype == DType::float32
-                                 ? double(any_value<float>(random_))
-                                 : any_value<double>(random_));
+        numbers[e].push_back(reduced::any_value(value.dtype, random_));
       }
     }
     initial_.push_back(numbers);
@@ -442,13 +474,13 @@ class Case {
   static void write(Tensor& block, const Placement& place,
                     const std::vector<double>& numbers) {
     block.fill_(untouched);
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      if (block.dtype() == DType::float32) {
-        static_cast<float*>(block.raw_data())[place.at(i)] = float(numbers[i]);
-      } else {
-        static_cast<double*>(block.raw_data())[place.at(i)] = numbers[i];
+    with_type(block.dtype(), [&](auto type) {
+      using T = decltype(type);
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        static_cast<T*>(block.raw_data())[place.at(i)] =
+            static_cast<T>(numbers[i]);
       }
-    }
+    });
   }
 
   // The elements by hand; all others must be as they were.
@@ -493,7 +525,10 @@ class Case {
         values_[v].assign(sizes_.size(), initial_[v][0]);
       }
     }
-    for (const Step& step : script_.steps) values_.push_back(compute(step));
+    for (std::size_t n = 0; n < script_.steps.size(); ++n) {
+      values_.push_back(
+          compute(script_.steps[n], script_.values[first_step() + n]));
+    }
     expected_ = initial_;
     expected_.resize(std::size_t(script_.operands));
     for (std::size_t k = 0; k < script_.outputs.size(); ++k) {
@@ -521,28 +556,26 @@ class Case {
       const std::int64_t n = to.rate == Rate::element ? sizes_[e] : 1;
       for (std::int64_t i = 0; i < n; ++i) {
         const double x = at(v, e, std::size_t(i));
-        result[e].push_back(dtype == DType::float32 ? double(float(x)) : x);
+        result[e].push_back(reduced::round(dtype, x));
       }
     }
     return result;
   }
 
-  Values compute(const Step& step) {
-    Rate rate = Rate::uniform;
-    DType dtype = DType::float64;
-    for (const int v : step.in) {
-      const Value& value = script_.values[std::size_t(v)];
-      rate = std::max(rate, value.rate);
-      if (value.rate == Rate::element) dtype = value.dtype;
-    }
+  Values compute(const Step& step, const Value& to) {
+    const DType dtype = to.dtype;
     Values result;
     for (std::size_t e = 0; e < sizes_.size(); ++e) {
       result.emplace_back();
-      const std::int64_t n = rate == Rate::element ? sizes_[e] : 1;
+      const std::int64_t n = to.rate == Rate::element ? sizes_[e] : 1;
       for (std::int64_t i = 0; i < n; ++i) {
         std::array<double, 4> x{};
         for (std::size_t k = 0; k < step.in.size(); ++k) {
           x[k] = at(step.in[k], e, std::size_t(i));
+        }
+        if (step.op == OpCode::cast) {
+          result[e].push_back(reduced::round(dtype, x[0]));
+          continue;
         }
         result[e].push_back(reference::apply(step.op, dtype, x));
         check_bound(step.op, dtype, x, result[e].back());
@@ -553,16 +586,17 @@ class Case {
 
   void check_bound(OpCode op, DType dtype, const std::array<double, 4>& x,
                    double result) {
-    if (dtype == DType::float32) {
-      check_bound<float>(op, x, float(result));
+    if (dtype == DType::float64) {
+      check_bound<double>(op, dtype, x, result);
     } else {
-      check_bound<double>(op, x, result);
+      check_bound<float>(op, dtype, x, result);
     }
   }
 
   // Against the exact value at the operands it had.
   template <class T>
-  void check_bound(OpCode op, const std::array<double, 4>& operands, T result) {
+  void check_bound(OpCode op, DType dtype,
+                   const std::array<double, 4>& operands, double result) {
     std::array<T, 4> x;
     for (std::size_t k = 0; k < 4; ++k) x[k] = T(operands[k]);
     const OpInfo& row = info(op);
@@ -574,14 +608,19 @@ class Case {
     const auto wanted = exact::evaluate(op, x);
     if (!wanted.in_range) return;
     ++bounded_;
-    if (exact::is_close(result, wanted.value, wanted.term, row.ulp)) return;
+    const bool close =
+        is_reduced(dtype)
+            ? reduced::is_close(dtype, result, wanted.value, wanted.term,
+                                row.ulp)
+            : exact::is_close(T(result), wanted.value, wanted.term, row.ulp);
+    if (close) return;
     FAIL_CHECK(row.name << " of " << double(x[0]) << ", " << double(x[1])
                         << ", " << double(x[2]) << ", " << double(x[3])
                         << " is " << double(result) << ", not "
                         << double(wanted.value));
   }
 
-  static constexpr double untouched = 0x1.8p-77;
+  static constexpr double untouched = 0x1.5p-13;
 
   std::uint64_t seed_;
   Script script_;
@@ -670,9 +709,16 @@ class Coverage {
       const Value& result = script.values[leaves + n];
       depth_ = std::max(depth_, result.depth);
       rates_[{script.steps[n].op, result.rate, result.dtype}]++;
+      std::set<DType> met;
       for (const int v : script.steps[n].in) {
-        kinds_[{script.steps[n].op, script.values[std::size_t(v)].kind}]++;
+        const Value& from = script.values[std::size_t(v)];
+        kinds_[{script.steps[n].op, from.kind}]++;
+        if (from.rate == Rate::element) met.insert(from.dtype);
+        if (script.steps[n].op == OpCode::cast) {
+          casts_.insert({from.dtype, result.dtype});
+        }
       }
+      if (met.size() == 2) pairs_.insert({*met.begin(), *met.rbegin()});
     }
   }
 
@@ -681,6 +727,8 @@ class Coverage {
     CHECK(operands_ == max_operands);
     CHECK(outputs_.size() == 2 * max_outputs);
     CHECK(bounded_ > 100000);
+    CHECK(pairs_.size() == 6);
+    CHECK(casts_.size() == 16);
     for (const Lie lie : {Lie::transposed, Lie::stepped, Lie::narrowed}) {
       INFO("stride class " << int(lie));
       CHECK(lies_.count(lie) == 1);
@@ -689,8 +737,10 @@ class Coverage {
     for (int i = 0; i < op_count; ++i) {
       const auto op = OpCode(i);
       INFO(name_of(op));
-      CHECK(rates_.count({op, Rate::element, DType::float32}) == 1);
-      CHECK(rates_.count({op, Rate::element, DType::float64}) == 1);
+      for (const DType dtype : reduced::all_dtypes) {
+        INFO(name_of(dtype));
+        CHECK(rates_.count({op, Rate::element, dtype}) == 1);
+      }
       CHECK(rates_.count({op, Rate::entry, DType::float64}) == 1);
       for (int kind = 0; kind <= int(Kind::result); ++kind) {
         INFO("operand of kind " << kind);
@@ -706,6 +756,8 @@ class Coverage {
   std::map<std::pair<bool, std::size_t>, int> outputs_;
   std::map<std::tuple<OpCode, Rate, DType>, int> rates_;
   std::map<std::pair<OpCode, Kind>, int> kinds_;
+  std::set<std::pair<DType, DType>> pairs_;  // that met as operands
+  std::set<std::pair<DType, DType>> casts_;
   std::map<Lie, int> lies_;  // of operands that are strided
 };
 

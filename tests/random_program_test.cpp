@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "compile.h"
+#include "element.h"
 #include "exact.h"
 #include "foreach.h"
 #include "parallel.h"
@@ -91,6 +92,19 @@ struct Script {
   std::vector<Step> steps;
 };
 
+/// What an operation gives: elements in the type that those of its operands
+/// meet in, or one float64 a tensor.
+Register result_of(const std::vector<Register>& registers, const Step& step) {
+  std::vector<DType> elements;
+  for (const Input& in : step.in) {
+    if (in.kind != Kind::list) continue;
+    const Register& reg = registers[std::size_t(in.index)];
+    if (reg.rate == Rate::element) elements.push_back(reg.dtype);
+  }
+  if (elements.empty()) return {Rate::entry, DType::float64};
+  return {Rate::element, reduced::common_type(elements)};
+}
+
 bool is_move(OpCode op) { return op == OpCode::copy || op == OpCode::fill; }
 
 /// Makes scripts in which every operation is legal.
@@ -99,6 +113,7 @@ class ScriptMaker {
   explicit ScriptMaker(std::uint64_t seed) : random_(seed) {}
 
   Script make() {
+    mixes_ = random_.chance(0.3);
     add_memory();
     if (has_view()) join_view();
     // Most are short; some are long enough for values to take turns in buffers.
@@ -109,13 +124,14 @@ class ScriptMaker {
   }
 
  private:
-  DType any_dtype() { return DType(random_.below(2)); }
+  DType any_dtype() { return DType(random_.below(dtype_count)); }
 
   void add_memory() {
     const DType main = any_dtype();
     const int lists = 1 + random_.below(3);
     for (int k = 0; k < lists; ++k) {
-      add_register(Rate::element, random_.chance(0.8) ? main : any_dtype());
+      const bool other = random_.chance(mixes_ ? 0.7 : 0.2);
+      add_register(Rate::element, other ? any_dtype() : main);
     }
     if (random_.chance(0.15)) {
       add_register(Rate::element, script_.registers[0].dtype);
@@ -166,9 +182,9 @@ class ScriptMaker {
     return {kind, random_.below(number_count)};
   }
 
-  // An operand; elements only of one dtype, and only where allowed.
+  // An operand; elements only where allowed, and of one dtype unless they mix.
   Input input(bool elements_allowed, DType dtype) {
-    const auto elements = lists_where(true, &dtype);
+    const auto elements = lists_where(true, mixes_ ? nullptr : &dtype);
     const auto scalars = lists_where(false, nullptr);
     const double dice = random_.uniform(0, 1);
     if (elements_allowed && !elements.empty() && dice < 0.55) {
@@ -198,13 +214,7 @@ class ScriptMaker {
       step.in.push_back(input(elements, dtype));
     }
     if (!any_list(step)) return;
-    Register result = {Rate::entry, DType::float64};
-    for (const Input& in : step.in) {
-      if (in.kind != Kind::list) continue;
-      const Register& reg = script_.registers[std::size_t(in.index)];
-      if (reg.rate == Rate::element) result = {Rate::element, reg.dtype};
-    }
-    script_.registers.push_back(result);
+    script_.registers.push_back(result_of(script_.registers, step));
     script_.steps.push_back(std::move(step));
   }
 
@@ -235,6 +245,7 @@ class ScriptMaker {
 
   Random random_;
   Script script_;
+  bool mixes_ = false;
   bool shared_stored_ = false;
 };
 
@@ -335,24 +346,16 @@ class Memory {
     const std::size_t place = place_of(e, i);
     unsigned char* const to = bytes_.data() + place;
     std::fill_n(owned_.begin() + std::ptrdiff_t(place), size_of(dtype_), 1);
-    if (dtype_ == DType::float32) {
-      const auto value = any_value<float>(random);
-      std::memcpy(to, &value, sizeof(value));
-    } else {
-      const auto value = any_value<double>(random);
-      std::memcpy(to, &value, sizeof(value));
-    }
+    const double value = reduced::any_value(dtype_, random);
+    with_type(dtype_, [&](auto type) {
+      store_element(to, 0, static_cast<decltype(type)>(value));
+    });
   }
   double get(std::size_t e, std::size_t i) const {
     const unsigned char* const from = bytes_.data() + place_of(e, i);
-    if (dtype_ == DType::float32) {
-      float value = 0;
-      std::memcpy(&value, from, sizeof(value));
-      return double(value);
-    }
-    double value = 0;
-    std::memcpy(&value, from, sizeof(value));
-    return value;
+    return with_type(dtype_, [&](auto type) {
+      return double(load_element<decltype(type)>(from, 0));
+    });
   }
 
   DType dtype_;
@@ -393,8 +396,8 @@ class Case {
     for (int r = 0; r < script_.in_memory; ++r) add_list(r);
     for (int k = 0; k < number_count; ++k) {
       numbers_.push_back(any_value<double>(random_));
-      tensors_.push_back(
-          tensor(any_value<double>(random_), DType(random_.below(2))));
+      tensors_.push_back(tensor(any_value<double>(random_),
+                                DType(random_.below(dtype_count))));
       expressions_.push_back(
           {std::array{OpCode::add, OpCode::sub, OpCode::mul,
                       OpCode::div}[std::size_t(random_.below(4))],
@@ -588,15 +591,8 @@ class Case {
   // rounded to the type it is stored in.
   Values compute(const Step& step, const std::vector<Values>& registers,
                  const Register* target) {
-    DType dtype = DType::float64;
-    Rate rate = Rate::entry;
-    for (const Input& in : step.in) {
-      if (in.kind != Kind::list) continue;
-      const Register& reg = script_.registers[std::size_t(in.index)];
-      if (reg.rate != Rate::element) continue;
-      dtype = reg.dtype;
-      rate = Rate::element;
-    }
+    const auto [rate, dtype, kept, is_view] =
+        result_of(script_.registers, step);
     const Rate shape = target != nullptr ? target->rate : rate;
     const DType storage = target != nullptr ? target->dtype : dtype;
     Values result;
@@ -610,8 +606,7 @@ class Case {
         }
         const double plain = reference::apply(step.op, dtype, x);
         if (i % bound_stride(n) == 0) check_bound(step.op, dtype, x, plain);
-        result[e].push_back(storage == DType::float32 ? double(float(plain))
-                                                      : plain);
+        result[e].push_back(reduced::round(storage, plain));
       }
     }
     return result;
@@ -623,9 +618,10 @@ class Case {
   // The bits that every mode must give against numbers of higher precision.
   void check_bound(OpCode op, DType dtype, const std::array<double, 4>& x,
                    double result) {
-    const exact::Verdict verdict = dtype == DType::float32
-                                       ? judge<float>(op, x, result)
-                                       : judge<double>(op, x, result);
+    const exact::Verdict verdict =
+        dtype == DType::float64 ? judge<double>(op, x, result)
+        : is_reduced(dtype)     ? reduced::judge(dtype, op, x, result)
+                                : judge<float>(op, x, result);
     if (verdict == exact::Verdict::holds) ++bounds_[{op, dtype}];
     if (verdict != exact::Verdict::fails) return;
     FAIL("FUSEBOOK_FUZZ_SEED=" << seed_ << ": " << name_of(op) << "(" << x[0]
@@ -795,6 +791,14 @@ class Coverage {
     check_lies();
     check_sizes();
     CHECK(unaligned_ > 100);
+    CHECK(pairs_.size() == 6);
+    for (const DType from : reduced::all_dtypes) {
+      for (const DType to : reduced::all_dtypes) {
+        if (reduced::common_type({from, to}) != from) continue;
+        INFO(name_of(from) << " into " << name_of(to));
+        CHECK(stores_.count({from, to}) == 1);
+      }
+    }
     for (const char* const kind :
          {"nan", "inf", "-inf", "-0", "0", "denormal", "-denormal"}) {
       INFO(kind);
@@ -834,15 +838,20 @@ class Coverage {
 
   void add_steps(const Script& script) {
     for (const Step& step : script.steps) {
-      DType dtype = DType::float64;
-      bool elements = false;
+      std::set<DType> met;
       for (const Input& in : step.in) {
         kinds_[{step.op, kind_of(script, in)}]++;
         if (kind_of(script, in) != 0) continue;
-        dtype = script.registers[std::size_t(in.index)].dtype;
-        elements = true;
+        met.insert(script.registers[std::size_t(in.index)].dtype);
       }
-      rates_[{step.op, elements, dtype}]++;
+      if (met.size() == 2) pairs_.insert({*met.begin(), *met.rbegin()});
+      const Register result = result_of(script.registers, step);
+      rates_[{step.op, result.rate == Rate::element, result.dtype}]++;
+      if (step.target < 0 || result.rate != Rate::element) continue;
+      const Register& target = script.registers[std::size_t(step.target)];
+      stores_.insert({result.dtype, target.dtype});
+    }
+    for (const Step& step : script.steps) {
       forms_[{step.op, step.target >= 0}]++;
     }
   }
@@ -878,12 +887,14 @@ class Coverage {
     for (int i = 0; i < op_count; ++i) {
       const auto op = OpCode(i);
       INFO(name_of(op));
-      CHECK(rates_.count({op, true, DType::float32}) == 1);
-      CHECK(rates_.count({op, true, DType::float64}) == 1);
+      for (const DType dtype : reduced::all_dtypes) {
+        INFO(name_of(dtype));
+        CHECK(rates_.count({op, true, dtype}) == 1);
+      }
       CHECK(rates_.count({op, false, DType::float64}) == 1);
       CHECK(forms_.count({op, true}) == 1);
       CHECK(forms_.count({op, false}) == 1);
-      for (const DType dtype : {DType::float32, DType::float64}) {
+      for (const DType dtype : reduced::all_dtypes) {
         const auto tested = bounds_.find({op, dtype});
         CHECK(tested != bounds_.end());
         if (tested != bounds_.end()) CHECK(tested->second > 100);
@@ -907,6 +918,8 @@ class Coverage {
   std::map<std::tuple<OpCode, bool, DType>, int> rates_;
   std::map<std::pair<OpCode, bool>, int> forms_;
   std::map<std::pair<OpCode, int>, int> kinds_;
+  std::set<std::pair<DType, DType>> pairs_;   // that met as operands
+  std::set<std::pair<DType, DType>> stores_;  // of a result into a list
   std::map<std::int64_t, int> sizes_;
   std::map<std::string, int> values_;
   BoundCounts bounds_;

@@ -8,6 +8,7 @@
 #include "device.h"
 #include "dtype.h"
 #include "ops.h"
+#include "reduced.h"
 
 namespace fuse::device {
 
@@ -52,11 +53,12 @@ T apply(fuse::OpCode op, const std::array<double, 4>& operands) {
   }
 }
 
-/// The same in the type of a tensor, as a double.
+/// The same in the type of a tensor, as a double: what 16 bits store is
+/// computed as float and rounded once more.
 inline double apply(fuse::OpCode op, fuse::DType dtype,
                     const std::array<double, 4>& operands) {
-  return dtype == fuse::DType::float32 ? double(apply<float>(op, operands))
-                                       : apply<double>(op, operands);
+  if (dtype == fuse::DType::float64) return apply<double>(op, operands);
+  return reduced::round(dtype, double(apply<float>(op, operands)));
 }
 
 #undef REFERENCE_PARAMETERS_1

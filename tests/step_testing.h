@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "element.h"
 #include "jit_testing.h"
 #include "log.h"
 #include "tensor.h"
@@ -42,13 +43,12 @@ inline std::int64_t total_numel(const std::vector<fuse::Tensor>& tensors) {
 inline void assign(const fuse::Tensor& tensor,
                    const std::vector<double>& values) {
   fuse::Tensor handle = tensor;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (tensor.dtype() == fuse::DType::float32) {
-      handle.data<float>()[i] = float(values[i]);
-    } else {
-      handle.data<double>()[i] = values[i];
+  fuse::with_type(tensor.dtype(), [&](auto type) {
+    using T = decltype(type);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      handle.data<T>()[i] = static_cast<T>(values[i]);
     }
-  }
+  });
 }
 
 /// Numbers of both signs whose size lies between `least` and one.

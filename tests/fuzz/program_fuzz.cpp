@@ -16,9 +16,11 @@
 #include "binding.h"
 #include "codegen.h"
 #include "error.h"
+#include "float16.h"
 #include "kernel.h"
 #include "plan.h"
 #include "program.h"
+#include "reduced.h"
 #include "reference.h"
 #include "testing.h"
 
@@ -70,12 +72,32 @@ const std::array<std::vector<std::int64_t>, 2> world_sizes = {
     {{3, 0, 17, 1}, {513, 2}}};
 constexpr int no_world = -1;
 
+/// Element `i` of memory of a dtype.
+double read(DType dtype, const void* memory, std::size_t i) {
+  if (dtype == DType::float32)
+    return double(static_cast<const float*>(memory)[i]);
+  if (dtype == DType::float64) return static_cast<const double*>(memory)[i];
+  return reduced::decode(dtype, static_cast<const std::uint16_t*>(memory)[i]);
+}
+
+/// `value` is a number of the dtype.
+void write(DType dtype, void* memory, std::size_t i, double value) {
+  if (dtype == DType::float32) {
+    static_cast<float*>(memory)[i] = float(value);
+  } else if (dtype == DType::float64) {
+    static_cast<double*>(memory)[i] = value;
+  } else {
+    static_cast<std::uint16_t*>(memory)[i] = dtype == DType::float16
+                                                 ? fuse::Float16(value).bits
+                                                 : fuse::BFloat16(value).bits;
+  }
+}
+
 struct List {
   int world = 0;
   fuse::SlotInfo info;
   std::vector<std::vector<double>> before;  // exact in the list's dtype
-  std::vector<std::vector<float>> floats;   // the memory, of either kind
-  std::vector<std::vector<double>> doubles;
+  std::vector<std::vector<double>> memory;  // as many bytes as any type needs
   std::vector<void*> addresses;
   std::vector<std::int64_t> numels;
   std::uint64_t id = testing::next_list_id();
@@ -84,8 +106,7 @@ struct List {
     return {id, addresses.data(), numels.data(), addresses.size(), "list"};
   }
   double now(std::size_t tensor, std::size_t i) const {
-    return info.dtype == DType::float32 ? double(floats[tensor][i])
-                                        : doubles[tensor][i];
+    return read(info.dtype, memory[tensor].data(), i);
   }
 };
 
@@ -98,19 +119,15 @@ List make_list(int world, fuse::SlotInfo info, testing::Random& random) {
     if (info.rate == Rate::entry) numel = 1;
     std::vector<double> values;
     for (std::int64_t i = 0; i < numel; ++i) {
-      values.push_back(info.dtype == DType::float32
-                           ? double(testing::any_value<float>(random))
-                           : testing::any_value<double>(random));
+      values.push_back(reduced::any_value(info.dtype, random));
     }
-    list.floats.emplace_back(values.begin(), values.end());
-    list.doubles.push_back(values);
+    list.memory.emplace_back(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      write(info.dtype, list.memory.back().data(), i, values[i]);
+    }
     list.before.push_back(std::move(values));
   }
-  for (std::size_t t = 0; t < list.numels.size(); ++t) {
-    list.addresses.push_back(info.dtype == DType::float32
-                                 ? static_cast<void*>(list.floats[t].data())
-                                 : list.doubles[t].data());
-  }
+  for (auto& tensor : list.memory) list.addresses.push_back(tensor.data());
   return list;
 }
 
@@ -128,10 +145,11 @@ class Author {
     const int lists = 1 + bytes_.below(6);
     for (int i = 0; i < lists; ++i) {
       const int kind = bytes_.next();
-      lists_.push_back(make_list(
-          kind >> 2 & 1,
-          {DType(kind & 1), (kind & 2) != 0 ? Rate::entry : Rate::element},
-          random));
+      lists_.push_back(
+          make_list(kind >> 2 & 1,
+                    {DType((kind & 1) | (kind >> 2 & 2)),
+                     (kind & 2) != 0 ? Rate::entry : Rate::element},
+                    random));
     }
     script_ = bytes_;
   }
@@ -154,13 +172,15 @@ class Author {
 
  private:
   void add(Program& program) {
-    switch (bytes_.below(6)) {
+    switch (bytes_.below(7)) {
       case 0:
         return add_load(program);
       case 1:
         return add_number(program);
       case 2:
         return add_store(program);
+      case 3:
+        return add_cast(program);
       default:
         return add_operation(program);
     }
@@ -203,6 +223,14 @@ class Author {
     const Known value = pick(list.world);
     if (value.world != no_world && value.world != list.world) return;
     program.store(program.slot(list.view(), list.info), value.id, here);
+  }
+
+  void add_cast(Program& program) {
+    if (known_.empty()) return;
+    const Known known = known_[std::size_t(bytes_.below(known_.size()))];
+    if (program.node(known.id).rate != Rate::element) return;
+    const auto dtype = DType(bytes_.below(fuse::dtype_count));
+    known_.push_back({program.cast(known.id, dtype, here), known.world});
   }
 
   void add_operation(Program& program) {
@@ -276,8 +304,8 @@ class Reference {
     for (int k = 0; k < node.arity; ++k) {
       in[std::size_t(k)] = all[std::size_t(node.in[k])];
     }
-    const OpCode op = node.op == OpCode::cast ? OpCode::copy : node.op;
-    return reference::apply(op, node.dtype, in);
+    if (node.op == OpCode::cast) return reduced::round(node.dtype, in[0]);
+    return reference::apply(node.op, node.dtype, in);
   }
 
   const Author& author_;

@@ -57,7 +57,7 @@ KERNELS = (
           "const i64 begin = part.begin < row.numel ? part.begin : 0;",
           "interpreter_test", "random_program_test"),
     fault("constants lose half their digits", "kernels/body_writer.cpp",
-          "return constant_text(n.value, user.dtype);",
+          "return constant_text(n.value, type);",
           "return constant_text(n.value, DType::float32);",
           "codegen_test", "random_program_test"),
     fault("a generated call reverses its operands", "kernels/body_writer.cpp",
@@ -69,9 +69,8 @@ KERNELS = (
           '<< (true ? "float("',
           "codegen_test", "random_program_test"),
     fault("a per-tensor result goes to the wrong list", "kernels/body_writer.cpp",
-          'out_ << "    store_scalar<" << type_of(slot.dtype) << ">(p[" << '
-          'store.slot',
-          'out_ << "    store_scalar<" << type_of(slot.dtype) << ">(p[" << 0',
+          '<< store.slot << "], t." << field({store.value',
+          '<< 0 << "], t." << field({store.value',
           "codegen_test", "compile_test"),
 )
 
@@ -136,11 +135,10 @@ BINDING = (
 INTERPRETER = (
     fault("a result overwrites what is still read",
           "kernels/tile_program.cpp",
-          "if (direct_ && !read_after(store.slot, id)) {",
-          "if (direct_) {", "interpreter_test"),
+          "!read_after(store.slot, id)) {", "true) {", "interpreter_test"),
     fault("a load does not outlive a store", "kernels/tile_program.cpp",
-          "if (last_use_[std::size_t(id)] < count()) return;",
-          "if (last_use_[std::size_t(id)] <= count()) return;",
+          "if (last_use_[std::size_t(id)] < count() &&",
+          "if (last_use_[std::size_t(id)] <= count() &&",
           "interpreter_test"),
     fault("a buffer is widened in place", "kernels/tile_program.cpp",
           "const bool may_reuse = n.op != OpCode::cast;",
@@ -154,6 +152,42 @@ INTERPRETER = (
           "if (whole) store_entry();",
           "static_cast<void>(whole);\n  store_entry();",
           "interpreter_test"),
+)
+
+REDUCED = (
+    fault("halves are rounded away from zero", "kernels/device.h",
+          "const unsigned rounded = bits + 0x7fffU + (bits >> 16 & 1U);",
+          "const unsigned rounded = bits + 0x8000U;", "float16_test"),
+    fault("a double becomes a float on its way to 16 bits", "kernels/device.h",
+          "return float_of(keep ? bits : odd);", "return nearest;",
+          "float16_test", "promotion_test"),
+    fault("denormals of float16 are lost", "kernels/device.h",
+          "const unsigned denormal = bits_of(float_of(size) + 0.5f) - "
+          "0x3f000000U;",
+          "const unsigned denormal = 0;", "float16_test"),
+    fault("compiled results keep the digits of a float",
+          "kernels/body_writer.cpp",
+          'return rounded(n.dtype, text + ")");', 'return text + ")";',
+          "promotion_test", "reduced_ops_test"),
+    fault("interpreted results keep the digits of a float",
+          "kernels/tile_program.cpp",
+          "if (n.op == OpCode::cast || !is_reduced(n.dtype)) return;",
+          "if (n.arity > 0) return;", "promotion_test", "reduced_ops_test"),
+    fault("a number is stored by way of a float", "kernels/program.cpp",
+          ": is_reduced(to.dtype) ||\n", ":\n", "promotion_test"),
+    fault("a cast is another one each time", "kernels/fold.cpp",
+          "return a.op == b.op && a.rate == b.rate && a.dtype == b.dtype &&",
+          "return a.op == b.op && a.op != OpCode::cast && a.rate == b.rate && "
+          "a.dtype == b.dtype &&", "promotion_test"),
+    fault("casts of one value are one", "kernels/fold.cpp",
+          "a.rate == b.rate && a.dtype == b.dtype &&",
+          "a.rate == b.rate &&\n         "
+          "(a.dtype == b.dtype || a.op == OpCode::cast) &&",
+          "random_function_test"),
+    fault("the two 16-bit types meet in the first one", "kernels/dtype.h",
+          "return wide ? DType::float64 : DType::float32;",
+          "return wide ? DType::float64 : is_reduced(b) ? a : DType::float32;",
+          "promotion_test"),
 )
 
 ADAM = (
@@ -274,5 +308,5 @@ STRIDES = (
           "if (each.raw_data() == tensor.data) return true;", "strided_test"),
 )
 
-FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + ADAM +
-          FUNCTIONS + CACHE + THREADS + STRIDES)
+FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
+          ADAM + FUNCTIONS + CACHE + THREADS + STRIDES)

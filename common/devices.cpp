@@ -1,0 +1,43 @@
+#include "devices.h"
+
+#include "error.h"
+#include "gpu_platform.h"
+#include "gpu_sim.h"
+#include "gpu_status.h"
+#include "provenance.h"
+
+namespace fuse {
+
+std::shared_ptr<Gpu> gpu_of(const Device& device) {
+  if (device.kind == Device::Kind::cuda_sim) return sim_platform().gpu(0);
+  if (device.kind == Device::Kind::cuda) {
+    return cuda_platform().gpu(device.index);
+  }
+  throw Error("the CPU was asked for its GPU");
+}
+
+void require_device(const Device& device) {
+  if (!device.is_cpu()) gpu_of(device)->check_compiler();
+}
+
+std::string device_model(const Device& device) {
+  if (device.is_cpu()) return cpu_name();
+  if (device.kind == Device::Kind::cuda_sim) {
+    return "CUDA simulator on " + cpu_name();
+  }
+  return gpu_of(device)->device().name + ", CUDA " +
+         cuda_version_text(cuda_platform().status().driver_version);
+}
+
+Device best_device(std::string* why) {
+  const Device first = {Device::Kind::cuda, 0};
+  try {
+    require_device(first);
+    return first;
+  } catch (const Error& error) {
+    *why = error.what();
+    return cpu_device;
+  }
+}
+
+}  // namespace fuse

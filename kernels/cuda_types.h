@@ -1,0 +1,87 @@
+#pragma once
+
+// The part of CUDA's driver interface that the library uses, declared here so
+// that it builds alike with and without CUDA's headers, and one program serves
+// drivers for CUDA 12 and 13. A test compares every line with cuda.h.
+// Source: CUDA Driver API reference, docs.nvidia.com/cuda/cuda-driver-api.
+
+namespace fuse::cuda {
+
+/// CUresult, CUdevice and the other enumerations travel as int.
+using Result = int;
+using Device = int;
+/// CUdeviceptr: an address in the memory of a device.
+using Address = unsigned long long;
+
+// Handles; nobody looks behind them.
+using Context = struct ContextHandle*;
+using Stream = struct StreamHandle*;
+using Event = struct EventHandle*;
+using Module = struct ModuleHandle*;
+using Function = struct FunctionHandle*;
+using Graph = struct GraphHandle*;
+using GraphExec = struct GraphExecHandle*;
+
+// CUresult.
+constexpr Result success = 0;
+constexpr Result invalid_value = 1;
+constexpr Result out_of_memory = 2;
+constexpr Result not_initialized = 3;
+constexpr Result deinitialized = 4;
+constexpr Result stub_library = 34;
+constexpr Result device_unavailable = 46;
+constexpr Result no_device = 100;
+constexpr Result invalid_device = 101;
+constexpr Result invalid_image = 200;
+constexpr Result no_binary_for_gpu = 209;
+constexpr Result ecc_uncorrectable = 214;
+constexpr Result invalid_ptx = 218;
+constexpr Result nvlink_uncorrectable = 220;
+constexpr Result jit_compiler_not_found = 221;
+constexpr Result unsupported_ptx_version = 222;
+constexpr Result not_found = 500;
+constexpr Result not_ready = 600;
+constexpr Result illegal_address = 700;
+constexpr Result launch_out_of_resources = 701;
+constexpr Result launch_timeout = 702;
+constexpr Result context_is_destroyed = 709;
+constexpr Result assert_failed = 710;
+constexpr Result hardware_stack_error = 714;
+constexpr Result illegal_instruction = 715;
+constexpr Result misaligned_address = 716;
+constexpr Result invalid_address_space = 717;
+constexpr Result invalid_pc = 718;
+constexpr Result launch_failed = 719;
+constexpr Result system_not_ready = 802;
+constexpr Result system_driver_mismatch = 803;
+constexpr Result compat_not_supported = 804;
+constexpr Result capture_unsupported = 900;
+constexpr Result capture_invalidated = 901;
+constexpr Result unknown_error = 999;
+
+// CUdevice_attribute.
+constexpr int attribute_max_threads_per_block = 1;
+constexpr int attribute_clock_rate = 13;
+constexpr int attribute_multiprocessor_count = 16;
+constexpr int attribute_memory_clock_rate = 36;
+constexpr int attribute_memory_bus_width = 37;
+constexpr int attribute_l2_cache_size = 38;
+constexpr int attribute_capability_major = 75;
+constexpr int attribute_capability_minor = 76;
+
+// CUfunction_attribute.
+constexpr int function_shared_size = 1;
+constexpr int function_local_size = 3;
+constexpr int function_registers = 4;
+
+// Flags.
+constexpr unsigned stream_non_blocking = 1;
+constexpr unsigned event_default = 0;
+constexpr unsigned event_disable_timing = 2;
+constexpr unsigned host_alloc_portable = 1;
+constexpr int capture_mode_thread_local = 1;
+
+/// The oldest driver that is served, as cuDriverGetVersion counts: CUDA 12.0.
+constexpr int oldest_driver = 12000;
+
+}  // namespace fuse::cuda

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+namespace fuse {
+
+/// A number of `DType::float16` on the host, two bytes as they lie in memory.
+/// It converts, explicitly, and nothing else: compute in float or double.
+/// Conversions round once, halves to even; what is too large becomes infinite.
+struct Float16 {
+  std::uint16_t bits = 0;
+
+  Float16() = default;
+  explicit Float16(float value);
+  explicit Float16(double value);
+  explicit Float16(std::integral auto value) : Float16(double(value)) {}
+  explicit operator float() const;
+  explicit operator double() const { return double(float(*this)); }
+};
+
+/// The same for `DType::bfloat16`.
+struct BFloat16 {
+  std::uint16_t bits = 0;
+
+  BFloat16() = default;
+  explicit BFloat16(float value);
+  explicit BFloat16(double value);
+  explicit BFloat16(std::integral auto value) : BFloat16(double(value)) {}
+  explicit operator float() const;
+  explicit operator double() const { return double(float(*this)); }
+};
+
+static_assert(sizeof(Float16) == 2 && std::is_trivially_copyable_v<Float16>);
+static_assert(sizeof(BFloat16) == 2 && std::is_trivially_copyable_v<BFloat16>);
+
+}  // namespace fuse

@@ -1,0 +1,114 @@
+#include "gpu.h"
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+namespace fuse {
+namespace {
+
+// Up to here a copy into pinned memory costs less than a wait.
+constexpr std::size_t staged_limit = std::size_t(1) << 16;
+
+cuda::Address address_of(const void* pointer) {
+  return cuda::Address(reinterpret_cast<std::uintptr_t>(pointer));
+}
+
+std::string copying(std::size_t bytes, const char* where) {
+  return "copying " + std::to_string(bytes) + " bytes " + where;
+}
+
+}  // namespace
+
+Gpu::Gpu(const CudaApi& api, const std::string& platform,
+         const GpuDevice& device, std::shared_ptr<ModuleCompiler> compiler)
+    : context_(api, platform, device),
+      memory_(context_),
+      staging_(context_),
+      compiler_(std::move(compiler)) {}
+
+// One thread at a time: who comes second finds the first one's kernel.
+std::shared_ptr<GpuModule> Gpu::module(const std::string& source) {
+  const std::lock_guard lock(mutex_);
+  const auto found = modules_.find(source);
+  if (found != modules_.end()) return found->second;
+  context_.refuse_while_capturing("a kernel to be compiled");
+  const ModuleImage image =
+      compiler_->compile(source, context_.device().capability);
+  auto module = std::make_shared<GpuModule>(context_, image);
+  modules_.emplace(source, module);
+  return module;
+}
+
+void Gpu::forget_modules() {
+  if (context_.is_capturing()) return;  // unloading waits, which ends a capture
+  const std::lock_guard lock(mutex_);
+  std::erase_if(modules_,
+                [](const auto& item) { return item.second.use_count() == 1; });
+}
+
+void Gpu::copy_to_device(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  const std::string doing = copying(bytes, "to the device");
+  context_.refuse_while_capturing("a copy from the host");
+  if (bytes <= staged_limit) {
+    staging_.upload(address_of(to), bytes, doing,
+                    [&](void* memory) { std::memcpy(memory, from, bytes); });
+    return;
+  }
+  const CurrentContext current(context_);
+  context_.check(context_.api().memcpy_htod_async(address_of(to), from, bytes,
+                                                  context_.stream()),
+                 "cuMemcpyHtoDAsync", doing);
+  context_.synchronize(doing);
+}
+
+void Gpu::copy_to_host(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  const std::string doing = copying(bytes, "from the device");
+  context_.refuse_while_capturing("a copy to the host");
+  const CurrentContext current(context_);
+  context_.check(context_.api().memcpy_dtoh_async(to, address_of(from), bytes,
+                                                  context_.stream()),
+                 "cuMemcpyDtoHAsync", doing);
+  context_.synchronize(doing);
+}
+
+void Gpu::copy_on_device(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  const CurrentContext current(context_);
+  context_.check(
+      context_.api().memcpy_dtod_async(address_of(to), address_of(from), bytes,
+                                       context_.stream()),
+      "cuMemcpyDtoDAsync", copying(bytes, "within the device"));
+}
+
+void Gpu::fill_bytes(void* to, unsigned char value, std::size_t bytes) {
+  if (bytes == 0) return;
+  const CurrentContext current(context_);
+  context_.check(context_.api().memset_d8_async(address_of(to), value, bytes,
+                                                context_.stream()),
+                 "cuMemsetD8Async",
+                 "filling " + std::to_string(bytes) + " bytes");
+}
+
+GpuBlock::GpuBlock(std::shared_ptr<Gpu> gpu, std::size_t bytes)
+    : gpu_(std::move(gpu)),
+      address_(gpu_->memory().allocate(bytes)),
+      bytes_(bytes) {}
+
+void* GpuBlock::data() const {
+  return reinterpret_cast<void*>(std::uintptr_t(address_));
+}
+
+void GpuBlock::reset() noexcept {
+  if (gpu_ != nullptr) gpu_->memory().release(address_, bytes_);
+}
+
+void GpuBlock::swap(GpuBlock& other) noexcept {
+  std::swap(gpu_, other.gpu_);
+  std::swap(address_, other.address_);
+  std::swap(bytes_, other.bytes_);
+}
+
+}  // namespace fuse

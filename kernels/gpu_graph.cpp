@@ -1,0 +1,79 @@
+#include "gpu_graph.h"
+
+#include <utility>
+
+#include "error.h"
+
+namespace fuse {
+namespace {
+
+constexpr const char* capturing = "capturing a step";
+
+}  // namespace
+
+GpuGraph::~GpuGraph() {
+  GpuContext& context = gpu_->context();
+  const CudaApi& api = context.api();
+  context.quietly([&] {
+    // A replay in flight ends all the same, and whoever writes to its tables
+    // from now on does so behind it on the stream.
+    if (exec_ != nullptr) api.graph_exec_destroy(exec_);
+    if (graph_ != nullptr) api.graph_destroy(graph_);
+  });
+}
+
+void GpuGraph::launch() {
+  GpuContext& context = gpu_->context();
+  context.refuse_while_capturing("the replay of another step");
+  const CurrentContext current(context);
+  context.check(context.api().graph_launch(exec_, context.stream()),
+                "cuGraphLaunch", "replaying a captured step");
+  ++launches_;
+}
+
+GpuCapture::GpuCapture(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {
+  GpuContext& context = gpu_->context();
+  if (context.is_capturing_.exchange(true)) {
+    throw Error(context.label() +
+                ": a step is being captured already; one at a time");
+  }
+  is_open_ = true;
+  try {
+    const CurrentContext current(context);
+    context.check(context.api().stream_begin_capture(
+                      context.stream(), cuda::capture_mode_thread_local),
+                  "cuStreamBeginCapture", capturing);
+  } catch (...) {
+    context.is_capturing_ = false;
+    throw;
+  }
+}
+
+GpuCapture::~GpuCapture() {
+  if (!is_open_) return;
+  cuda::Graph graph = nullptr;
+  GpuContext& context = gpu_->context();
+  context.quietly([&] {
+    context.api().stream_end_capture(context.stream(), &graph);
+    if (graph != nullptr) context.api().graph_destroy(graph);
+  });
+  context.captured_.clear();
+  context.is_capturing_ = false;
+}
+
+std::unique_ptr<GpuGraph> GpuCapture::finish() {
+  GpuContext& context = gpu_->context();
+  std::unique_ptr<GpuGraph> made(new GpuGraph(gpu_));
+  const CurrentContext current(context);
+  const cuda::Result code =
+      context.api().stream_end_capture(context.stream(), &made->graph_);
+  is_open_ = false;
+  made->used_ = std::exchange(context.captured_, {});
+  context.is_capturing_ = false;
+  context.check(code, "cuStreamEndCapture", capturing);
+  context.check(context.api().graph_instantiate(&made->exec_, made->graph_, 0),
+                "cuGraphInstantiateWithFlags", capturing);
+  return made;
+}
+
+}  // namespace fuse

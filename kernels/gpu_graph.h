@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "gpu.h"
+
+namespace fuse {
+
+/// A captured step: its launches, replayed by one call with the addresses and
+/// the scalars by value that they had when they were captured. It keeps their
+/// tables and kernels, but not the tensors: whoever replays it must.
+class GpuGraph {
+ public:
+  ~GpuGraph();
+  GpuGraph(const GpuGraph&) = delete;
+  GpuGraph& operator=(const GpuGraph&) = delete;
+
+  /// Puts one replay on the stream of the device. Throws Error.
+  void launch();
+  /// Replays so far.
+  std::int64_t launches() const { return launches_; }
+
+ private:
+  friend class GpuCapture;
+  explicit GpuGraph(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
+
+  std::shared_ptr<Gpu> gpu_;
+  std::vector<std::shared_ptr<const void>> used_;
+  cuda::Graph graph_ = nullptr;
+  cuda::GraphExec exec_ = nullptr;
+  std::int64_t launches_ = 0;
+};
+
+/// Between construction and `finish` what is launched on a device is captured
+/// instead of run. What a replay could not repeat is an Error there and then:
+/// an upload, new memory, a copy to or from the host, a wait. Only the thread
+/// that captures may use the device meanwhile. Without `finish` nothing is
+/// kept.
+class GpuCapture {
+ public:
+  /// Throws Error, also when a step is being captured already.
+  explicit GpuCapture(std::shared_ptr<Gpu> gpu);
+  ~GpuCapture();
+  GpuCapture(const GpuCapture&) = delete;
+  GpuCapture& operator=(const GpuCapture&) = delete;
+
+  /// Ends the capture and makes the graph ready. Throws Error.
+  std::unique_ptr<GpuGraph> finish();
+
+ private:
+  std::shared_ptr<Gpu> gpu_;
+  bool is_open_ = false;
+};
+
+}  // namespace fuse

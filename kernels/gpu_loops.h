@@ -1,0 +1,180 @@
+// What every generated GPU kernel has between device.h and its bodies: the work
+// of one block of threads. Never included by the library itself; only its text
+// is.
+#ifndef FUSEBOOK_GPU_LOOPS_H
+#define FUSEBOOK_GPU_LOOPS_H
+
+namespace fuse {
+namespace FUSE_DEVICE {
+
+// Neighbours that go through memory together, 16 bytes at a time.
+template <class T, int count>
+struct alignas(16) Pack {
+  T value[count];
+};
+
+template <class T>
+FUSE_FN bool is_aligned(const T* address) {
+  return reinterpret_cast<unsigned long long>(address) % 16 == 0;
+}
+
+template <int count, class T>
+FUSE_FN Pack<T, count> load_pack(const T* address) {
+  return *reinterpret_cast<const Pack<T, count>*>(address);
+}
+
+template <class T, int count>
+FUSE_FN void store_pack(T* address, const Pack<T, count>& pack) {
+  *reinterpret_cast<Pack<T, count>*>(address) = pack;
+}
+
+// Elements [begin, end) of one tensor, a pack at a time where every list allows
+// it. All of a pack is loaded before any of it is stored, so that lists may
+// share a tensor.
+template <class Body>
+FUSE_FN void run_packs(const typename Body::PerTensor& t,
+                       const typename Body::Pointers& at, i64 begin, i64 end) {
+  const i64 step = i64(blockDim.x) * Body::pack;
+  for (i64 i = begin + i64(threadIdx.x) * Body::pack; i < end; i += step) {
+    typename Body::Packs packs;
+    Body::load(packs, at, i);
+    for (int k = 0; k < Body::pack; ++k) {
+      typename Body::Element x;
+      Body::take(x, packs, k);
+      Body::compute(x, t);
+      Body::put(packs, x, k);
+    }
+    Body::store(packs, at, i);
+  }
+}
+
+template <class Body, class At>
+FUSE_FN void run_single(const typename Body::PerTensor& t, const At& at,
+                        i64 begin, i64 end) {
+  for (i64 i = begin + i64(threadIdx.x); i < end; i += i64(blockDim.x)) {
+    typename Body::Element x;
+    Body::load(x, at, i);
+    Body::compute(x, t);
+    Body::store(x, at, i);
+  }
+}
+
+template <class Body>
+FUSE_FN void run_elements(const typename Body::PerTensor& t,
+                          void* const* pointers, i64 begin, i64 end) {
+  const typename Body::Pointers at(pointers);
+  i64 whole = begin;
+  if (Body::aligned(at, begin)) {
+    whole += (end - begin) / Body::pack * Body::pack;
+    run_packs<Body>(t, at, begin, whole);
+  }
+  run_single<Body>(t, at, whole, end);
+}
+
+// A line whose elements lie apart goes one by one.
+template <class Body>
+FUSE_FN void run_line(const typename Body::PerTensor& t, void* const* pointers,
+                      const i64* strides, i64 begin, i64 end) {
+  const typename Body::Lines at(pointers, strides);
+  if (at.dense()) {
+    run_elements<Body>(t, pointers, begin, end);
+  } else {
+    run_single<Body>(t, at, begin, end);
+  }
+}
+
+// What the first thread of a block prepares for the others.
+template <class Body>
+struct BlockState {
+  typename Body::Uniform uniform;
+  typename Body::Inputs inputs;
+  typename Body::PerTensor t;
+  bool ready;
+};
+
+// Runs shares of tensors of one body. The per-tensor stage belongs to the first
+// thread, and is evaluated again only where its inputs differ from those of the
+// tensor before.
+template <class Body>
+class BlockRunner {
+ public:
+  FUSE_FN BlockRunner(const GpuLaunch& launch, const double* args)
+      : launch_(launch), args_(args) {
+    if (threadIdx.x == 0) state().ready = false;
+  }
+
+  FUSE_FN void run(const Chunk& chunk, const Row& row) const {
+    void* const* pointers = launch_.table.pointers + row.pointers;
+    __syncthreads();  // the others may still read the last tensor's
+    if (threadIdx.x == 0) prepare(state(), row, pointers);
+    __syncthreads();
+    if constexpr (requires { typename Body::Lines; }) {
+      run_line<Body>(state().t, pointers, launch_.table.strides + row.pointers,
+                     chunk.begin, chunk.end);
+    } else {
+      run_elements<Body>(state().t, pointers, chunk.begin, chunk.end);
+    }
+    if (Body::stores_per_tensor && threadIdx.x == 0) {
+      finish(chunk, row, pointers);
+    }
+  }
+
+ private:
+  static FUSE_FN BlockState<Body>& state() {
+    __shared__ BlockState<Body> of_block;
+    return of_block;
+  }
+
+  FUSE_FN void prepare(BlockState<Body>& s, const Row& row,
+                       void* const* pointers) const {
+    const double* columns =
+        launch_.table.columns + row.instance * launch_.table.column_count;
+    const typename Body::Inputs inputs = Body::inputs(pointers, columns);
+    if (s.ready && same(inputs, s.inputs)) return;
+    if (!s.ready) s.uniform = Body::uniform(args_);
+    s.inputs = inputs;
+    s.t = Body::per_tensor(s.uniform, inputs);
+    s.ready = true;
+  }
+
+  // Inputs are doubles without gaps between them.
+  static FUSE_FN bool same(const typename Body::Inputs& a,
+                           const typename Body::Inputs& b) {
+    const auto* x = reinterpret_cast<const unsigned long long*>(&a);
+    const auto* y = reinterpret_cast<const unsigned long long*>(&b);
+    for (unsigned k = 0; k < sizeof(a) / sizeof(*x); ++k) {
+      if (x[k] != y[k]) return false;
+    }
+    return true;
+  }
+
+  // Every share of a tensor reads its per-tensor scalars, so the one that ends
+  // last stores them. It also leaves the ticket as it was.
+  FUSE_FN void finish(const Chunk& chunk, const Row& row,
+                      void* const* pointers) const {
+    if (chunk.shares > 1) {
+      unsigned* const ticket = launch_.tickets + row.entry;
+      __threadfence();
+      if (i64(atomicAdd(ticket, 1U)) + 1 < chunk.shares) return;
+      *ticket = 0;
+    }
+    Body::finish(state().t, pointers);
+  }
+
+  const GpuLaunch& launch_;
+  const double* const args_;
+};
+
+// Calls visit(chunk, row) for every share of this block.
+template <class Visit>
+FUSE_FN void for_each_chunk(const GpuLaunch& launch, Visit visit) {
+  for (i64 c = blockIdx.x; c < launch.chunk_count; c += gridDim.x) {
+    const Chunk chunk = launch.chunks[c];
+    visit(chunk, launch.table.rows[chunk.row]);
+  }
+}
+
+}  // namespace FUSE_DEVICE
+}  // namespace fuse
+
+#endif  // FUSEBOOK_GPU_LOOPS_H

@@ -1,0 +1,54 @@
+// What stands before CUDA text that the simulator runs on the CPU: the words of
+// CUDA as the host's compiler can understand them. Never included by the
+// library; only its text is. `fuse_sim` is filled in by gpu_sim_block.cpp.
+
+struct SimIndex {
+  unsigned x;
+  unsigned y;
+  unsigned z;
+};
+struct SimThread {
+  SimIndex thread;
+  SimIndex block;
+  SimIndex block_size;
+  SimIndex grid_size;
+  void (*barrier)();
+};
+static SimThread* fuse_sim;
+
+#define threadIdx (fuse_sim->thread)
+#define blockIdx (fuse_sim->block)
+#define blockDim (fuse_sim->block_size)
+#define gridDim (fuse_sim->grid_size)
+#define __global__
+#define __device__
+#define __host__
+#define __grid_constant__
+#define __forceinline__ inline
+#define __restrict__ __restrict
+#define __launch_bounds__(...)
+// One block runs at a time, so one copy is enough.
+#define __shared__ static
+#define __syncthreads() fuse_sim->barrier()
+#define __threadfence() ((void)0)
+
+struct alignas(16) float4 {
+  float x;
+  float y;
+  float z;
+  float w;
+};
+
+template <class T>
+static inline T atomicAdd(T* address, T more) {
+  const T before = *address;
+  *address = before + more;
+  return before;
+}
+
+extern "C" {
+float fabsf(float);
+float sqrtf(float);
+double fabs(double);
+double sqrt(double);
+}
