@@ -179,11 +179,13 @@ class BodyWriter {
            << name << ";\n";
       initialisers += (initialisers.empty() ? "" : ",\n          ") + name +
                       "(p" + at + ", strides" + at + ")";
-      condition += (condition.empty() ? "" : " && ") + name + ".stride == 1";
+      condition += (condition.empty() ? "" : " &&\n             ") + name +
+                   ".stride == 1";
     });
     out_ << "    FUSE_FN Lines(void* const* p, const i64* strides)\n        : "
-         << initialisers << " {}\n    FUSE_FN bool dense() const { return "
-         << condition << "; }\n  };\n";
+         << initialisers
+         << " {}\n    FUSE_FN bool dense() const {\n      return " << condition
+         << ";\n    }\n  };\n";
   }
 
   template <class Visit>

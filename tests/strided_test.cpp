@@ -231,6 +231,9 @@ TEST_CASE("lists over one memory are one list only if their strides agree") {
   const TensorList rows({m.slice(0, 0, 6, 2)});
   const TensorList columns({m.slice(0, 0, 6, 2).t()});
   CHECK(rows.impl()->id != columns.impl()->id);
+  const Tensor corner = m.narrow(0, 0, 3).narrow(1, 0, 3);
+  const TensorList upright({corner});
+  CHECK(upright.impl()->id != TensorList({corner.t()}).impl()->id);
 }
 
 TEST_CASE("a step on views copies nothing") {
@@ -375,6 +378,10 @@ TEST_CASE("slices that do share elements are an error that names both") {
     CHECK(contains(message, "is stored but overlaps"));
     CHECK(contains(message, "first"));
     CHECK(contains(message, "second"));
+  }
+  for (const std::string& message :
+       refused(m.narrow(1, 9, 10), m.narrow(1, 0, 10))) {
+    CHECK(contains(message, "is stored but overlaps"));
   }
   for (const std::string& message : refused(m, m.t())) {
     CHECK(contains(message, "is stored but overlaps"));

@@ -47,9 +47,7 @@ KERNELS = (
           "== 0) {",
           "if (ready_) {", "cpu_jit_test", "random_program_test"),
     fault("a part of a tensor stores its step too", "kernels/device.h",
-          "    run_elements<Body>(entry_, pointers, begin, end);\n"
           "    if (whole) Body::finish(entry_, pointers);",
-          "    run_elements<Body>(entry_, pointers, begin, end);\n"
           "    (void)whole;\n"
           "    Body::finish(entry_, pointers);",
           "cpu_jit_test", "random_program_test"),
@@ -310,5 +308,60 @@ GPU = (
           "compile_cuda_test"),
 )
 
+STRIDES = (
+    fault("dimensions merge although one tensor forbids it",
+          "kernels/lines.cpp",
+          "if (wide[t] != narrow[t] * inner.size) return false;",
+          "if (wide[0] != narrow[0] * inner.size) return false;",
+          "lines_test", "strided_test"),
+    fault("lines forget to go back to the start of a dimension",
+          "kernels/lines.cpp", "    index_[d] = 0;\n", "", "lines_test"),
+    fault("a line counts as a whole tensor", "kernels/device.h",
+          "visit(row, begin, end, whole && !lines);",
+          "visit(row, begin, end, whole || lines);", "lines_test",
+          "strided_test"),
+    fault("a tensor in lines is never finished", "kernels/binding.cpp",
+          "if (strided_) finish_lines();", "", "lines_test", "strided_test"),
+    fault("a line that is split finishes its tensor again",
+          "kernels/binding.cpp",
+          "if (!known && !is_line(std::size_t(end.row))) {", "if (!known) {",
+          "lines_test"),
+    fault("one dense list is enough for the loop without strides",
+          "kernels/body_writer.cpp",
+          'condition.empty() ? "" : " &&', 'condition.empty() ? "" : " ||',
+          "strided_test", "random_program_test"),
+    fault("the interpreter gathers as if the row began at its first element",
+          "kernels/tile_runner.cpp",
+          "first * strides_[s] * i64(size);\n    copy_strided(staged_",
+          "0 * first * strides_[s] * i64(size);\n    copy_strided(staged_",
+          "strided_test", "random_program_test"),
+    fault("the stride class of a list is not guarded", "kernels/program.cpp",
+          "info.strided = list.layouts != nullptr;", "info.strided = false;",
+          "strided_test"),
+    fault("slices overlap wherever their ranges do", "kernels/regions.cpp",
+          "if (--budget_ < 0) return true;", "return true;", "regions_test"),
+    fault("slices with one stride are compared at equal indices only",
+          "kernels/regions.cpp",
+          "for (std::int64_t k = first; k <= last; ++k) {\n"
+          "      const Rest moved",
+          "for (std::int64_t k = 0; first <= k && k <= last && k < 1; ++k) {\n"
+          "      const Rest moved", "regions_test"),
+    fault("equal ranges are equal tensors", "kernels/regions.cpp",
+          "if (plain_a && plain_b) return true;", "return true;",
+          "regions_test", "strided_test"),
+    fault("what a slice steps over is not checked for overlap",
+          "kernels/hazards.cpp",
+          "if (range.stored) check_against(read_, i);", "", "strided_test"),
+    fault("an expanded tensor may be stored to", "kernels/hazards.cpp",
+          "if (range.stored) refuse_itself(range);", "", "strided_test"),
+    fault("states forget the order of their parameter",
+          "common/optim/optimizer.cpp", "tensor = empty_like(param);",
+          "tensor = empty(param.shape(), param.dtype());", "strided_test"),
+    fault("a view of a pending tensor is read too early",
+          "common/recorder.cpp",
+          "if (share_bytes(*each.impl(), tensor)) return true;",
+          "if (each.raw_data() == tensor.data) return true;", "strided_test"),
+)
+
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
-          ADAM + FUNCTIONS + CACHE + THREADS + GPU)
+          ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU)
