@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "available_memory.h"
+#include "devices.h"
 #include "error.h"
 
 namespace fuse {
@@ -203,6 +204,16 @@ std::shared_ptr<Storage> allocate_storage(std::size_t bytes) {
   auto storage = std::make_shared<Storage>(nullptr, size, false);
   storage->data = allocator().allocate(size);
   storage->owned = true;
+  return storage;
+}
+
+std::shared_ptr<Storage> allocate_storage(std::size_t bytes,
+                                          const Device& device) {
+  if (device.is_cpu()) return allocate_storage(bytes);
+  auto block = std::make_shared<GpuBlock>(gpu_of(device), bytes);
+  auto storage = std::make_shared<Storage>(block->data(), bytes, false);
+  storage->device = device;
+  storage->block = std::move(block);
   return storage;
 }
 

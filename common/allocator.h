@@ -4,10 +4,15 @@
 #include <cstdint>
 #include <memory>
 
+#include "compute_device.h"
+
 namespace fuse {
 
+class GpuBlock;
+
 /// The memory behind one or more tensors. Owned memory goes back to the cache
-/// when the last tensor lets go of it; a borrowed block is left alone.
+/// when the last tensor lets go of it; a borrowed block is left alone. On a GPU
+/// `data` is an address there.
 struct Storage {
   Storage(void* address, std::size_t bytes, bool is_owned)
       : data(address), size(bytes), owned(is_owned) {}
@@ -18,6 +23,8 @@ struct Storage {
   void* data;
   std::size_t size;
   bool owned;
+  Device device = {};
+  std::shared_ptr<GpuBlock> block = {};  ///< where `device` is a GPU
 };
 
 /// Storage of at least `bytes` bytes, uninitialised, aligned to 64 bytes.
@@ -30,6 +37,9 @@ struct Storage {
 /// Safe to call from any thread. Throws Error, saying how many bytes were
 /// asked for, when the memory cannot be had.
 std::shared_ptr<Storage> allocate_storage(std::size_t bytes);
+/// The same in the memory of a device; see GpuMemory for a GPU's.
+std::shared_ptr<Storage> allocate_storage(std::size_t bytes,
+                                          const Device& device);
 
 /// Throws Error when `bytes` more bytes cannot be had now. Call it before a
 /// long set-up, so that an absurd size is refused in the first millisecond.

@@ -127,6 +127,11 @@ AccessPattern::AccessPattern(std::vector<std::int64_t> sizes, int reads,
   const std::int64_t room = bases == Bases::staggered
                                 ? std::int64_t(most_lines_apart) * line_length
                                 : 0;
+  if (!default_device().is_cpu()) {
+    from_ = zeros({total_ * (reads + writes) / 2});
+    to_ = zeros(from_.shape());
+    return;
+  }
   arrays_.resize(std::size_t(reads));
   for (auto& array : arrays_) {
     for (const std::int64_t size : sizes_)
@@ -154,6 +159,10 @@ void AccessPattern::run_range(Pass pass, std::int64_t begin,
 }
 
 void AccessPattern::run(Width width) const {
+  if (to_.defined()) {
+    Tensor(to_).copy_(from_);
+    return;
+  }
   const Pass pass = find_pass(reads_, writes_, width == Width::bytes64,
                               std::make_integer_sequence<int, most_arrays>());
   const std::int64_t lines = (total_ + line_length - 1) / line_length;

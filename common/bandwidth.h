@@ -16,6 +16,9 @@ namespace fuse {
 ///
 /// Adam reads parameter, two averages and gradient, and writes all but the
 /// gradient: 4 and 3, the defaults.
+///
+/// On a GPU (the default device) it is a copy within its memory that moves as
+/// many bytes: what such devices are measured by.
 class AccessPattern {
  public:
   /// Where the arrays of a tensor begin: wherever the allocator puts them, or
@@ -33,7 +36,7 @@ class AccessPattern {
   void run(Width width = Width::bytes32) const;
   /// Bytes one pass moves: every read and every write counted once.
   std::int64_t bytes() const;
-  /// The `read`-th array of tensor `index`: zeros, unless someone fills it.
+  /// On the host, the `read`-th array of tensor `index`: zeros, unless someone fills it.
   /// Where bases are staggered it has room for that at its end.
   const Tensor& array(std::size_t read, std::size_t index) const {
     return arrays_[read][index];
@@ -52,7 +55,9 @@ class AccessPattern {
   int reads_;
   int writes_;
   Bases bases_;
-  std::vector<std::vector<Tensor>> arrays_;
+  std::vector<std::vector<Tensor>> arrays_;  // on the host
+  Tensor from_;                              // on a GPU
+  Tensor to_;
 };
 
 /// Median time of one pass, in microseconds, as `blocked_autorange` takes it.

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "devices.h"
 #include "error.h"
 #include "random.h"
 
@@ -88,6 +89,12 @@ double Measurement::quantile(double fraction) const {
 double steady_seconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count();
+}
+
+double device_seconds() {
+  const Device device = default_device();
+  if (!device.is_cpu()) gpu_of(device)->synchronize();
+  return steady_seconds();
 }
 
 Measurement blocked_autorange(const std::function<void()>& fn,

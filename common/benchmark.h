@@ -40,6 +40,8 @@ class Measurement {
 using Clock = std::function<double()>;
 /// The monotonic clock of the system.
 double steady_seconds();
+/// The same, read when the default device has done what it was asked to.
+double device_seconds();
 
 /// Times a function like `torch.utils.benchmark.Timer.blocked_autorange`.
 ///
@@ -50,7 +52,7 @@ double steady_seconds();
 /// finite.
 Measurement blocked_autorange(const std::function<void()>& fn,
                               double min_run_time_s = 0.2,
-                              const Clock& clock = steady_seconds);
+                              const Clock& clock = device_seconds);
 
 /// How `interleaved` measures.
 struct InterleavedOptions {
@@ -69,6 +71,6 @@ struct InterleavedOptions {
 std::vector<Measurement> interleaved(
     const std::vector<std::function<void()>>& fns,
     const InterleavedOptions& options = {},
-    const Clock& clock = steady_seconds);
+    const Clock& clock = device_seconds);
 
 }  // namespace fuse

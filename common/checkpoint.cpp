@@ -246,7 +246,9 @@ void make_missing(std::vector<ParamStates>& states, const Optimizer& optimizer,
       }
     }
   }
-  std::vector<Tensor> fresh = scalars(numbers.size());
+  if (numbers.empty()) return;
+  std::vector<Tensor> fresh = scalars(numbers.size(), DType::float64,
+                                      optimizer.group(g).params[0].device());
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     fresh[i].copy_(*numbers[i]);
     *numbers[i] = fresh[i];

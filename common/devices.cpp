@@ -1,49 +1,12 @@
 #include "devices.h"
 
-#include <atomic>
-
 #include "error.h"
 #include "gpu_platform.h"
 #include "gpu_sim.h"
+#include "gpu_status.h"
+#include "provenance.h"
 
 namespace fuse {
-namespace {
-
-// Kind and index in one word, so that any thread may read it.
-std::atomic<std::uint64_t> chosen_device = 0;
-
-bool is_index(const std::string& text) {
-  return !text.empty() && text.size() < 6 &&
-         text.find_first_not_of("0123456789") == std::string::npos;
-}
-
-}  // namespace
-
-std::string to_string(const Device& device) {
-  if (device.kind == Device::Kind::cpu) return "cpu";
-  if (device.kind == Device::Kind::cuda_sim) return "cuda-sim";
-  return "cuda:" + std::to_string(device.index);
-}
-
-Device parse_device(const std::string& name) {
-  if (name == "cpu") return {};
-  if (name == "cuda-sim") return {Device::Kind::cuda_sim, 0};
-  if (name == "cuda") return {Device::Kind::cuda, 0};
-  if (name.starts_with("cuda:") && is_index(name.substr(5))) {
-    return {Device::Kind::cuda, std::stoi(name.substr(5))};
-  }
-  throw UsageError("'" + name +
-                   "' is no device; give cpu, cuda, cuda:N or cuda-sim");
-}
-
-Device default_device() {
-  const std::uint64_t word = chosen_device;
-  return {Device::Kind(word & 0xff), int(word >> 8)};
-}
-
-void set_default_device(const Device& device) {
-  chosen_device = std::uint64_t(device.kind) | std::uint64_t(device.index) << 8;
-}
 
 std::shared_ptr<Gpu> gpu_of(const Device& device) {
   if (device.kind == Device::Kind::cuda_sim) return sim_platform().gpu(0);
@@ -53,11 +16,28 @@ std::shared_ptr<Gpu> gpu_of(const Device& device) {
   throw Error("the CPU was asked for its GPU");
 }
 
+void require_device(const Device& device) {
+  if (!device.is_cpu()) gpu_of(device)->check_compiler();
+}
+
+std::string device_model(const Device& device) {
+  if (device.is_cpu()) return cpu_name();
+  if (device.kind == Device::Kind::cuda_sim) {
+    return "CUDA simulator on " + cpu_name();
+  }
+  return gpu_of(device)->device().name + ", CUDA " +
+         cuda_version_text(cuda_platform().status().driver_version);
+}
+
 Device best_device(std::string* why) {
-  const GpuStatus status = cuda_platform().status();
-  if (status.usable()) return {Device::Kind::cuda, 0};
-  *why = status.problem;
-  return {};
+  const Device first = {Device::Kind::cuda, 0};
+  try {
+    require_device(first);
+    return first;
+  } catch (const Error& error) {
+    *why = error.what();
+    return cpu_device;
+  }
 }
 
 }  // namespace fuse

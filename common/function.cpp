@@ -7,8 +7,10 @@
 
 #include "codegen.h"
 #include "describe.h"
+#include "devices.h"
 #include "error.h"
 #include "fusion_report.h"
+#include "gpu_kernel.h"
 #include "keep_source.h"
 #include "log.h"
 #include "parallel.h"
@@ -34,13 +36,23 @@ std::shared_ptr<Kernel> without_compiler(const Plan& plan,
   return make_interpreter(plan);
 }
 
-std::shared_ptr<Kernel> make_kernel(const Plan& plan, Backend backend) {
+// Lists in the memory of a GPU leave no choice.
+std::shared_ptr<Kernel> make_kernel(const Plan& plan, Backend backend,
+                                    const Device& device) {
+  if (!device.is_cpu()) {
+    return make_gpu_kernel(generate_gpu_source(plan), gpu_of(device));
+  }
   if (backend == Backend::interpreted) return make_interpreter(plan);
   try {
     return make_cpu_kernel(generate_cpu_source(plan));
   } catch (const NoCompiler& error) {
     return without_compiler(plan, error.what());
   }
+}
+
+Device device_of(const Program& program) {
+  const auto slots = program.slots();
+  return slots.empty() ? cpu_device : device_of_memory(slots[0].memory);
 }
 
 bool touches_elements(const Plan& plan) {
@@ -229,7 +241,7 @@ CompiledProgram& Function::compile(std::uint64_t hash, const Program& program) {
     }
   }
   if (!eager_) keep_source(made->plan);
-  made->kernel = make_kernel(made->plan, options_.backend);
+  made->kernel = make_kernel(made->plan, options_.backend, device_of(program));
   if (!eager_) count({.compilations = 1, .recompiles = again ? 1 : 0});
   if (again) reports_.push_back(std::move(why));
   compiled_.push_back(std::move(made));

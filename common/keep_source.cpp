@@ -12,21 +12,29 @@ namespace {
 
 constexpr const char* variable = "FUSEBOOK_KEEP_SOURCE";
 
-void keep(const std::string& folder, const std::string& text,
-          const std::string& ending) {
+void keep(const std::string& text, const std::string& ending) {
+  const std::string folder = std::getenv(variable);
   const std::string name = hex_digits(content_hash(text)) + ending;
   OutputFile file(variable, folder + "/" + name);
   file.write(text);
   file.commit();
 }
 
+bool is_wanted() {
+  const char* const folder = std::getenv(variable);
+  return folder != nullptr && *folder != '\0';
+}
+
 }  // namespace
 
 void keep_source(const Plan& plan) {
-  const char* const folder = std::getenv(variable);
-  if (folder == nullptr || *folder == '\0') return;
-  keep(folder, generate_cpu_source(plan), ".cpp");
-  keep(folder, generate_gpu_source(plan), ".cu");
+  if (!is_wanted()) return;
+  keep(generate_cpu_source(plan), ".cpp");
+  keep(generate_gpu_source(plan), ".cu");
+}
+
+void keep_cuda_source(const std::string& text) {
+  if (is_wanted()) keep(text, ".cu");
 }
 
 }  // namespace fuse

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "plan.h"
 
 namespace fuse {
@@ -10,5 +12,7 @@ namespace fuse {
 /// that variable. Throws UsageError when the folder is missing or cannot be
 /// written to.
 void keep_source(const Plan& plan);
+/// The same for a kernel that was written by hand.
+void keep_cuda_source(const std::string& text);
 
 }  // namespace fuse

@@ -33,16 +33,28 @@ double difference_at(const Tensor& a, const Tensor& b, std::size_t i) {
          double(load_element<T>(b.raw_data(), i));
 }
 
+// Contiguous and without the way back: what goes back may not keep itself
+// alive.
+Tensor plain(const Tensor& tensor) {
+  if (!tensor.is_contiguous()) return tensor.contiguous();
+  auto impl = std::make_shared<TensorImpl>(*tensor.impl());
+  impl->grad_fn.reset();
+  impl->grad.reset();
+  return Tensor(std::move(impl));
+}
+
 /// d(loss)/d(output) = 2 (output - target) / count.
 class MseBackward : public GradFn {
  public:
-  MseBackward(Tensor output, Tensor target, std::shared_ptr<GradFn> next)
-      : output_(std::move(output)),
-        target_(std::move(target)),
+  MseBackward(const Tensor& output, const Tensor& target,
+              std::shared_ptr<GradFn> next)
+      : device_(output.device()),
+        output_(plain(output.cpu())),
+        target_(plain(target.cpu())),
         next_(std::move(next)) {}
 
   void backward(const Tensor& grad_output) override {
-    Tensor grad = empty(output_.shape(), output_.dtype());
+    const Tensor grad = empty(output_.shape(), output_.dtype(), cpu_device);
     const double scale = grad_output.item() * 2 / double(output_.numel());
     with_type(grad.dtype(), [&](auto type) {
       using T = decltype(type);
@@ -51,10 +63,11 @@ class MseBackward : public GradFn {
         store_element(grad.raw_data(), i, T(scale * difference));
       }
     });
-    next_->backward(grad);
+    next_->backward(grad.to(device_));
   }
 
  private:
+  Device device_;
   Tensor output_;
   Tensor target_;
   std::shared_ptr<GradFn> next_;
@@ -70,16 +83,6 @@ double mean_square(const Tensor& output, const Tensor& target) {
   return sum / double(output.numel());
 }
 
-// Contiguous and without the way back: what goes back may not keep itself
-// alive.
-Tensor plain(const Tensor& tensor) {
-  if (!tensor.is_contiguous()) return tensor.contiguous();
-  auto impl = std::make_shared<TensorImpl>(*tensor.impl());
-  impl->grad_fn.reset();
-  impl->grad.reset();
-  return Tensor(std::move(impl));
-}
-
 }  // namespace
 
 Tensor mse_loss(const Tensor& output, const Tensor& target) {
@@ -87,14 +90,16 @@ Tensor mse_loss(const Tensor& output, const Tensor& target) {
   const double mean = with_type(output.dtype(), [&](auto type) {
     using T = decltype(type);
     // Asking for the data has a recording make it first.
-    static_cast<void>(output.data<T>());
-    static_cast<void>(target.data<T>());
-    return mean_square<T>(output.contiguous(), target.contiguous());
+    const Tensor left = output.cpu().contiguous();
+    const Tensor right = target.cpu().contiguous();
+    static_cast<void>(left.data<T>());
+    static_cast<void>(right.data<T>());
+    return mean_square<T>(left, right);
   });
   Tensor loss = tensor(mean, output.dtype());
   if (output.impl()->grad_fn != nullptr) {
-    loss.impl()->grad_fn = std::make_shared<MseBackward>(
-        plain(output), plain(target), output.impl()->grad_fn);
+    loss.impl()->grad_fn =
+        std::make_shared<MseBackward>(output, target, output.impl()->grad_fn);
   }
   return loss;
 }

@@ -43,6 +43,11 @@ void check_input(const std::vector<Linear>& layers, std::size_t index,
     throw Error(place_of(layers, index) + ": " + found + "; the weight is " +
                 name_of(layer.weight().dtype()));
   }
+  if (input.device() != layer.weight().device()) {
+    throw Error(place_of(layers, index) + ": the input is on " +
+                to_string(input.device()) + "; the weight is on " +
+                to_string(layer.weight().device()));
+  }
 }
 
 LinearSizes sizes_of(const Linear& layer, const Tensor& input) {
@@ -50,9 +55,10 @@ LinearSizes sizes_of(const Linear& layer, const Tensor& input) {
   return {batch, layer.in_features(), layer.out_features()};
 }
 
-/// The tensor itself, or a copy where its elements do not lie side by side, or
+/// The tensor itself, or a copy where it is on a GPU, its elements do not lie side by side, or
 /// its address does not suit its dtype.
-Tensor aligned(const Tensor& tensor) {
+Tensor aligned(const Tensor& given) {
+  const Tensor tensor = given.cpu();
   if (!tensor.is_contiguous()) return tensor.contiguous();
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.raw_data());
   return address % size_of(tensor.dtype()) == 0 ? tensor : tensor.clone();
@@ -66,17 +72,17 @@ const T* read(const Tensor& tensor) {
 Tensor apply(const Linear& layer, const Tensor& input) {
   Shape shape = input.shape();
   shape.back() = layer.out_features();
-  Tensor output = empty(shape, input.dtype());
+  Tensor output = empty(shape, input.dtype(), cpu_device);
   const Tensor source = aligned(input);
-  const Tensor weight = layer.weight().contiguous();
+  const Tensor weight = layer.weight().cpu().contiguous();
   const Tensor bias =
-      layer.bias().defined() ? layer.bias().contiguous() : Tensor();
+      layer.bias().defined() ? layer.bias().cpu().contiguous() : Tensor();
   with_computing_type("Linear", input.dtype(), [&](auto type) {
     using T = decltype(type);
     linear_forward(sizes_of(layer, input), read<T>(source), read<T>(weight),
                    bias.defined() ? read<T>(bias) : nullptr, output.data<T>());
   });
-  return output;
+  return output.to(input.device());
 }
 
 /// The gradient to write to, and whether it already holds something. One with
@@ -85,10 +91,11 @@ struct GradTarget {
   explicit GradTarget(Tensor parameter)
       : accumulate(parameter.grad().defined()) {
     if (!accumulate) {
-      parameter.set_grad(empty(parameter.shape(), parameter.dtype()));
+      parameter.set_grad(
+          empty(parameter.shape(), parameter.dtype(), parameter.device()));
     }
     grad = parameter.grad();
-    tensor = grad.contiguous();
+    tensor = grad.cpu().contiguous();
   }
   void finish() {
     if (tensor.impl() != grad.impl()) grad.copy_(tensor);
@@ -102,7 +109,7 @@ struct GradTarget {
 void accumulate_grads(const Linear& layer, const Tensor& input,
                       const Tensor& grad_output) {
   const LinearSizes sizes = sizes_of(layer, input);
-  const Tensor grad = grad_output.contiguous();
+  const Tensor grad = grad_output.cpu().contiguous();
   const Tensor source = aligned(input);
   with_computing_type("Linear", input.dtype(), [&](auto type) {
     using T = decltype(type);
@@ -120,15 +127,15 @@ void accumulate_grads(const Linear& layer, const Tensor& input,
 
 Tensor grad_of_input(const Linear& layer, const Tensor& input,
                      const Tensor& grad_output) {
-  Tensor grad = empty(input.shape(), input.dtype());
-  const Tensor from = grad_output.contiguous();
-  const Tensor weight = layer.weight().contiguous();
+  Tensor grad = empty(input.shape(), input.dtype(), cpu_device);
+  const Tensor from = grad_output.cpu().contiguous();
+  const Tensor weight = layer.weight().cpu().contiguous();
   with_computing_type("Linear", input.dtype(), [&](auto type) {
     using T = decltype(type);
     linear_grad_input(sizes_of(layer, input), read<T>(from), read<T>(weight),
                       grad.data<T>());
   });
-  return grad;
+  return grad.to(input.device());
 }
 
 /// Backward of a whole stack in one loop: a chain of one object a layer would

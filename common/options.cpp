@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "compute_device.h"
 #include "nearest.h"
 
 namespace fuse {
@@ -125,17 +126,17 @@ void Options::reject(const std::string& name) const {
 }
 
 void Options::set_device(const std::string& value) {
-  if (value == "auto" || value == "cpu") return;
-  const std::string cuda = "cuda";
-  const bool has_index =
-      value.size() > 5 && value.starts_with("cuda:") &&
-      value.find_first_not_of("0123456789", 5) == std::string::npos;
-  if (value == cuda || has_index) {
-    throw DeviceError("--device " + value +
-                      ": this build has no CUDA backend; use --device cpu");
+  if (value == "auto") {
+    device_ = value;
+    return;
   }
-  throw UsageError("--device: '" + value +
-                   "' is no device; give auto, cpu, cuda or cuda:N");
+  try {
+    device_ = to_string(parse_device(value));
+  } catch (const UsageError&) {
+    throw UsageError("--device: '" + value +
+                     "' is no device; give auto, cpu, cuda, cuda:N or "
+                     "cuda-sim");
+  }
 }
 
 void Options::set(const std::string& name, const std::string& value) {
@@ -197,8 +198,8 @@ std::string usage_text(const std::string& program, const OptionSet& own) {
   }
   for (const ChoiceOption& choice : own.choices) text += choice_lines(choice);
   text += usage_line("--device D",
-                     "auto, cpu, cuda or cuda:N (default auto: the best there "
-                     "is)");
+                     "auto, cpu, cuda, cuda:N or cuda-sim (default auto: a GPU "
+                     "if there is one)");
   text += usage_line("--threads N",
                      "threads to use, 1 to " + std::to_string(most_threads) +
                          " (default FUSEBOOK_THREADS, else all CPUs)");

@@ -57,7 +57,7 @@ class Options {
   /// The recipe's own options with the values of this run.
   const OptionSet& own() const { return own_; }
 
-  /// The device the recipe runs on: "cpu".
+  /// The device asked for: "auto", or a name as parse_device takes it.
   const std::string& device() const { return device_; }
   /// Number of threads asked for, 0 for the default.
   int threads() const { return threads_; }
@@ -78,7 +78,7 @@ class Options {
   [[noreturn]] void reject(const std::string& name) const;
 
   OptionSet own_;
-  std::string device_ = "cpu";
+  std::string device_ = "auto";
   int threads_ = 0;
   std::string json_file_;
   std::string record_file_;
@@ -86,8 +86,8 @@ class Options {
 };
 
 /// Reads a command line: `--name value` or `--name=value`. Throws UsageError
-/// for anything that cannot be used, DeviceError for a device this build does
-/// not have.
+/// for anything that cannot be used. Whether the device is there is found out
+/// later.
 Options parse_options(int argc, const char* const* argv, OptionSet own);
 
 /// The text of `--help`.

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "devices.h"
 #include "error.h"
 #include "parallel.h"
 
@@ -98,8 +99,8 @@ std::string current_date() {
 }
 
 Provenance current_provenance() {
-  return {cpu_name(), thread_count(), compiler_name(), system_name(),
-          current_date()};
+  return {device_model(default_device()), thread_count(), compiler_name(),
+          system_name(), current_date()};
 }
 
 std::string short_path(const std::string& file) {

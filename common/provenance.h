@@ -13,7 +13,7 @@ struct Provenance {
   std::string date;
 };
 
-/// What this machine and build say. Throws UsageError when SOURCE_DATE_EPOCH
+/// What this machine and build say of a run on the default device. Throws UsageError when SOURCE_DATE_EPOCH
 /// is set to something else than seconds since 1970.
 Provenance current_provenance();
 

@@ -43,8 +43,8 @@ void uniform_(const Tensor& tensor, double low, double high,
     throw Error("uniform_: the range from " + std::to_string(low) + " to " +
                 std::to_string(high) + " is no finite range");
   }
-  if (!tensor.is_contiguous()) {
-    const Tensor drawn = empty(tensor.shape(), tensor.dtype());
+  if (!tensor.is_contiguous() || !tensor.device().is_cpu()) {
+    const Tensor drawn = empty(tensor.shape(), tensor.dtype(), cpu_device);
     uniform_(drawn, low, high, generator);
     Tensor(tensor).copy_(drawn);
     return;

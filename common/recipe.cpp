@@ -6,7 +6,9 @@
 #include <new>
 #include <optional>
 
+#include "devices.h"
 #include "error.h"
+#include "gpu_error.h"
 #include "output_file.h"
 #include "parallel.h"
 #include "recipe_run.h"
@@ -64,16 +66,58 @@ class Outputs {
   std::optional<OutputFile> record_;
 };
 
+// The device for a run, which new tensors then lie on; the CPU again later.
+class RunDevice {
+ public:
+  RunDevice(const std::string& name, const Options& options)
+      : device_(choose(name, options)) {
+    set_default_device(device_);
+  }
+  ~RunDevice() { set_default_device(cpu_device); }
+  RunDevice(const RunDevice&) = delete;
+  RunDevice& operator=(const RunDevice&) = delete;
+
+  const Device& get() const { return device_; }
+
+ private:
+  static Device choose(const std::string& name, const Options& options) {
+    if (options.device() == "auto") return choose_best(name);
+    const Device device = parse_device(options.device());
+    try {
+      require_device(device);
+    } catch (const DeviceTooOld&) {
+      throw;
+    } catch (const Error& error) {
+      throw DeviceError("--device " + options.device() + ": " + error.what());
+    }
+    return device;
+  }
+
+  static Device choose_best(const std::string& name) {
+    std::string why;
+    const Device device = best_device(&why);
+    if (!why.empty()) {
+      std::fprintf(stderr, "%s: running on the CPU: %s\n", name.c_str(),
+                   why.c_str());
+    }
+    return device;
+  }
+
+  Device device_;
+};
+
 void run_body(const std::string& name, const Options& options,
               const std::function<void(const Options&)>& body, RecipeRun& run) {
   if (options.threads() > 0) set_thread_count(options.threads());
+  const RunDevice device(name, options);
   const Provenance provenance = current_provenance();
   Outputs outputs(options);
   body(options);
   run.body_done = true;
   const Record& record = run.record;
-  outputs.write(record.results_json(name, options, provenance.threads),
-                record.record_json(name, options, provenance));
+  outputs.write(
+      record.results_json(name, options, device.get(), provenance.threads),
+      record.record_json(name, options, device.get(), provenance));
 }
 
 int report(const std::string& name, const RecipeRun& run,
@@ -124,6 +168,10 @@ int run_recipe(const std::string& name, int argc, const char* const* argv,
     } else {
       run_body(name, parsed, body, run);
     }
+    return 0;
+  } catch (const DeviceTooOld& error) {
+    write_out("Exiting because kernels cannot be compiled for this device: " +
+              std::string(error.what()) + "\n");
     return 0;
   } catch (...) {
     return report_exception(name, run);

@@ -124,10 +124,11 @@ void Record::add_result(const std::string& name, std::string json) {
 }
 
 std::string Record::results_json(const std::string& recipe,
-                                 const Options& options, int threads) const {
+                                 const Options& options, const Device& device,
+                                 int threads) const {
   JsonObject object;
   object.add("recipe", json_string(recipe))
-      .add("device", json_string(options.device()))
+      .add("device", json_string(to_string(device)))
       .add("threads", number_text(threads))
       .add("options", options_json(options));
   for (const auto& [name, json] : results_) object.add(name, json);
@@ -135,7 +136,7 @@ std::string Record::results_json(const std::string& recipe,
 }
 
 std::string Record::record_json(const std::string& recipe,
-                                const Options& options,
+                                const Options& options, const Device& device,
                                 const Provenance& provenance) const {
   std::vector<std::string> steps;
   for (const Step& step : steps_) {
@@ -154,7 +155,7 @@ std::string Record::record_json(const std::string& recipe,
   return JsonObject()
              .add("format", "1")
              .add("recipe", json_string(recipe))
-             .add("device", json_string(options.device()))
+             .add("device", json_string(to_string(device)))
              .add("options", options_json(options))
              .add("provenance", provenance_json(provenance))
              .add("steps", json_array_block(steps, 2))

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compute_device.h"
 #include "options.h"
 #include "provenance.h"
 
@@ -57,9 +58,10 @@ class Record {
   /// The results as JSON: recipe, device, threads, the recipe's own options,
   /// then every named number.
   std::string results_json(const std::string& recipe, const Options& options,
-                           int threads) const;
+                           const Device& device, int threads) const;
   /// The whole record as JSON, format 1.
   std::string record_json(const std::string& recipe, const Options& options,
+                          const Device& device,
                           const Provenance& provenance) const;
 
  private:

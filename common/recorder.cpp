@@ -41,7 +41,9 @@ void check_target(OpCode op, const TensorList& target, Operands operands,
 }
 
 std::vector<Tensor> allocate(const ListImpl& list) {
-  if (list.rate == Rate::entry) return scalars(list.count, list.dtype);
+  if (list.rate == Rate::entry) {
+    return scalars(list.count, list.dtype, list.like->device);
+  }
   std::vector<Tensor> tensors;
   tensors.reserve(list.count);
   for (const Tensor& model : list.like->tensors) {
@@ -59,7 +61,20 @@ std::uint64_t Recorder::next_serial() {
   return ++last;
 }
 
+// A kernel reaches the memory of one device.
+void Recorder::check_device(const ListImpl& list) const {
+  if (held_.empty() || held_[0]->device == list.device) return;
+  const auto name = [](const ListImpl& each) {
+    return each.label.empty() ? std::string("a list") : each.label;
+  };
+  throw Error(name(*held_[0]) + " is on " + to_string(held_[0]->device) +
+              " but " + name(list) + " is on " + to_string(list.device) +
+              ", and one launch works on one device; move the tensors with "
+              "to(), or compile a function for each");
+}
+
 std::int32_t Recorder::slot_of(const std::shared_ptr<ListImpl>& list) {
+  check_device(*list);
   const std::int32_t slot = program_.slot(list->view(), list->info());
   if (std::size_t(slot) == held_.size()) held_.push_back(list);
   return slot;

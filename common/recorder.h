@@ -77,6 +77,7 @@ class Recorder {
   ValueId record(OpCode op, Operands operands, std::source_location place);
   ValueId value_of(const TensorList& list, std::source_location place);
   ValueId value_of(const Scalar& scalar);
+  void check_device(const ListImpl& list) const;
   std::int32_t slot_of(const std::shared_ptr<ListImpl>& list);
   TensorList pending(ValueId value, Operands operands);
   std::shared_ptr<ListImpl> take_spare();

@@ -32,12 +32,13 @@ double evaluate(const Node& node, const std::vector<Value>& values) {
 }
 
 TensorList allocate(const ListView& like, SlotInfo info) {
+  const Device device = device_of_memory(info.memory);
   if (info.rate == Rate::entry) {
-    return TensorList::per_tensor(scalars(like.count, info.dtype));
+    return TensorList::per_tensor(scalars(like.count, info.dtype, device));
   }
   std::vector<Tensor> tensors;
   for (std::size_t i = 0; i < like.count; ++i) {
-    tensors.push_back(empty({like.numels[i]}, info.dtype));
+    tensors.push_back(empty({like.numels[i]}, info.dtype, device));
   }
   return TensorList(std::move(tensors));
 }

@@ -357,7 +357,7 @@ void write_safetensors(const std::string& path, const Metadata& metadata,
                        const TensorMap& tensors) {
   OutputFile file("safetensors", path);
   TensorMap contiguous = tensors;
-  for (auto& [name, tensor] : contiguous) tensor = tensor.contiguous();
+  for (auto& [name, tensor] : contiguous) tensor = tensor.cpu().contiguous();
   const Order order = file_order(contiguous);
   std::string text = header_text(metadata, order);
   const std::size_t checksum_at = parse_header(text).checksum_at;

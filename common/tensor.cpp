@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "allocator.h"
+#include "device_copies.h"
 #include "element.h"
 #include "error.h"
 #include "tensor_layout.h"
@@ -70,7 +71,13 @@ const char* type_name(DType dtype) {
 }
 
 template <class T>
-void check_dtype(const TensorImpl& impl) {
+void check_readable(const TensorImpl& impl) {
+  if (!impl.storage->device.is_cpu()) {
+    throw Error(std::string("data<") + type_name(dtype_of<T>) +
+                ">() was called on a tensor on " +
+                to_string(impl.storage->device) +
+                ", whose memory the host cannot read; copy it with cpu()");
+  }
   if (impl.dtype == dtype_of<T>) return;
   throw Error(std::string("data<") + type_name(dtype_of<T>) +
               ">() was called on a tensor of dtype " + name_of(impl.dtype));
@@ -84,7 +91,7 @@ To convert_element(From value) {
 
 void fill(const TensorImpl& impl, double value) {
   if (!is_contiguous(impl)) {
-    copy_to_all(impl, full({}, value, impl.dtype).raw_data());
+    copy_to_all(impl, tensor(value, impl.dtype).raw_data());
     return;
   }
   with_type(impl.dtype, [&](auto type) {
@@ -129,15 +136,19 @@ double sum_elements(const void* data, std::size_t count) {
 class SumBackward : public GradFn {
  public:
   explicit SumBackward(const TensorImpl& input)
-      : shape_(input.shape), dtype_(input.dtype), next_(input.grad_fn) {}
+      : shape_(input.shape),
+        dtype_(input.dtype),
+        device_(input.storage->device),
+        next_(input.grad_fn) {}
 
   void backward(const Tensor& grad_output) override {
-    next_->backward(full(shape_, grad_output.item(), dtype_));
+    next_->backward(full(shape_, grad_output.item(), dtype_, device_));
   }
 
  private:
   Shape shape_;
   DType dtype_;
+  Device device_;
   std::shared_ptr<GradFn> next_;
 };
 
@@ -149,14 +160,14 @@ void set_access_hook(AccessHook hook) {
 
 template <class T>
 T* Tensor::data() {
-  check_dtype<T>(*impl_);
+  check_readable<T>(*impl_);
   touch(*impl_, true);
   return static_cast<T*>(impl_->data);
 }
 
 template <class T>
 const T* Tensor::data() const {
-  check_dtype<T>(*impl_);
+  check_readable<T>(*impl_);
   touch(*impl_, false);
   return static_cast<const T*>(impl_->data);
 }
@@ -170,19 +181,23 @@ template const double* Tensor::data<double>() const;
 template const Float16* Tensor::data<Float16>() const;
 template const BFloat16* Tensor::data<BFloat16>() const;
 
+Device Tensor::device() const { return impl_->storage->device; }
+
 double Tensor::item() const {
   if (numel() != 1) {
     throw Error("item() needs a tensor with one element; this one has shape " +
                 to_string(shape()));
   }
   touch(*impl_, false);
+  const Tensor host = on_host(*this);
   return with_type(dtype(), [&](auto type) {
-    return double(load_element<decltype(type)>(impl_->data, 0));
+    return double(load_element<decltype(type)>(host.raw_data(), 0));
   });
 }
 
 std::vector<double> Tensor::to_vector() const {
   touch(*impl_, false);
+  if (!device().is_cpu()) return on_host(*this).to_vector();
   if (!is_contiguous()) return contiguous().to_vector();
   std::vector<double> values(static_cast<std::size_t>(numel()));
   with_type(dtype(), [&](auto type) {
@@ -198,7 +213,10 @@ bool Tensor::is_contiguous() const { return fuse::is_contiguous(*impl_); }
 Tensor Tensor::contiguous() const {
   if (is_contiguous()) return *this;
   touch(*impl_, false);
-  Tensor copy = empty(shape(), dtype());
+  if (!device().is_cpu()) {
+    return copy_to(on_host(*this).contiguous(), device());
+  }
+  Tensor copy = empty(shape(), dtype(), cpu_device);
   copy_elements(*copy.impl_, *impl_);
   return copy;
 }
@@ -206,6 +224,7 @@ Tensor Tensor::contiguous() const {
 Tensor Tensor::clone() const {
   touch(*impl_, false);
   if (!is_dense(*impl_)) return contiguous();
+  if (!device().is_cpu()) return copy_to(*this, device());
   Tensor copy = empty_like(*this);
   if (numel() > 0) std::memcpy(copy.raw_data(), raw_data(), nbytes());
   return copy;
@@ -214,9 +233,15 @@ Tensor Tensor::clone() const {
 Tensor Tensor::to(DType dtype) const {
   if (dtype == this->dtype()) return *this;
   touch(*impl_, false);
-  Tensor copy = empty(shape(), dtype);
-  convert(*copy.impl_, *impl_);
+  Tensor copy = empty(shape(), dtype, device());
+  copy.copy_(*this);
   return copy;
+}
+
+Tensor Tensor::to(const Device& device) const {
+  if (device == this->device()) return *this;
+  touch(*impl_, false);
+  return copy_to(is_dense(*impl_) ? *this : contiguous(), device);
 }
 
 void Tensor::copy_(const Tensor& source) {
@@ -231,6 +256,9 @@ void Tensor::copy_(const Tensor& source) {
   touch(*source.impl_, false);
   touch(*impl_, true);
   if (numel() == 0) return;
+  if (!device().is_cpu() || !source.device().is_cpu()) {
+    return copy_across(*this, source);
+  }
   const bool plain = is_contiguous() && source.is_contiguous();
   if (plain && source.dtype() == dtype()) {
     std::memmove(raw_data(), source.raw_data(), nbytes());
@@ -246,13 +274,13 @@ void Tensor::copy_from(const TensorImpl& source) const {
   if (source.dtype == dtype()) {
     copy_elements(*impl_, source);
   } else if (!fuse::is_contiguous(source)) {
-    const Tensor dense = empty(shape(), source.dtype);
+    const Tensor dense = empty(shape(), source.dtype, cpu_device);
     copy_elements(*dense.impl_, source);
     copy_from(*dense.impl_);
   } else if (is_contiguous()) {
     convert(*impl_, source);
   } else {
-    const Tensor converted = empty(shape(), dtype());
+    const Tensor converted = empty(shape(), dtype(), cpu_device);
     convert(*converted.impl_, source);
     copy_elements(*impl_, *converted.impl_);
   }
@@ -261,6 +289,7 @@ void Tensor::copy_from(const TensorImpl& source) const {
 void Tensor::fill_(double value) {
   check_storable(*impl_, "fill_");
   touch(*impl_, true);
+  if (!device().is_cpu()) return fill_on_device(*this, value);
   fill(*impl_, value);
 }
 
@@ -274,12 +303,16 @@ void Tensor::set_grad(const Tensor& grad) {
                 name_of(grad.dtype()) + " does not fit a tensor of shape " +
                 to_string(shape()) + " and " + name_of(dtype()));
   }
+  if (grad.device() != device()) {
+    throw Error("a gradient on " + to_string(grad.device()) +
+                " does not fit a tensor on " + to_string(device()));
+  }
   impl_->grad = grad.impl_;
 }
 
 Tensor Tensor::sum() const {
   touch(*impl_, false);
-  const Tensor ordered = contiguous();
+  const Tensor ordered = on_host(*this).contiguous();
   const double total = with_type(dtype(), [&](auto type) {
     return sum_elements<decltype(type)>(ordered.raw_data(),
                                         std::size_t(numel()));
@@ -306,18 +339,21 @@ void Tensor::backward() const {
   impl_->grad_fn->backward(tensor(1.0, dtype()));
 }
 
-Tensor empty(const Shape& shape, DType dtype) {
+Tensor empty(const Shape& shape, DType dtype, const Device& device) {
   const std::int64_t numel = checked_numel(shape, dtype);
-  auto storage = allocate_storage(std::size_t(numel) * size_of(dtype));
+  auto storage = allocate_storage(std::size_t(numel) * size_of(dtype), device);
   void* data = storage->data;
   return make_tensor(std::move(storage), data, shape, numel, dtype);
 }
 
-Tensor zeros(const Shape& shape, DType dtype) { return full(shape, 0, dtype); }
+Tensor zeros(const Shape& shape, DType dtype, const Device& device) {
+  return full(shape, 0, dtype, device);
+}
 
-Tensor full(const Shape& shape, double value, DType dtype) {
-  Tensor result = empty(shape, dtype);
-  fill(*result.impl(), value);
+Tensor full(const Shape& shape, double value, DType dtype,
+            const Device& device) {
+  Tensor result = empty(shape, dtype, device);
+  result.fill_(value);
   return result;
 }
 
@@ -326,7 +362,7 @@ Tensor empty_like(const Tensor& other) {
 }
 
 Tensor empty_like(const Tensor& other, DType dtype) {
-  Tensor result = empty(other.shape(), dtype);
+  Tensor result = empty(other.shape(), dtype, other.device());
   if (is_dense(*other.impl())) result.impl()->strides = other.strides();
   return result;
 }
@@ -337,25 +373,28 @@ Tensor zeros_like(const Tensor& other) {
   return result;
 }
 
-Tensor tensor(double value, DType dtype) { return full({}, value, dtype); }
+Tensor tensor(double value, DType dtype) {
+  return full({}, value, dtype, cpu_device);
+}
 
 Tensor tensor(const std::vector<double>& values, DType dtype) {
-  Tensor result = empty({std::int64_t(values.size())}, dtype);
+  Tensor result = empty({std::int64_t(values.size())}, dtype, cpu_device);
   with_type(dtype, [&](auto type) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       store_element(result.raw_data(), i,
                     static_cast<decltype(type)>(values[i]));
     }
   });
-  return result;
+  return result.to(default_device());
 }
 
 Tensor tensor(std::initializer_list<double> values, DType dtype) {
   return tensor(std::vector<double>(values), dtype);
 }
 
-std::vector<Tensor> scalars(std::size_t count, DType dtype) {
-  const Tensor all = zeros({std::int64_t(count)}, dtype);
+std::vector<Tensor> scalars(std::size_t count, DType dtype,
+                            const Device& device) {
+  const Tensor all = zeros({std::int64_t(count)}, dtype, device);
   std::vector<Tensor> views;
   views.reserve(count);
   char* data = static_cast<char*>(all.raw_data());

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "compute_device.h"
 #include "dtype.h"
 #include "float16.h"
 
@@ -38,8 +39,9 @@ struct TensorImpl {
   std::shared_ptr<GradFn> grad_fn;
 };
 
-/// A handle to numbers in host memory; copies share the data, as in torch. Any
-/// rank; rank 0 is a single number. Views see the memory of another tensor in
+/// A handle to numbers in the memory of a device; copies share the data, as in
+/// torch. What looks at the numbers of a tensor on a GPU copies them to the host
+/// and waits for them. Any rank; rank 0 is a single number. Views see the memory of another tensor in
 /// another order, or a part of it; no gradient goes back through them.
 class Tensor {
  public:
@@ -55,12 +57,14 @@ class Tensor {
   std::int64_t dim() const { return std::int64_t(impl_->shape.size()); }
   std::int64_t numel() const { return impl_->numel; }
   DType dtype() const { return impl_->dtype; }
+  Device device() const;
   /// Bytes of all elements, without what may lie between them.
   std::size_t nbytes() const { return std::size_t(numel()) * size_of(dtype()); }
 
   /// Typed address of the first element; `T` is float, double, Float16 or
   /// BFloat16. Runs what a recording in progress still has to do to this tensor
-  /// (a graph break). Throws Error when `T` is not the tensor's dtype.
+  /// (a graph break). Throws Error when `T` is not the tensor's dtype, or the
+  /// tensor is not in host memory.
   template <class T>
   T* data();
   template <class T>
@@ -109,6 +113,10 @@ class Tensor {
   /// This tensor, if it has that dtype, else a copy converted to it; a gradient
   /// stays behind.
   Tensor to(DType dtype) const;
+  /// This tensor, if it lies there, else a copy on that device. Throws Error
+  /// when there is no such device.
+  Tensor to(const Device& device) const;
+  Tensor cpu() const { return to(cpu_device); }
   /// Overwrites the data with `source`'s, converting the dtype.
   /// Throws Error when shapes differ, or several elements share memory.
   void copy_(const Tensor& source);
@@ -117,10 +125,10 @@ class Tensor {
   /// The gradient, or an undefined tensor.
   Tensor grad() const { return Tensor(impl_->grad); }
   /// Assigns the gradient; an undefined tensor removes it. Throws Error when
-  /// shape or dtype differ from this tensor's.
+  /// shape, dtype or device differ from this tensor's.
   void set_grad(const Tensor& grad);
 
-  /// Sum of all elements as a 0-d tensor, differentiable.
+  /// Sum of all elements as a 0-d tensor in host memory, differentiable.
   Tensor sum() const;
   /// Back-propagates from a 0-d tensor. Throws Error when nothing led to it.
   void backward() const;
@@ -135,16 +143,21 @@ class Tensor {
 
 /// Uninitialised memory. Throws Error for negative sizes, a product that
 /// overflows, or memory that cannot be had (saying how much was asked for).
-Tensor empty(const Shape& shape, DType dtype = DType::float32);
-Tensor zeros(const Shape& shape, DType dtype = DType::float32);
-Tensor full(const Shape& shape, double value, DType dtype = DType::float32);
+/// Without a device, new tensors lie on `default_device()`.
+Tensor empty(const Shape& shape, DType dtype = DType::float32,
+             const Device& device = default_device());
+Tensor zeros(const Shape& shape, DType dtype = DType::float32,
+             const Device& device = default_device());
+Tensor full(const Shape& shape, double value, DType dtype = DType::float32,
+            const Device& device = default_device());
 /// Uninitialised memory in the shape of another tensor, and in its order of
 /// dimensions if its elements lie side by side in some order; else contiguous.
 Tensor empty_like(const Tensor& other);
 Tensor empty_like(const Tensor& other, DType dtype);
 /// Like `torch.zeros_like`; in memory as `empty_like`.
 Tensor zeros_like(const Tensor& other);
-/// A 0-d tensor, `torch.tensor(value)`.
+/// A 0-d tensor in host memory, `torch.tensor(value)`: a number that a launch is
+/// given, such as a learning rate.
 Tensor tensor(double value, DType dtype = DType::float32);
 /// A 1-d tensor of the given values.
 Tensor tensor(const std::vector<double>& values, DType dtype = DType::float32);
@@ -152,7 +165,8 @@ Tensor tensor(const std::vector<double>& values, DType dtype = DType::float32);
 Tensor tensor(std::initializer_list<double> values,
               DType dtype = DType::float32);
 /// `count` 0-d tensors, zero, side by side in one storage.
-std::vector<Tensor> scalars(std::size_t count, DType dtype = DType::float64);
+std::vector<Tensor> scalars(std::size_t count, DType dtype = DType::float64,
+                            const Device& device = default_device());
 /// A tensor over memory the caller owns and keeps alive. `data` may have any
 /// address (also one that is not aligned to the element).
 Tensor from_blob(void* data, const Shape& shape, DType dtype = DType::float32);

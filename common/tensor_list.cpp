@@ -39,7 +39,7 @@ class Registry {
 
  private:
   static bool same_memory(const ListImpl& a, const ListImpl& b) {
-    return a.dtype == b.dtype && a.rate == b.rate &&
+    return a.dtype == b.dtype && a.rate == b.rate && a.device == b.device &&
            a.addresses == b.addresses && a.numels == b.numels &&
            std::equal(a.layouts.begin(), a.layouts.end(), b.layouts.begin(),
                       b.layouts.end(), same_layout);
@@ -77,6 +77,12 @@ void check(const ListImpl& list, const std::vector<Tensor>& tensors) {
                   name_of(tensors[0].dtype()) +
                   "; make one list for each dtype");
     }
+    if (tensors[i].device() != tensors[0].device()) {
+      throw Error(name_of(list, i) + " is on " +
+                  to_string(tensors[i].device()) + " but " + name_of(list, 0) +
+                  " is on " + to_string(tensors[0].device()) +
+                  "; make one list for each device");
+    }
     if (list.rate == Rate::entry && tensors[i].dim() != 0) {
       throw Error(name_of(list, i) + " has shape " +
                   to_string(tensors[i].shape()) +
@@ -104,7 +110,10 @@ ListImpl::~ListImpl() {
 void ListImpl::hold(std::vector<Tensor> list) {
   tensors = std::move(list);
   count = tensors.size();
-  if (count > 0) dtype = tensors[0].dtype();
+  if (count > 0) {
+    dtype = tensors[0].dtype();
+    device = tensors[0].device();
+  }
   content_hash = mix(std::uint64_t(dtype), std::uint64_t(rate));
   shape_hash = 0;
   begin = UINTPTR_MAX;

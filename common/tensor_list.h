@@ -25,7 +25,9 @@ struct ListImpl {
   void hold(std::vector<Tensor> list);
   ListView view() const;
   void add_layouts();
-  SlotInfo info() const { return {dtype, rate, !layouts.empty()}; }
+  SlotInfo info() const {
+    return {dtype, rate, !layouts.empty(), memory_code(device)};
+  }
 
   std::vector<Tensor> tensors;
   std::vector<void*> addresses;
@@ -38,6 +40,7 @@ struct ListImpl {
   std::uint64_t shape_hash = 0;
   std::size_t count = 0;
   DType dtype = DType::float32;
+  Device device = {};
   Rate rate = Rate::element;
   std::string label;
 

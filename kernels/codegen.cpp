@@ -113,7 +113,8 @@ std::string generate_cpu_source(const Plan& plan) {
 
 std::string generate_gpu_source(const Plan& plan) {
   std::ostringstream out;
-  out << device_text << "\n"
+  out << "#define FUSE_GPU 1\n"
+      << device_text << "\n"
       << gpu_loops_text << "\nnamespace fuse {\nnamespace device {\n"
       << bodies_text(plan, Target::gpu, nullptr);
   write_gpu_entry_point(plan, out);

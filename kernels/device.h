@@ -379,7 +379,7 @@ struct Line {
   FUSE_FN Unaligned<T>& operator[](i64 i) const { return address[i * stride]; }
 };
 
-#if !defined(__CUDACC__)
+#if !defined(FUSE_GPU)  // gpu_loops.h has other loops
 // The loop over elements [begin, end) of one tensor, or of one line of it.
 // `Body` is generated: Pointers, PerTensor, Element, load, compute, store; and
 // Lines in place of Pointers where elements may lie apart.
@@ -483,7 +483,7 @@ FUSE_FN void for_each_row(const Launch& launch, const Part& part, Visit visit) {
   }
 }
 
-#endif  // not a GPU's compiler
+#endif  // FUSE_GPU
 
 }  // namespace FUSE_DEVICE
 }  // namespace fuse

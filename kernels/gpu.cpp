@@ -41,6 +41,7 @@ std::shared_ptr<GpuModule> Gpu::module(const std::string& source) {
 }
 
 void Gpu::forget_modules() {
+  if (context_.is_capturing()) return;  // unloading waits, which ends a capture
   const std::lock_guard lock(mutex_);
   std::erase_if(modules_,
                 [](const auto& item) { return item.second.use_count() == 1; });

@@ -31,7 +31,10 @@ class Gpu {
   /// The kernel of `source`, compiled and loaded the first time. Throws as
   /// ModuleCompiler::compile and GpuModule do.
   std::shared_ptr<GpuModule> module(const std::string& source);
-  /// Forgets kernels that nobody uses. For measurements and tests.
+  /// Throws NoGpu (DeviceTooOld) when nothing compiles for this device.
+  void check_compiler() { compiler_->check(device().capability); }
+  /// Forgets kernels that nobody uses; none while a step is being captured.
+  /// For measurements and tests.
   void forget_modules();
 
   // -- copies, in the order of the stream; `bytes` may be 0

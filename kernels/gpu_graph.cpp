@@ -15,8 +15,8 @@ GpuGraph::~GpuGraph() {
   GpuContext& context = gpu_->context();
   const CudaApi& api = context.api();
   context.quietly([&] {
-    // Its tables are written anew once nobody holds them.
-    if (launches_ > 0) api.stream_synchronize(context.stream());
+    // A replay in flight ends all the same, and whoever writes to its tables
+    // from now on does so behind it on the stream.
     if (exec_ != nullptr) api.graph_exec_destroy(exec_);
     if (graph_ != nullptr) api.graph_destroy(graph_);
   });
@@ -72,7 +72,7 @@ std::unique_ptr<GpuGraph> GpuCapture::finish() {
   context.is_capturing_ = false;
   context.check(code, "cuStreamEndCapture", capturing);
   context.check(context.api().graph_instantiate(&made->exec_, made->graph_, 0),
-                "cuGraphInstantiate", capturing);
+                "cuGraphInstantiateWithFlags", capturing);
   return made;
 }
 

@@ -140,6 +140,7 @@ void GpuMemory::empty_locked() noexcept {
 }
 
 void GpuMemory::empty_cache() noexcept {
+  if (context_.is_capturing()) return;  // it would end the capture
   const std::lock_guard lock(mutex_);
   empty_locked();
   next_count_.clear();

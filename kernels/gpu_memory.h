@@ -49,7 +49,8 @@ class GpuMemory {
   /// Takes a block back; `bytes` as it was asked for.
   void release(cuda::Address block, std::size_t bytes) noexcept;
 
-  /// Gives what lies idle back to the device.
+  /// Gives what lies idle back to the device; nothing while a step is being
+  /// captured.
   void empty_cache() noexcept;
   GpuMemoryStatistics statistics() const;
 

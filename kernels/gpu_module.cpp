@@ -42,7 +42,11 @@ void GpuModule::ask_resources() {
 
 GpuModule::~GpuModule() {
   if (module_ == nullptr) return;
-  context_.quietly([&] { context_.api().module_unload(module_); });
+  context_.quietly([&] {
+    // Launches of it may not have begun yet.
+    context_.api().stream_synchronize(context_.stream());
+    context_.api().module_unload(module_);
+  });
 }
 
 }  // namespace fuse

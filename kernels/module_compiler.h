@@ -34,6 +34,9 @@ class ModuleCompiler {
   /// Error with the compiler's words and the numbered source when this source
   /// cannot be.
   virtual ModuleImage compile(const std::string& source, int capability) = 0;
+
+  /// Throws what `compile` would throw for any source at all.
+  virtual void check(int /*capability*/) {}
 };
 
 }  // namespace fuse

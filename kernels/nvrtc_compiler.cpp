@@ -6,10 +6,10 @@
 #include <sstream>
 #include <utility>
 
+#include "compile_cuda.h"
 #include "cuda_api.h"
 #include "gpu_layout.h"
 #include "kernel_cache.h"
-#include "nvrtc.h"
 
 namespace fuse {
 namespace {
@@ -80,6 +80,10 @@ class NvrtcCompiler final : public ModuleCompiler {
         compile_gpu_code(nvrtc, source, gpu_kernel_name, target);
     store(cache, key, image);
     return image;
+  }
+
+  void check(int capability) override {
+    static_cast<void>(choose_target(opened(), capability));
   }
 
  private:

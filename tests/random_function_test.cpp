@@ -28,9 +28,12 @@
 #include "exact.h"
 #include "foreach_map.h"
 #include "reference.h"
+#include "strided_testing.h"
 #include "testing.h"
 
 using namespace fuse;
+using testing::Lie;
+using testing::Placement;
 using testing::Random;
 using testing::same_value;
 
@@ -258,8 +261,12 @@ Element call(OpCode op, const std::vector<Element>& x) {
 class Case {
  public:
   Case(std::uint64_t seed, Script script)
-      : seed_(seed), script_(std::move(script)), random_(seed ^ 0x5eed) {
+      : seed_(seed),
+        script_(std::move(script)),
+        random_(seed ^ 0x5eed),
+        lies_(seed ^ 0x11e5) {
     choose_sizes();
+    choose_shapes();
     const int leaves = script_.operands + script_.literals;
     for (int v = 0; v < leaves; ++v) add_leaf(v);
   }
@@ -272,7 +279,7 @@ class Case {
     for (int v = 0; v < script_.operands; ++v) {
       const auto k = std::size_t(v);
       for (std::size_t e = 0; e < tensors_[k].size(); ++e) {
-        write(tensors_[k][e], initial_[k][e]);
+        write(blocks_[k][e], places_[k][e], initial_[k][e]);
       }
     }
   }
@@ -292,9 +299,12 @@ class Case {
   /// The memory of all operands, then the new lists.
   std::vector<Values> actual() const {
     std::vector<Values> all;
-    for (const auto& list : tensors_) {
+    for (std::size_t k = 0; k < blocks_.size(); ++k) {
       all.emplace_back();
-      for (const Tensor& each : list) all.back().push_back(each.to_vector());
+      for (std::size_t e = 0; e < blocks_[k].size(); ++e) {
+        all.back().push_back(
+            read(blocks_[k][e], places_[k][e], initial_[k][e].size()));
+      }
     }
     for (const TensorList& list : results_) all.push_back(values_of(list));
     return all;
@@ -341,6 +351,17 @@ class Case {
 
   /// How many single results were held against their bound.
   std::int64_t bounded() const { return bounded_; }
+  /// In what way operands are strided; those that are not are left out.
+  std::vector<Lie> strided() const {
+    std::vector<Lie> found;
+    for (std::size_t k = 0; k < tensors_.size(); ++k) {
+      const bool any =
+          std::any_of(tensors_[k].begin(), tensors_[k].end(),
+                      [](const Tensor& each) { return !each.is_contiguous(); });
+      if (any) found.push_back(lie_of_[k]);
+    }
+    return found;
+  }
 
  private:
   template <std::size_t... K>
@@ -412,6 +433,17 @@ class Case {
     if (equal) sizes_.assign(sizes_.size(), sizes_[0]);
   }
 
+  // Tensors of one entry have one shape, also the one that is repeated.
+  void choose_shapes() {
+    strided_ = lies_.chance(0.3);
+    for (std::size_t e = 0; e < sizes_.size(); ++e) {
+      const bool again = e > 0 && sizes_[e] == sizes_[0];
+      shapes_.push_back(again      ? shapes_[0]
+                        : strided_ ? testing::any_shape(sizes_[e], lies_)
+                                   : Shape{sizes_[e]});
+    }
+  }
+
   void add_leaf(int v) {
     const Value& value = script_.values[std::size_t(v)];
     const bool elements = value.rate == Rate::element;
@@ -426,20 +458,45 @@ class Case {
     }
     initial_.push_back(numbers);
     if (v >= script_.operands) return;
+    const Lie lie = strided_ && elements ? Lie(lies_.below(testing::lie_count))
+                                         : Lie::contiguous;
     tensors_.emplace_back();
+    blocks_.emplace_back();
+    places_.emplace_back();
+    lie_of_.push_back(lie);
     for (std::size_t e = 0; e < numbers.size(); ++e) {
-      tensors_.back().push_back(
-          empty(elements ? Shape{sizes_[e]} : Shape{}, value.dtype));
+      const Placement place(elements ? shapes_[e] : Shape{}, lie, lies_);
+      Tensor block = empty({std::int64_t(place.room())}, value.dtype);
+      tensors_.back().push_back(place.tensor(block.raw_data(), value.dtype));
+      blocks_.back().push_back(std::move(block));
+      places_.back().push_back(place);
     }
   }
 
-  static void write(Tensor& to, const std::vector<double>& numbers) {
-    with_type(to.dtype(), [&](auto type) {
+  // What lies between the elements becomes a number that nothing computes.
+  static void write(Tensor& block, const Placement& place,
+                    const std::vector<double>& numbers) {
+    block.fill_(untouched);
+    with_type(block.dtype(), [&](auto type) {
       using T = decltype(type);
       for (std::size_t i = 0; i < numbers.size(); ++i) {
-        static_cast<T*>(to.raw_data())[i] = static_cast<T>(numbers[i]);
+        static_cast<T*>(block.raw_data())[place.at(i)] =
+            static_cast<T>(numbers[i]);
       }
     });
+  }
+
+  // The elements by hand; all others must be as they were.
+  static std::vector<double> read(const Tensor& block, const Placement& place,
+                                  std::size_t count) {
+    std::vector<double> all = block.to_vector();
+    std::vector<double> numbers;
+    for (std::size_t i = 0; i < count; ++i) {
+      numbers.push_back(std::exchange(all[place.at(i)], untouched));
+    }
+    REQUIRE(std::all_of(all.begin(), all.end(),
+                        [](double x) { return x == untouched; }));
+    return numbers;
   }
 
   MapOperand operand(std::size_t k) const {
@@ -566,12 +623,20 @@ class Case {
                         << double(wanted.value));
   }
 
+  static constexpr double untouched = 0x1.8p-77;
+
   std::uint64_t seed_;
   Script script_;
   Random random_;
+  Random lies_;
+  bool strided_ = false;
   std::vector<std::int64_t> sizes_;
+  std::vector<Shape> shapes_;
   std::vector<Values> initial_;               // of operands and literals
   std::vector<std::vector<Tensor>> tensors_;  // of operands
+  std::vector<std::vector<Tensor>> blocks_;   // that they lie in
+  std::vector<std::vector<Placement>> places_;
+  std::vector<Lie> lie_of_;
   std::vector<Operand> traced_;
   std::vector<TensorList> results_;
   std::vector<Values> values_;
@@ -663,6 +728,7 @@ class Coverage {
   void add(const Case& c) {
     const Script& script = c.script();
     bounded_ += c.bounded();
+    for (const Lie lie : c.strided()) lies_[lie]++;
     operands_ = std::max(operands_, script.operands);
     outputs_[{script.into > 0, script.outputs.size()}]++;
     const auto leaves =
@@ -691,6 +757,11 @@ class Coverage {
     CHECK(bounded_ > 100000);
     CHECK(pairs_.size() == 6);
     CHECK(casts_.size() == 16);
+    for (const Lie lie : {Lie::transposed, Lie::stepped, Lie::narrowed}) {
+      INFO("stride class " << int(lie));
+      CHECK(lies_.count(lie) == 1);
+      if (lies_.count(lie) == 1) CHECK(lies_.at(lie) > 30);
+    }
     for (int i = 0; i < op_count; ++i) {
       const auto op = OpCode(i);
       INFO(name_of(op));
@@ -715,6 +786,7 @@ class Coverage {
   std::map<std::pair<OpCode, Kind>, int> kinds_;
   std::set<std::pair<DType, DType>> pairs_;  // that met as operands
   std::set<std::pair<DType, DType>> casts_;
+  std::map<Lie, int> lies_;  // of operands that are strided
 };
 
 std::vector<std::uint64_t> seeds_from(std::uint64_t first, std::size_t count) {

@@ -31,10 +31,13 @@
 #include "parallel.h"
 #include "reference.h"
 #include "replay.h"
+#include "strided_testing.h"
 #include "testing.h"
 
 using namespace fuse;
 using testing::any_value;
+using testing::Lie;
+using testing::Placement;
 using testing::Random;
 using testing::same_value;
 
@@ -278,15 +281,20 @@ using Values = std::vector<std::vector<double>>;
 /// Tensors at odd addresses, with bytes between them that must not change.
 class Memory {
  public:
-  Memory(const std::vector<std::int64_t>& sizes, DType dtype, Random& random)
+  /// `lies` is a source of its own, so that data are the same however they lie.
+  Memory(const std::vector<std::int64_t>& sizes,
+         const std::vector<Shape>& shapes, DType dtype, Lie lie, Random& random,
+         Random& lies)
       : dtype_(dtype), sizes_(sizes) {
     std::size_t end = 0;
-    for (const std::int64_t n : sizes) {
+    for (const Shape& shape : shapes) {
       end += std::size_t(1 + random.below(16));
       offsets_.push_back(end);
-      end += std::size_t(n) * size_of(dtype);
+      places_.emplace_back(shape, lie, lies);
+      end += places_.back().room() * size_of(dtype);
     }
     bytes_.assign(end + 16, guard);
+    owned_.assign(end + 16, 0);
     for (std::size_t e = 0; e < sizes.size(); ++e) {
       for (std::int64_t i = 0; i < sizes[e]; ++i) {
         set(e, std::size_t(i), random);
@@ -295,9 +303,8 @@ class Memory {
     initial_ = bytes_;
   }
 
-  Tensor tensor(std::size_t e, bool is_scalar) {
-    return from_blob(bytes_.data() + offsets_[e],
-                     is_scalar ? Shape{} : Shape{sizes_[e]}, dtype_);
+  Tensor tensor(std::size_t e) {
+    return places_[e].tensor(bytes_.data() + offsets_[e], dtype_);
   }
   void reset() { std::copy(initial_.begin(), initial_.end(), bytes_.begin()); }
   /// Whether some tensor lies where its elements are not aligned.
@@ -322,37 +329,40 @@ class Memory {
   }
 
   bool guards_hold() const {
-    std::size_t at = 0;
-    for (std::size_t e = 0; e < sizes_.size(); ++e) {
-      for (; at < offsets_[e]; ++at) {
-        if (bytes_[at] != guard) return false;
-      }
-      at += std::size_t(sizes_[e]) * size_of(dtype_);
+    for (std::size_t at = 0; at < bytes_.size(); ++at) {
+      if (owned_[at] == 0 && bytes_[at] != guard) return false;
     }
-    return std::all_of(bytes_.begin() + std::ptrdiff_t(at), bytes_.end(),
-                       [](unsigned char byte) { return byte == guard; });
+    return true;
   }
 
  private:
   static constexpr unsigned char guard = 0xa5;
 
+  std::size_t place_of(std::size_t e, std::size_t i) const {
+    return offsets_[e] + places_[e].at(i) * size_of(dtype_);
+  }
+
   void set(std::size_t e, std::size_t i, Random& random) {
-    unsigned char* const to = bytes_.data() + offsets_[e];
+    const std::size_t place = place_of(e, i);
+    unsigned char* const to = bytes_.data() + place;
+    std::fill_n(owned_.begin() + std::ptrdiff_t(place), size_of(dtype_), 1);
     const double value = reduced::any_value(dtype_, random);
     with_type(dtype_, [&](auto type) {
-      store_element(to, i, static_cast<decltype(type)>(value));
+      store_element(to, 0, static_cast<decltype(type)>(value));
     });
   }
   double get(std::size_t e, std::size_t i) const {
-    const unsigned char* const from = bytes_.data() + offsets_[e];
+    const unsigned char* const from = bytes_.data() + place_of(e, i);
     return with_type(dtype_, [&](auto type) {
-      return double(load_element<decltype(type)>(from, i));
+      return double(load_element<decltype(type)>(from, 0));
     });
   }
 
   DType dtype_;
   std::vector<std::int64_t> sizes_;
   std::vector<std::size_t> offsets_;
+  std::vector<Placement> places_;
+  std::vector<unsigned char> owned_;  // of each byte: part of an element
   std::vector<unsigned char> bytes_;
   std::vector<unsigned char> initial_;
 };
@@ -367,12 +377,22 @@ struct Expression {
   bool a_is_tensor = false;
 };
 
+/// Which script a seed stands for. Some have the structure of their neighbour
+/// and share its code; which, the seed alone decides.
+std::uint64_t script_seed(std::uint64_t seed) {
+  return seed % 6 == 0 ? seed - 1 : seed;
+}
+
 /// A script with data to run on.
 class Case {
  public:
   Case(std::uint64_t seed, const Script& script)
-      : seed_(seed), script_(script), random_(seed ^ 0x5eed) {
+      : seed_(seed),
+        script_(script),
+        random_(seed ^ 0x5eed),
+        lies_(seed ^ 0x11e5) {
     choose_sizes();
+    choose_lies();
     for (int r = 0; r < script_.in_memory; ++r) add_list(r);
     for (int k = 0; k < number_count; ++k) {
       numbers_.push_back(any_value<double>(random_));
@@ -436,6 +456,8 @@ class Case {
   }
 
   const std::vector<std::int64_t>& sizes() const { return sizes_; }
+  const std::vector<TensorList>& lists() const { return lists_; }
+  const std::vector<Lie>& register_lies() const { return register_lies_; }
   const std::vector<Values>& initial() const { return initial_; }
   const BoundCounts& bounds() const { return bounds_; }
   bool is_unaligned() const {
@@ -464,17 +486,38 @@ class Case {
     if (count > 0 && seed_ % large_every == 0) sizes_[0] = size_for_all;
   }
 
+  // In most programs all lists are contiguous. In the others each lies as it
+  // likes, or all in the same way. Neighbours with one script agree on it.
+  void choose_lies() {
+    Random random(script_seed(seed_) ^ 0x57a1d);
+    const bool all_large = seed_ % (2 * large_every) == 0;
+    const bool strided = random.chance(0.3) || all_large;
+    const Lie common = Lie(random.below(testing::lie_count));
+    const bool alike = random.chance(0.3);
+    for (int r = 0; r < script_.in_memory; ++r) {
+      const Lie own = Lie(random.below(testing::lie_count));
+      register_lies_.push_back(!strided ? Lie::contiguous
+                               : alike  ? common
+                                        : own);
+    }
+    for (const std::int64_t n : sizes_) {
+      shapes_.push_back(strided ? testing::any_shape(n, lies_) : Shape{n});
+    }
+  }
+
   void add_list(int r) {
     const Register& reg = script_.registers[std::size_t(r)];
     const bool scalar = reg.rate == Rate::entry;
     const auto sizes =
         scalar ? std::vector<std::int64_t>(sizes_.size(), 1) : sizes_;
-    memories_.emplace_back(sizes, reg.dtype, random_);
+    const auto shapes = scalar ? std::vector<Shape>(sizes_.size()) : shapes_;
+    memories_.emplace_back(sizes, shapes, reg.dtype,
+                           register_lies_[std::size_t(r)], random_, lies_);
     std::vector<Tensor> list;
     for (std::size_t e = 0; e < sizes.size(); ++e) {
       const bool shared = reg.is_view && e % 2 == 0;
       Memory& memory = shared ? memories_.front() : memories_.back();
-      list.push_back(memory.tensor(e, scalar));
+      list.push_back(memory.tensor(e));
     }
     const std::string label = "r" + std::to_string(r);
     lists_.push_back(
@@ -604,7 +647,10 @@ class Case {
   std::uint64_t seed_;
   Script script_;
   Random random_;
+  Random lies_;
   std::vector<std::int64_t> sizes_;
+  std::vector<Shape> shapes_;
+  std::vector<Lie> register_lies_;
   std::vector<Memory> memories_;
   std::vector<TensorList> lists_;
   std::vector<double> numbers_;
@@ -615,12 +661,6 @@ class Case {
   std::vector<Values> expected_;
   BoundCounts bounds_;
 };
-
-/// Which script a seed stands for. Some have the structure of their neighbour
-/// and share its code; which, the seed alone decides.
-std::uint64_t script_seed(std::uint64_t seed) {
-  return seed % 6 == 0 ? seed - 1 : seed;
-}
 
 /// Cases that become one kernel.
 class Batch {
@@ -743,10 +783,12 @@ class Coverage {
     }
     if (each.is_unaligned()) ++unaligned_;
     for (const auto& [key, count] : each.bounds()) bounds_[key] += count;
+    add_lies(each);
   }
 
   void check() const {
     check_operations();
+    check_lies();
     check_sizes();
     CHECK(unaligned_ > 100);
     CHECK(pairs_.size() == 6);
@@ -765,6 +807,35 @@ class Coverage {
   }
 
  private:
+  // What is strided in fact: a small tensor may be contiguous, however it was
+  // made.
+  void add_lies(const Case& each) {
+    bool strided = false;
+    bool contiguous = false;
+    bool many = false;
+    for (std::size_t r = 0; r < each.lists().size(); ++r) {
+      if (each.script().registers[r].rate != Rate::element) continue;
+      const ListImpl& list = *each.lists()[r].impl();
+      (list.layouts.empty() ? contiguous : strided) = true;
+      if (list.layouts.empty()) continue;
+      lies_[each.register_lies()[r]]++;
+      for (const std::int64_t n : list.numels) many = many || n == size_for_all;
+    }
+    if (strided) (contiguous ? mixed_ : all_strided_)++;
+    if (many) ++large_strided_;
+  }
+
+  void check_lies() const {
+    for (const Lie lie : {Lie::transposed, Lie::stepped, Lie::narrowed}) {
+      INFO(int(lie));
+      CHECK(lies_.count(lie) == 1);
+      if (lies_.count(lie) == 1) CHECK(lies_.at(lie) > 50);
+    }
+    CHECK(mixed_ > 50);
+    CHECK(all_strided_ > 50);
+    CHECK(large_strided_ > 0);
+  }
+
   void add_steps(const Script& script) {
     for (const Step& step : script.steps) {
       std::set<DType> met;
@@ -853,6 +924,10 @@ class Coverage {
   std::map<std::string, int> values_;
   BoundCounts bounds_;
   int unaligned_ = 0;
+  std::map<Lie, int> lies_;  // of lists that are strided
+  int mixed_ = 0;            // programs with strided lists and others
+  int all_strided_ = 0;
+  int large_strided_ = 0;
 };
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "compute_device.h"
 #include "error.h"
 #include "parallel.h"
 
@@ -85,8 +86,9 @@ struct Result {
   std::string err;
 };
 
+// On the CPU, whatever this machine has, unless `words` say otherwise.
 int call(const std::vector<std::string>& words, const Body& body) {
-  std::vector<const char*> argv{"demo"};
+  std::vector<const char*> argv{"demo", "--device=cpu"};
   for (const std::string& word : words) argv.push_back(word.c_str());
   return run_recipe("demo", int(argv.size()), argv.data(), body,
                     {{"layers", 10, 1, 100, "number of layers"}});
@@ -443,7 +445,7 @@ TEST_CASE("bad command lines end before the body runs") {
         "to 100\n");
   CHECK(run({"--layers", "0"}, body).code == 2);
   CHECK(run({"--laters", "1"}, body).code == 2);
-  CHECK(run({"--device", "cuda"}, body).code == 3);
+  CHECK(run({"--device", "cuda:63"}, body).code == 3);
   CHECK(run({"--json", "/no such folder/a"}, body).code == 2);
   const Folder folder;
   const Result twice =
@@ -485,6 +487,30 @@ TEST_CASE("outside of a recipe output is only printed") {
   CHECK(read(folder / "out") == "\n== Title\ntext 1\n");
   CHECK_THROWS_AS(measured("t", 1, "us"), Error);
   CHECK_THROWS_AS(place(), Error);
+}
+
+TEST_CASE("a run lies on the device it asked for") {
+  Device seen;
+  const Body body = [&](const Options&) {
+    seen = default_device();
+    print(zeros({2}).sum());
+  };
+  const Folder folder;
+  const Result result =
+      run({"--device", "cuda-sim", "--record", folder / "r"}, body);
+  CHECK(result.code == 0);
+  CHECK(to_string(seen) == "cuda-sim");
+  CHECK(default_device() == cpu_device);
+  const std::string record = read(folder / "r");
+  CHECK(record.find("\"device\": \"cuda-sim\"") != std::string::npos);
+  CHECK(record.find("\"device\": \"CUDA simulator on ") != std::string::npos);
+}
+
+TEST_CASE("a device that is not there is explained") {
+  const Result result = run({"--device", "cuda:63"}, [](const Options&) {});
+  CHECK(result.code == 3);
+  CHECK(result.err.starts_with("demo: error: --device cuda:63: "));
+  CHECK(result.out.empty());
 }
 
 TEST_CASE("output that cannot be written is an error") {

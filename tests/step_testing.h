@@ -101,7 +101,8 @@ inline std::vector<fuse::Tensor> copies(
 
 /// fuse::bitwise_equal, quick where the bytes are the same.
 inline bool same_bits(const fuse::Tensor& a, const fuse::Tensor& b) {
-  if (a.shape() == b.shape() && a.dtype() == b.dtype() &&
+  if (a.shape() == b.shape() && a.dtype() == b.dtype() && a.is_contiguous() &&
+      b.is_contiguous() &&
       std::memcmp(a.raw_data(), b.raw_data(), a.nbytes()) == 0) {
     return true;
   }

@@ -22,21 +22,12 @@ struct Arrays {
   const float* grad;
 };
 
-// Everything that is the same for all elements.
-struct Numbers {
-  float weight1;  // 1 - beta1
-  float beta2;
-  float weight2;  // 1 - beta2
-  float step_size;
-  float bias_correction2_sqrt;
-  float eps;
-};
-
-using Update = void (*)(const Arrays&, const Numbers&, std::int64_t begin,
+using Update = void (*)(const Arrays&, const AdamNumbers&, std::int64_t begin,
                         std::int64_t end);
 
 [[gnu::always_inline]] inline void update(const Arrays& arrays,
-                                          const Numbers& n, std::int64_t begin,
+                                          const AdamNumbers& n,
+                                          std::int64_t begin,
                                           std::int64_t end) {
   float* const __restrict__ param = arrays.param;
   float* const __restrict__ exp_avg = arrays.exp_avg;
@@ -46,20 +37,21 @@ using Update = void (*)(const Arrays&, const Numbers&, std::int64_t begin,
     const float g = grad[i];
     const float m = exp_avg[i] + n.weight1 * (g - exp_avg[i]);
     const float v = exp_avg_sq[i] * n.beta2 + n.weight2 * (g * g);
-    const float denominator = std::sqrt(v) / n.bias_correction2_sqrt + n.eps;
+    const float denominator = std::sqrt(v) / n.correction2_sqrt + n.eps;
     exp_avg[i] = m;
     exp_avg_sq[i] = v;
     param[i] = param[i] + n.step_size * (m / denominator);
   }
 }
 
-void update_plain(const Arrays& arrays, const Numbers& n, std::int64_t begin,
-                  std::int64_t end) {
+void update_plain(const Arrays& arrays, const AdamNumbers& n,
+                  std::int64_t begin, std::int64_t end) {
   update(arrays, n, begin, end);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
-[[gnu::target("avx2")]] void update_avx2(const Arrays& arrays, const Numbers& n,
+[[gnu::target("avx2")]] void update_avx2(const Arrays& arrays,
+                                         const AdamNumbers& n,
                                          std::int64_t begin, std::int64_t end) {
   update(arrays, n, begin, end);
 }
@@ -99,11 +91,11 @@ AdamByHand::AdamByHand(std::vector<Tensor> params, const AdamOptions& options)
     starts_.push_back(total_);
     total_ += param.numel();
   }
+  if (params_.empty() || params_[0].device().is_cpu()) return;
+  on_gpu_ = std::make_shared<AdamByHandOnGpu>(params_[0].device());
 }
 
 void AdamByHand::step() {
-  std::vector<Arrays> arrays;
-  arrays.reserve(params_.size());
   for (std::size_t i = 0; i < params_.size(); ++i) {
     const Tensor grad = params_[i].grad();
     if (!grad.defined()) {
@@ -112,16 +104,29 @@ void AdamByHand::step() {
     if (!grad.is_contiguous()) {
       throw Error("the hand-written Adam takes contiguous gradients only");
     }
-    arrays.push_back({params_[i].data<float>(), exp_avgs_[i].data<float>(),
-                      exp_avg_sqs_[i].data<float>(), grad.data<float>()});
   }
   ++steps_;
   const double correction1 = 1.0 - device::math::power(beta1_, steps_);
   const double correction2 = 1.0 - device::math::power(beta2_, steps_);
-  const Numbers numbers = {
+  const AdamNumbers numbers = {
       float(1.0 - beta1_),           float(beta2_),
       float(1.0 - beta2_),           float(-(lr_ / correction1)),
       float(std::sqrt(correction2)), float(eps_)};
+  if (on_gpu_ != nullptr) {
+    on_gpu_->step(params_, exp_avgs_, exp_avg_sqs_, numbers);
+  } else {
+    step_on_host(numbers);
+  }
+}
+
+void AdamByHand::step_on_host(const AdamNumbers& numbers) {
+  std::vector<Arrays> arrays;
+  arrays.reserve(params_.size());
+  for (std::size_t i = 0; i < params_.size(); ++i) {
+    arrays.push_back({params_[i].data<float>(), exp_avgs_[i].data<float>(),
+                      exp_avg_sqs_[i].data<float>(),
+                      params_[i].grad().data<float>()});
+  }
   const auto run = [&](std::int64_t begin, std::int64_t end) {
     const auto after = std::upper_bound(starts_.begin(), starts_.end(), begin);
     auto i = std::size_t(after - starts_.begin()) - 1;

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "optim/adam.h"
+#include "optim/adam_by_hand_cuda.h"
 #include "tensor.h"
 
 namespace fuse {
@@ -11,6 +13,7 @@ namespace fuse {
 /// Adam as one loop written by hand: what a compiled step is measured against.
 /// The same operations in the same order as `Adam`, so the same bits. float32
 /// parameters with plain-number options; no weight decay, amsgrad or maximize.
+/// On a GPU it is the kernel of adam_by_hand.cu.
 class AdamByHand {
  public:
   /// Throws Error for options or dtypes it has no code for.
@@ -21,6 +24,8 @@ class AdamByHand {
   void step();
 
  private:
+  void step_on_host(const AdamNumbers& numbers);
+
   std::vector<Tensor> params_;
   std::vector<Tensor> exp_avgs_;
   std::vector<Tensor> exp_avg_sqs_;
@@ -31,6 +36,7 @@ class AdamByHand {
   double beta1_;
   double beta2_;
   double eps_;
+  std::shared_ptr<AdamByHandOnGpu> on_gpu_;
 };
 
 }  // namespace fuse

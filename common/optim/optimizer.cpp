@@ -202,7 +202,9 @@ void BatchCache::create_steps(const std::vector<Tensor>& params) {
     state.param = param;
     if (!state.step.defined()) fresh.push_back(&state);
   }
-  const std::vector<Tensor> steps = scalars(fresh.size());
+  if (fresh.empty()) return;
+  const std::vector<Tensor> steps =
+      scalars(fresh.size(), DType::float64, fresh[0]->param.device());
   for (std::size_t i = 0; i < fresh.size(); ++i) fresh[i]->step = steps[i];
 }
 
@@ -220,7 +222,9 @@ void BatchCache::create_missing(const std::vector<Tensor>& params,
       tensor.fill_(spec.initial);
     }
   }
-  std::vector<Tensor> fresh = scalars(numbers.size());
+  if (numbers.empty()) return;
+  std::vector<Tensor> fresh =
+      scalars(numbers.size(), DType::float64, params[0].device());
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     fresh[i].fill_(spec.initial);
     *numbers[i] = fresh[i];

@@ -6,12 +6,9 @@ from dataclasses import dataclass
 
 from .errors import BookError
 
-# A raw string marked "cuda" holds code that belongs to the page: only its
-# borders are a literal.
 _TOKEN = re.compile(
     r"""
-    (?P<cuda>(?<!\w)R"cuda\(|\)cuda")
-  | (?P<line>//(?:\\\n|[^\n])*)
+    (?P<line>//(?:\\\n|[^\n])*)
   | (?P<block>/\*.*?\*/)
   | (?P<raw>(?<!\w)(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)")
   | (?P<string>"(?:\\.|[^"\\\n])*")
@@ -61,7 +58,7 @@ def tokens(source, path):
 
 
 def _kind(match):
-    for kind in ("cuda", "line", "block", "raw", "string", "char"):
+    for kind in ("line", "block", "raw", "string", "char"):
         if match[kind] is not None:
             return kind
     raise AssertionError(match)
@@ -85,8 +82,7 @@ def blanked(source, path, *, keep_strings=False):
     at = 0
     for match in tokens(source, path):
         out.append(source[at : match.start()])
-        kept = keep_strings and _kind(match) in ("cuda", "raw", "string",
-                                                "char")
+        kept = keep_strings and _kind(match) in ("raw", "string", "char")
         text = match[0]
         out.append(text if kept else re.sub(r"[^\n]", " ", text))
         at = match.end()

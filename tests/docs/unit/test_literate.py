@@ -32,52 +32,6 @@ def texts(lines):
     return [line.text for line in lines]
 
 
-CUDA = """\
-#include "fusebook.h"
-
-// %%
-// Title
-// =====
-
-constexpr const char* text = R"cuda(
-// %%
-// About the kernel.
-
-__global__ void k(int* out) {
-  out[threadIdx.x] = 1;  // one
-}
-)cuda";
-
-static void r(const Options&) {
-  step("One");
-  // Prose.
-  print("1");
-}
-"""
-
-
-class Cuda(unittest.TestCase):
-    """A raw string marked "cuda" is a piece of the page like any other."""
-
-    def test_its_prose_is_prose_and_its_code_is_code(self):
-        recipe = parse(CUDA)
-        kernel = recipe.parts[1]
-        self.assertEqual(texts(kernel.prose), ["About the kernel."])
-        self.assertIn("__global__ void k(int* out) {", texts(kernel.code))
-        self.assertIn(')cuda";', texts(kernel.code))
-        self.assertEqual(recipe.step_titles, ["One"])
-
-    def test_its_code_belongs_to_the_fingerprint(self):
-        same = CUDA.replace("// one", "// another")
-        other = CUDA.replace("= 1;", "= 2;")
-        self.assertEqual(parse(same).fingerprint, parse(CUDA).fingerprint)
-        self.assertNotEqual(parse(other).fingerprint, parse(CUDA).fingerprint)
-
-    def test_other_raw_strings_stay_literals(self):
-        plain = CUDA.replace('R"cuda(', 'R"x(').replace(')cuda"', ')x"')
-        self.assertEqual(len(parse(plain).parts), 2)
-
-
 class Parts(unittest.TestCase):
     def setUp(self):
         self.recipe = parse(TOY)

@@ -1,4 +1,4 @@
-#include "nvrtc.h"
+#include "compile_cuda.h"
 
 #include <algorithm>
 #include <charconv>
