@@ -180,14 +180,16 @@ FUSE_FN bits16 to_bfloat16(double value) {
   return to_bfloat16(round_to_odd(value));
 }
 
+// Compilers make vector code of choices between numbers of one width alone, so
+// all of these have 32 bits until the end.
 FUSE_FN float from_float16(bits16 bits) {
-  const unsigned sign = (bits & 0x8000U) << 16;
-  const unsigned size = bits & 0x7fffU;
-  const float denormal = float(int(size)) * 0x1p-24f;
-  const unsigned infinite = size << 13 | 0x7f800000U;
-  const unsigned ordinary = (size << 13) + 0x38000000U;
-  const unsigned large = int(size) >= 0x7c00 ? infinite : ordinary;
-  return float_of((int(size) < 0x400 ? bits_of(denormal) : large) | sign);
+  const unsigned sign = unsigned(bits) << 16 & 0x80000000U;
+  const unsigned size = unsigned(bits) << 13 & 0x0fffe000U;
+  const float denormal = float(int(size)) * 0x1p-37f;
+  const unsigned infinite = size | 0x7f800000U;
+  const unsigned ordinary = size + 0x38000000U;
+  const unsigned large = int(size) >= 0x0f800000 ? infinite : ordinary;
+  return float_of((int(size) < 0x00800000 ? bits_of(denormal) : large) | sign);
 }
 
 // Denormals of float16 are multiples of 2^-24, as are the floats from 0.5 on.
@@ -205,15 +207,16 @@ FUSE_FN float round_float16(double value) {
   return round_float16(round_to_odd(value));
 }
 FUSE_FN bits16 to_float16(float value) {
-  const unsigned sign = bits_of(value) >> 16 & 0x8000U;
+  const unsigned sign = bits_of(value) & 0x80000000U;
   const unsigned size = bits_of(value) & 0x7fffffffU;
-  const unsigned denormal = bits_of(float_of(size) + 0.5f) - 0x3f000000U;
-  const unsigned ordinary =
-      (size - 0x38000000U + 0xfffU + (size >> 13 & 1U)) >> 13;
+  const unsigned denormal = (bits_of(float_of(size) + 0.5f) - 0x3f000000U)
+                            << 16;
+  const unsigned ordinary = (size - 0x38000000U + 0xfffU + (size >> 13 & 1U))
+                            << 3;
   const unsigned finite = int(size) < 0x38800000 ? denormal : ordinary;
-  const unsigned rounded = int(size) >= 0x47800000 ? 0x7c00U : finite;
-  const unsigned nan = 0x7e00U | (size >> 13 & 0x3ffU);
-  return bits16((int(size) > 0x7f800000 ? nan : rounded) | sign);
+  const unsigned rounded = int(size) >= 0x47800000 ? 0x7c000000U : finite;
+  const unsigned nan = 0x7e000000U | (size << 3 & 0x3ff0000U);
+  return bits16(((int(size) > 0x7f800000 ? nan : rounded) | sign) >> 16);
 }
 FUSE_FN bits16 to_float16(double value) {
   return to_float16(round_to_odd(value));

@@ -110,8 +110,9 @@ using Step = void (*)(const Lists&, const Rates&);
 
 // Five compiled, interpreted and eager steps, and five of the library's Adam,
 // from the same start; returns the code.
-std::string compare(Step step, std::size_t count) {
-  const auto start = make_params(mixed_shapes(count), 7);
+std::string compare(Step step, std::size_t count,
+                    DType dtype = DType::float32) {
+  const auto start = make_params(mixed_shapes(count), 7, dtype);
   const auto fresh = [&] { return copies(start); };
   const Lists compiled_lists(fresh());
   const Lists interpreted_lists(fresh());
@@ -161,6 +162,16 @@ TEST_CASE("both are one launch, one kernel, and the library's Adam") {
   for (const std::string& code : codes) {
     CHECK(code.size() > 500);
     CHECK(code == codes[0]);
+  }
+}
+
+TEST_CASE("in 16 bits, too") {
+  for (const DType dtype : {DType::bfloat16, DType::float16}) {
+    CAPTURE(name_of(dtype));
+    const std::string code = without_comments(compare(&at_once, 10, dtype));
+    CHECK(code == without_comments(compare(&state_by_state, 10, dtype)));
+    CHECK(code.find("round_" + std::string(name_of(dtype)) + "(lerp<float>(") !=
+          std::string::npos);
   }
 }
 
