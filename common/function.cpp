@@ -42,8 +42,7 @@ std::shared_ptr<Kernel> make_kernel(const Plan& plan, Backend backend,
   // The simulated GPU reaches the host's memory as if it were its own.
   const bool simulated = device.is_cpu() && backend == Backend::simulated;
   if (!device.is_cpu() || simulated) {
-    const Device gpu =
-        simulated ? Device{Device::Kind::cuda_sim, 0} : device;
+    const Device gpu = simulated ? Device{Device::Kind::cuda_sim, 0} : device;
     return make_gpu_kernel(generate_gpu_source(plan), gpu_of(gpu));
   }
   if (backend == Backend::interpreted) return make_interpreter(plan);
