@@ -352,8 +352,12 @@ Tensor zeros(const Shape& shape, DType dtype, const Device& device) {
 
 Tensor full(const Shape& shape, double value, DType dtype,
             const Device& device) {
-  Tensor result = empty(shape, dtype, device);
-  result.fill_(value);
+  const Tensor result = empty(shape, dtype, device);
+  if (device.is_cpu()) {
+    fill(*result.impl(), value);  // nobody else knows of it yet
+  } else {
+    fill_on_device(result, value);
+  }
   return result;
 }
 

@@ -109,7 +109,7 @@ TEST_CASE("headers that describe no file are refused") {
   CHECK(contains(error_of("{}", 1), "0 bytes, but there are 1"));
   CHECK(contains(error_of("[]"), "expected '{'"));
   CHECK(contains(error_of("{} x"), "more than one value"));
-  CHECK(contains(error_of(one("BF16", "[1]", "[0,2]"), 2), "type BF16"));
+  CHECK(contains(error_of(one("I16", "[1]", "[0,2]"), 2), "type I16"));
   CHECK(contains(error_of(one("F32", "[2]", "[0,4]"), 4), "another size"));
   CHECK(contains(error_of(one("F32", "[1]", "[4,0]"), 4), "another size"));
   CHECK(contains(error_of(one("F32", "[1]", "[4,8]"), 8), "leave a gap"));
