@@ -50,9 +50,8 @@ void run(const Program& p, int threads = 1) {
 }
 
 // A step with all rates over `count` tensors: its generated source.
-std::string source_for(
-    std::size_t count,
-    std::string (*generate)(const Plan&) = fuse::generate_cpu_source) {
+std::string source_for(std::size_t count, std::string (*generate)(const Plan&) =
+                                              fuse::generate_cpu_source) {
   const std::vector<std::int64_t> sizes(count, 3);
   Floats params = Floats::zeros("params", sizes);
   Floats grads = Floats::zeros("grads", sizes);
@@ -111,10 +110,13 @@ const char* const keywords =
 const char* const cuda_words =
     "__CUDACC__ __CUDA_ARCH__ __constant__ __device__ __forceinline__ "
     "__global__ __host__ __launch_bounds__ __managed__ __noinline__ "
-    "__restrict__ __shared__ __syncthreads abs assert atomicAdd blockDim "
-    "blockIdx bool2 clock cudaError_t cudaStream_t dim3 double2 fabsf float4 "
+    "__restrict__ __shared__ __syncthreads CUDARTAPI CUDART_VERSION "
+    "CU_UUID_HAS_BEEN_DEFINED NOMINMAX NULL NV_IF_TARGET NV_IS_DEVICE "
+    "NV_PROVIDES_SM_90 STD abs alloca assert atomicAdd blockDim blockIdx bool2 "
+    "clock cudaError_t cudaEventDefault cudaStreamLegacy cudaStream_t dim3 "
+    "double2 fabsf float4 "
     "gridDim half int4 isnan longlong2 max min printf rsqrt signbit size_t "
-    "sqrtf threadIdx uint uint4 warpSize";
+    "sqrtf threadIdx uint uint4 va_arg va_end va_start warpSize";
 
 constexpr const char* odd_labels[] = {"",
                                       " ",

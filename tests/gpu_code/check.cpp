@@ -1,13 +1,14 @@
 // Compiles CUDA text for GPUs that need not be there, and reads what the
 // compiler says of the machine code:
 //
-//   gpu_code_check [--every N] [--no-spills] [--registers N] PATH...
+//   gpu_code_check [--every N] [--ptx] [--no-spills] [--registers N] PATH...
 //
 // A path is a .cu file, or a folder whose .cu files are taken in the order of
 // their names. The first N (by default all) are compiled for every architecture
-// that NVRTC knows, the rest for the oldest and the newest. --no-spills: no
-// register may be spilled; --registers: no kernel may use more. NVRTC is the
-// one that a program finds (FUSEBOOK_NVRTC).
+// that NVRTC knows, the rest for the oldest and the newest. --ptx: no further
+// than PTX, for the newest, which shows that the text is right. --no-spills: no register may be
+// spilled; --registers: no kernel may use more. NVRTC is the one that a program
+// finds (FUSEBOOK_NVRTC).
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -31,7 +32,8 @@ namespace fs = std::filesystem;
 using fuse::GpuResources;
 
 struct Limits {
-  int every = std::numeric_limits<int>::max();
+  std::size_t every = std::numeric_limits<std::size_t>::max();
+  bool ptx = false;
   bool no_spills = false;
   int registers = std::numeric_limits<int>::max();
 };
@@ -63,7 +65,9 @@ Limits take_limits(std::vector<const char*>& words) {
       return number_after(name, *++word);
     };
     if (text == "--every") {
-      limits.every = number();
+      limits.every = std::size_t(number());
+    } else if (text == "--ptx") {
+      limits.ptx = true;
     } else if (text == "--no-spills") {
       limits.no_spills = true;
     } else if (text == "--registers") {
@@ -109,10 +113,9 @@ void check_resources(const GpuResources& used, const Limits& limits) {
     throw std::runtime_error("the compiler's log has no figures");
   }
   if (limits.no_spills && used.spill_stores + used.spill_loads > 0) {
-    throw std::runtime_error("spills registers: " +
-                             std::to_string(used.spill_stores) +
-                             " bytes of stores, " +
-                             std::to_string(used.spill_loads) + " of loads");
+    throw std::runtime_error(
+        "spills registers: " + std::to_string(used.spill_stores) +
+        " bytes of stores, " + std::to_string(used.spill_loads) + " of loads");
   }
   if (used.registers > limits.registers) {
     throw std::runtime_error("uses " + std::to_string(used.registers) +
@@ -128,9 +131,10 @@ bool compile(const fuse::Nvrtc& nvrtc, const fs::path& file, int architecture,
     const std::string text = contents(file);
     const GpuResources used =
         fuse::compile_gpu_code(nvrtc, text, kernel_of(text),
-                               {architecture, true})
+                               {architecture, !limits.ptx})
             .resources;
     ++totals.compilations;
+    if (limits.ptx) return true;
     totals.most_registers = std::max(totals.most_registers, used.registers);
     totals.spilling += used.spill_stores + used.spill_loads > 0 ? 1 : 0;
     check_resources(used, limits);
@@ -142,19 +146,23 @@ bool compile(const fuse::Nvrtc& nvrtc, const fs::path& file, int architecture,
   }
 }
 
+std::vector<int> architectures_for(std::size_t source, const fuse::Nvrtc& nvrtc,
+                                   const Limits& limits) {
+  const std::vector<int>& all = nvrtc.architectures;
+  if (limits.ptx) return {all.back()};
+  if (source < limits.every) return all;
+  return {all.front(), all.back()};
+}
+
 bool compile_all(const fuse::Nvrtc& nvrtc, const std::vector<fs::path>& files,
                  const Limits& limits, Totals& totals) {
-  const std::vector<int>& all = nvrtc.architectures;
-  const std::vector<int> ends = {all.front(), all.back()};
-  bool good = true;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    for (const int architecture : int(i) < limits.every ? all : ends) {
-      good = compile(nvrtc, files[i], architecture, limits, totals) && good;
-      // One source that is wrong is wrong everywhere: its text is long.
-      if (!good) return false;
+    for (const int architecture : architectures_for(i, nvrtc, limits)) {
+      // One source that is wrong is wrong everywhere, and its text is long.
+      if (!compile(nvrtc, files[i], architecture, limits, totals)) return false;
     }
   }
-  return good;
+  return true;
 }
 
 bool check(std::vector<const char*> words) {
@@ -169,15 +177,19 @@ bool check(std::vector<const char*> words) {
   const bool good = compile_all(nvrtc, files, limits, totals);
   const std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - begin;
+  const std::size_t everywhere = limits.ptx ? 0 : limits.every;
   std::printf(
-      "NVRTC %d.%d: %zu sources, %d of them for all %zu architectures (sm_%d "
-      "to sm_%d), %d compilations in %.1f s; at most %d registers, %d with "
-      "spills\n",
-      nvrtc.major, nvrtc.minor, files.size(),
-      std::min(limits.every, int(files.size())), nvrtc.architectures.size(),
-      nvrtc.architectures.front(), nvrtc.architectures.back(),
-      totals.compilations, seconds.count(), totals.most_registers,
-      totals.spilling);
+      "NVRTC %d.%d, sm_%d to sm_%d: %zu sources, %zu of them for all %zu "
+      "architectures; %d compilations in %.1f s",
+      nvrtc.major, nvrtc.minor, nvrtc.architectures.front(),
+      nvrtc.architectures.back(), files.size(),
+      std::min(everywhere, files.size()), nvrtc.architectures.size(),
+      totals.compilations, seconds.count());
+  if (!limits.ptx) {
+    std::printf("; at most %d registers, %d with spills", totals.most_registers,
+                totals.spilling);
+  }
+  std::printf("\n");
   return good;
 }
 

@@ -19,10 +19,10 @@ std::string capability_text(int number) {
 
 void report(const fuse::GpuDevice& device) {
   const auto mebibytes = device.memory_bytes >> 20;
-  line("", "", "cuda:" + std::to_string(device.ordinal) + " is " + device.name +
-                   ", compute capability " +
-                   capability_text(device.capability) + ", " +
-                   std::to_string(mebibytes) + " MiB");
+  line("", "",
+       "cuda:" + std::to_string(device.ordinal) + " is " + device.name +
+           ", compute capability " + capability_text(device.capability) + ", " +
+           std::to_string(mebibytes) + " MiB");
 }
 
 void report_driver(const fuse::GpuStatus& status) {
