@@ -7,6 +7,8 @@ that a build gets as FUSEBOOK_MORE_OPS.
     python -m sphinx -D fusebook_more_ops=tests/new_op/more_ops.def ...
 """
 
+import re
+
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
@@ -14,8 +16,9 @@ from .. import ops
 from ..errors import BookError
 from . import page as pages
 
-_COLUMNS = (("Operation", 14), ("Operands", 8), ("How it is called", 30),
-            ("What it gives", 38), ("Error in ulp", 10))
+_COLUMNS = (("Operation", 14), ("Value", 38), ("Error", 10), ("Operands", 8),
+            ("Calls", 30))
+_LONG = 32  # characters of a formula that fit beside each other
 
 
 class OpTable(SphinxDirective):
@@ -48,8 +51,9 @@ class OpTable(SphinxDirective):
         row = _row_of(
             nodes.paragraph("", "", nodes.reference(
                 "", "", nodes.literal("", op.name), refid=label)),
-            self._prose(str(op.arity)), _calls(op), self._value(op, is_added),
-            self._prose(f"{op.ulp:g}" if op.ulp else "exact"))
+            self._value(op, is_added),
+            self._prose(f"{op.ulp:g} ulp" if op.ulp else "exact"),
+            self._prose(str(op.arity)), _calls(op))
         row["ids"].append(label)
         self.env.get_domain("std").note_hyperlink_target(
             label, self.env.docname, label, op.name)
@@ -66,7 +70,7 @@ class OpTable(SphinxDirective):
             notes.append("In place, the values come from a second operand.")
         if is_added:
             notes.append(f"Only in a build with {op.path}.")
-        return [nodes.paragraph("", "", nodes.literal("", op.value)),
+        return [_formula(op.value),
                 *(self._prose(note, "op-note") for note in notes)]
 
     def _prose(self, text, *classes):
@@ -75,8 +79,20 @@ class OpTable(SphinxDirective):
         return paragraph
 
 
+def _formula(text):
+    """A long one may go on in a new line before each `?` and `:`."""
+    parts = re.split(r" (?=[?:] )", text) if len(text) > _LONG else [text]
+    line = nodes.paragraph()
+    for part in parts:
+        if line.children:
+            line += nodes.Text(" ")
+        classes = ["op-part"] if len(parts) > 1 else []
+        line += nodes.literal("", part, classes=classes)
+    return line
+
+
 def _calls(op):
-    lines = [nodes.paragraph("", "", nodes.literal("", call), classes=["op-call"])
+    lines = [nodes.paragraph("", "", nodes.literal("", call))
              for call in op.calls]
     if op.with_operator:
         lines[-1] += [nodes.Text(" or "), nodes.literal("", op.with_operator)]

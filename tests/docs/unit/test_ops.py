@@ -70,7 +70,7 @@ class Rows(unittest.TestCase):
                 ("T(a > T(0)) - T(a < T(0))", "(a > 0) - (a < 0)"),
                 ("T(a > b) * T(1)", "(a > b) * 1"),
                 ("(a != a||a<b)?a:-b", "(a != a || a < b) ? a : -b"),
-                ("!(a < b)&&c>=d ? .5 : 1e-3", "!(a < b) && c >= d ? .5 : 1e-3"),
+                ("!(a < b)&&c>=d ? .5:1e-3", "!(a < b) && c >= d ? .5 : 1e-3"),
                 ("math::clamp(a,T(0),math::abs(b))", "clamp(a, 0, abs(b))")):
             with self.subTest(text):
                 self.assertEqual(value(text), wanted)
@@ -140,7 +140,7 @@ class Files(BookCase):
         both = ops.read(self.book, [MORE])
         self.assertEqual(both[:-1], own)
         self.assertEqual((both[-1].name, str(both[-1].path), both[-1].line),
-                         ("hypotenuse", MORE, 2))
+                         ("hypotenuse", MORE, 3))
 
     def test_no_row_twice(self):
         shutil.copy(self.book.operations, self.root / "same.def")
