@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "compile_cuda.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "cpu_jit.h"
 
 #include <dlfcn.h>

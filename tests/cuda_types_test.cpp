@@ -1,6 +1,5 @@
 // What the library declares of CUDA's interfaces, compared with CUDA's own
 // headers where they are installed. Nothing of CUDA is linked.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "cuda_types.h"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,5 @@
 // Conversions between 16 bits and floats, wherever they are made: on the host,
 // in the prebuilt loops, and in code compiled at run time.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "float16.h"
 
 #include <doctest/doctest.h>

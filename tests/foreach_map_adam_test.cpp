@@ -1,6 +1,5 @@
 // Adam written with foreach_map: in the shape of one call a state, and as one
 // call in place. Both must be the library's Adam.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <cmath>

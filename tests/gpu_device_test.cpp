@@ -1,6 +1,5 @@
 // The host side on a real device, where there is one: what a stand-in cannot
 // show. Elsewhere the kernel is compiled at least.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <cstddef>

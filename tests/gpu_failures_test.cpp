@@ -1,6 +1,5 @@
 // Whatever call of the driver fails, and whenever: one Error that names it,
 // nothing left behind, and the next attempt works.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <cstring>

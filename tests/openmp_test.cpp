@@ -1,5 +1,4 @@
 // A program that uses OpenMP: steps run on its threads.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>

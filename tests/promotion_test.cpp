@@ -1,6 +1,5 @@
 // Which dtype a result has, where values change theirs, and how often they
 // are rounded on the way.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 //
 //   FUSEBOOK_FUZZ=10000         that many functions, new ones at every run
 //   FUSEBOOK_FUZZ_SEED=SEED     the one function with that seed
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <algorithm>

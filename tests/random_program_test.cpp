@@ -4,7 +4,6 @@
 //
 //   FUSEBOOK_FUZZ=10000         that many programs, new ones at every run
 //   FUSEBOOK_FUZZ_SEED=SEED     the one program with that seed
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <algorithm>

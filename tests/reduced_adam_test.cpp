@@ -1,6 +1,5 @@
 // Adam on 16-bit parameters, against a loop that rounds as often as torch's
 // list operations do; and what a step of it costs.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <cmath>

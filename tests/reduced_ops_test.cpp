@@ -1,6 +1,5 @@
 // Every operation on 16-bit elements: computed as floats, rounded once, within
 // the bound of its row; and how that reads in generated code.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <array>

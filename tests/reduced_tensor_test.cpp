@@ -1,5 +1,4 @@
 // Tensors of 16-bit numbers on the host: access, conversions, text, files.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <cmath>

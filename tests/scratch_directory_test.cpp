@@ -1,6 +1,5 @@
 // Scratch directories: private, gone at the end, and swept by the next process
 // when their own could not, whoever still writes into them.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "scratch_directory.h"
 
 #include <doctest/doctest.h>

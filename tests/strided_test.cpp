@@ -1,6 +1,5 @@
 // Optimizers and list operations on views: tensors that lie in another order,
 // or between others.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <functional>

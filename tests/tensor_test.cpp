@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "tensor.h"
 
 #include <doctest/doctest.h>

@@ -1,7 +1,6 @@
 // Entries of the cache that are not what they should be: damaged, exchanged,
 // made for another machine, planted by another user. And the key: whatever
 // changes in it alone, the old entry is not taken.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 

@@ -1,6 +1,5 @@
 // Where the cache, the temporaries, the home and the current folder may lie,
 // and what happens where they cannot.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,4 @@
 // Many processes share one cache while another one keeps emptying it.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 #include <signal.h>
 

@@ -1,7 +1,6 @@
 // The disk is full, or fails, at any one call; or it has so many bytes; or
 // files may only grow so long. The result is right, or there is one clear
 // error; nothing half-written stays.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>

@@ -1,6 +1,5 @@
 // fork() while pool threads live and other threads step and compile: the child
 // compiles a kernel of its own, steps, and is right.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <atomic>

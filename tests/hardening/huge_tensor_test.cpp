@@ -5,7 +5,6 @@
 // the gradients, and where memory is short the two averages as well, are one
 // small file mapped again and again. Averages that share memory are only exact
 // when nothing of the past counts: betas of zero.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 #include <sys/mman.h>
 #include <unistd.h>

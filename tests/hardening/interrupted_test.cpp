@@ -1,6 +1,5 @@
 // Runs that are killed, or interrupted, at a random moment of a cold start: the
 // next one is right, and nothing that the first one left remains.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/prctl.h>

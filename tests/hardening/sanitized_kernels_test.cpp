@@ -1,6 +1,5 @@
 // In a build with sanitizers the kernels that are compiled at run time are
 // sanitized too: each fault ends the program with the sanitizer's report.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,6 +1,5 @@
 // The library of this test has one more line in its table of operations. The
 // operation must then be everywhere, without any other change.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,0 +1,3 @@
+// doctest itself, and main() for every suite: compiled once.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
