@@ -12,29 +12,32 @@ namespace {
 
 constexpr const char* variable = "FUSEBOOK_KEEP_SOURCE";
 
-void keep(const std::string& text, const std::string& ending) {
-  const std::string folder = std::getenv(variable);
+// The folder; empty for none.
+std::string wanted_folder() {
+  const char* const folder = std::getenv(variable);
+  return folder == nullptr ? "" : folder;
+}
+
+void keep(const std::string& folder, const std::string& text,
+          const std::string& ending) {
   const std::string name = hex_digits(content_hash(text)) + ending;
   OutputFile file(variable, folder + "/" + name);
   file.write(text);
   file.commit();
 }
 
-bool is_wanted() {
-  const char* const folder = std::getenv(variable);
-  return folder != nullptr && *folder != '\0';
-}
-
 }  // namespace
 
 void keep_source(const Plan& plan) {
-  if (!is_wanted()) return;
-  keep(generate_cpu_source(plan), ".cpp");
-  keep(generate_gpu_source(plan), ".cu");
+  const std::string folder = wanted_folder();
+  if (folder.empty()) return;
+  keep(folder, generate_cpu_source(plan), ".cpp");
+  keep(folder, generate_gpu_source(plan), ".cu");
 }
 
 void keep_cuda_source(const std::string& text) {
-  if (is_wanted()) keep(text, ".cu");
+  const std::string folder = wanted_folder();
+  if (!folder.empty()) keep(folder, text, ".cu");
 }
 
 }  // namespace fuse

@@ -366,6 +366,7 @@ Result run_kernel(const SimKernel& kernel, SimSize grid, SimSize block,
 }
 
 // Parameters are read when the launch is submitted, as on a device.
+// NOLINTNEXTLINE(readability-function-size): the driver's own parameters
 Result launch_kernel(cuda::Function function, unsigned grid_x, unsigned grid_y,
                      unsigned grid_z, unsigned block_x, unsigned block_y,
                      unsigned block_z, unsigned /*shared_bytes*/,

@@ -77,6 +77,9 @@ struct Fiber {
   bool done = false;
 };
 
+class BlockRun;
+thread_local BlockRun* running_block = nullptr;  // while a thread of it runs
+
 // Runs the threads of one block in turns.
 class BlockRun {
  public:
@@ -106,14 +109,15 @@ class BlockRun {
   }
 
   static void wait_at_barrier() {
-    Fiber& fiber = *current_->running_;
+    BlockRun& run = *running_block;
+    Fiber& fiber = *run.running_;
     fiber.waits = true;
-    swapcontext(&fiber.context, &current_->scheduler_);
+    swapcontext(&fiber.context, &run.scheduler_);
   }
 
  private:
   static void enter() {
-    BlockRun& run = *current_;
+    BlockRun& run = *running_block;
     run.call_(run.parameters_);
     run.running_->done = true;
     run.running_->waits = false;
@@ -132,16 +136,15 @@ class BlockRun {
     thread_.thread = index_of(number, block_);
     fiber.waits = false;
     running_ = &fiber;
-    current_ = this;
+    running_block = this;
     swapcontext(&scheduler_, &fiber.context);
+    running_block = nullptr;
   }
 
   bool all_wait() const {
     return std::all_of(fibers_.begin(), fibers_.end(),
                        [](const Fiber& fiber) { return fiber.waits; });
   }
-
-  static thread_local BlockRun* current_;
 
   Call call_;
   void* const* parameters_;
@@ -151,8 +154,6 @@ class BlockRun {
   Fiber* running_ = nullptr;
   ucontext_t scheduler_{};
 };
-
-thread_local BlockRun* BlockRun::current_ = nullptr;
 
 std::string text_for(const std::string& text, const std::string& name) {
   return std::string(gpu_sim_prelude_text) + text +

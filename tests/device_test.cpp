@@ -171,10 +171,9 @@ TEST_CASE("Adam on the simulated device has the bits of the CPU") {
     Adam gpu(there, options);
     auto cpu_step = compile([&] { cpu.step(); });
     auto gpu_step = compile([&] { gpu.step(); });
-    const SimOrder orders[] = {SimOrder::ascending, SimOrder::descending,
-                               SimOrder::shuffled};
-    for (int i = 0; i < 3; ++i) {
-      set_sim_order(orders[i], 7);
+    for (const SimOrder order :
+         {SimOrder::ascending, SimOrder::descending, SimOrder::shuffled}) {
+      set_sim_order(order, 7);
       cpu_step();
       gpu_step();
       REQUIRE(bitwise_equal(there, params));

@@ -98,7 +98,8 @@ TEST_CASE("the table on the device is what a plain loop makes of it") {
     };
     const std::size_t rows = sample.table.rows().size();
     const std::size_t pointers = (rows * 32 + 15) / 16 * 16;
-    REQUIRE(offset(seen.launch.table.pointers) == pointers);
+    REQUIRE(offset(static_cast<const void*>(seen.launch.table.pointers)) ==
+            pointers);
     const std::size_t chunks = pointers + (rows * 8 + 15) / 16 * 16;
     REQUIRE(offset(seen.launch.chunks) == chunks);
     const auto count = std::size_t(seen.launch.chunk_count);

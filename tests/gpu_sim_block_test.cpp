@@ -11,7 +11,6 @@
 using namespace testing;
 using fuse::SimKernel;
 using fuse::SimOrder;
-using fuse::SimSize;
 
 namespace {
 
@@ -47,7 +46,8 @@ TEST_CASE("every thread of every block runs once, with its indices") {
     std::vector<int> out(std::size_t(2 * 3 * 4 * 5 * 2), 0);
     int* address = out.data();
     int factor = 3;
-    void* parameters[] = {&address, &factor};
+    void* parameters[] = {static_cast<void*>(&address),
+                          static_cast<void*>(&factor)};
     kernel.launch({2, 3, 1}, {4, 5, 2}, parameters);
     for (int i = 0; i < int(out.size()); ++i) {
       REQUIRE(out[std::size_t(i)] == (i % 40 + 1000 * (i / 40)) * 3);
@@ -76,7 +76,7 @@ TEST_CASE("a barrier is passed when all threads of the block are there") {
     std::vector<float> out(3, -1);
     const float* from = in.data();
     float* to = out.data();
-    void* parameters[] = {&from, &to};
+    void* parameters[] = {static_cast<void*>(&from), static_cast<void*>(&to)};
     kernel.launch({3, 1, 1}, {64, 1, 1}, parameters);
     for (std::size_t b = 0; b < 3; ++b) {
       float expected = 0;
@@ -99,7 +99,7 @@ TEST_CASE("a block that ends last sees what all others counted") {
     int who = -1;
     unsigned* at = &ticket;
     int* to = &who;
-    void* parameters[] = {&at, &to};
+    void* parameters[] = {static_cast<void*>(&at), static_cast<void*>(&to)};
     kernel.launch({7, 1, 1}, {32, 1, 1}, parameters);
     CHECK(ticket == 7);
     return who;
@@ -119,7 +119,7 @@ TEST_CASE("threads that leave a barrier out are an error, not a hang") {
       "some");
   std::vector<int> out(8, 0);
   int* to = out.data();
-  void* parameters[] = {&to};
+  void* parameters[] = {static_cast<void*>(&to)};
   const std::string message = message_of<fuse::Error>(
       [&] { kernel.launch({2, 1, 1}, {8, 1, 1}, parameters); });
   CHECK(contains(message, "'some'"));

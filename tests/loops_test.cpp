@@ -81,7 +81,7 @@ std::vector<T> one_by_one(Loop loop, Operands<T>& operands, unsigned mask,
     for (unsigned k = 0; k < 4; ++k) {
       x[k] = operands.arrays[k].get((mask >> k & 1U) != 0 ? 0 : std::size_t(i));
     }
-    const void* const in[] = {&x[0], &x[1], &x[2], &x[3]};
+    const void* const in[] = {x.data(), &x[1], &x[2], &x[3]};
     T result;
     loop(&result, in, 1);
     results.push_back(result);
