@@ -1,0 +1,80 @@
+"""PyTorch's optimizers beside ours: every group of variants in a process of
+its own, with so much time, after which it is "not finished"."""
+
+import json
+import os
+from pathlib import Path
+
+from running import run
+
+SECONDS = 90.0
+SCRIPT = Path(__file__).resolve().parent / "peer_torch.py"
+NOT_INSTALLED = 3
+# The most telling first: time may run out.
+GROUPS = ("eager", "compile-max-autotune", "compile-default")
+CASES = {
+    "10 x 1024 x 1024": ["1048576:10"],
+    "1000 x 64": ["64:1000"],
+    "10000 x 64": ["64:10000"],
+    "GPT-2 small": ["38597376:1", "786432:1", *12 * [
+        "768:2", "1769472:1", "2304:1", "589824:1", "768:1", "768:2",
+        "2359296:1", "3072:1", "2359296:1", "768:1"], "768:2"],
+    "1 x 2^28": ["268435456:1"],
+}
+
+
+def measure(report, root, limit, script=SCRIPT, cases=None, seconds=SECONDS):
+    """Measures every case. Returns the rows, which are in peers.json too."""
+    report.stage("PyTorch beside it")
+    if report.gpu.simulated and script is SCRIPT:
+        report.left_out("a simulated GPU has no peers")
+        return []
+    rows, end = [], report.left - limit
+    for group in GROUPS:
+        for case, sizes in (cases or CASES).items():
+            left = report.left - end
+            if left < 5:
+                _add(report, rows, case, group, "no time left")
+                continue
+            done = run(_command(report, script, group, case, sizes),
+                       report.log(f"peer-{group}-{case.replace(' ', '')}"),
+                       min(seconds, left), root)
+            if done.status == NOT_INSTALLED:
+                report.left_out(f"not installed: {done.last_line}")
+                _write(report, rows)
+                return rows
+            _read(report, rows, case, group, done)
+    return rows
+
+
+def _command(report, script, group, case, sizes):
+    python = os.environ.get("FUSEBOOK_PYTHON") or "python3"
+    return [python, "-B", script, report.gpu.device, group, case, *sizes]
+
+
+def _read(report, rows, case, group, done):
+    """What was measured before the end counts, however it ended."""
+    for line in done.text.splitlines():
+        if line.startswith("{"):
+            row = json.loads(line)
+            rows.append(row)
+            report.good(f"{case}: {row['variant']}: {row['us']:.2f} us")
+    if done.status is None:
+        _add(report, rows, case, group, "not finished")
+    elif done.status != 0:
+        _add(report, rows, case, group, done.ending)
+    _write(report, rows)
+
+
+def _add(report, rows, case, group, reason):
+    rows.append({"case": case, "variant": group, "us": None,
+                 "reason": reason})
+    report.note(f"{'':13}{case}: {group}: {reason}")
+    _write(report, rows)
+
+
+def _write(report, rows):
+    lines = ",\n".join(f"    {json.dumps(row)}" for row in rows)
+    aside = report.folder / ".peers.json"
+    aside.write_text(f'{{\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
+    os.replace(aside, report.folder / "peers.json")
