@@ -38,7 +38,7 @@ def main():
         budget = _budget()
         out = options.out or (ROOT / "build" /
                               f"capture-{options.device.replace(':', '-')}")
-        report = Report(out, gpu, budget)
+        report = Report(out.resolve(), gpu, budget)
     except gpus.NoGpu as error:
         return _complain(f"--device {options.device}: {error}", 3)
     except (gpus.WrongDevice, Refused, ValueError) as error:

@@ -1,5 +1,7 @@
 """Configures and builds with what the machine has, without a network."""
 
+import contextlib
+import fcntl
 import os
 import shutil
 
@@ -25,19 +27,33 @@ def build(report, root, recipes, limit):
         report.left_out("ninja is not installed: built with make")
     folder = root / "build" / ("release" if ninja else "release-make")
     end = report.left - limit
-    _configure(report, root, folder, "Ninja" if ninja else "Unix Makefiles",
-               end)
-    _make(report, root, folder, [*recipes, *PROGRAMS], end, "build")
-    report.good("recipes and benchmark")
+    with _turn(root):
+        _configure(report, root, folder,
+                   "Ninja" if ninja else "Unix Makefiles", end)
+        _make(report, root, folder, [*recipes, *PROGRAMS], end, "build")
+        report.good("recipes and benchmark")
+        _build_tests(report, root, folder, end)
+    return folder
+
+
+@contextlib.contextmanager
+def _turn(root):
+    """Calls of ./fusebook in one checkout build one after the other."""
+    (root / "build").mkdir(exist_ok=True)
+    with open(root / "build" / ".turn", "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _build_tests(report, root, folder, end):
     if not _has_doctest(folder):
         report.left_out("tests: doctest is not installed (doctest-dev)")
-        return folder
+        return
     try:
         _make(report, root, folder, TESTS, end, "build-tests")
         report.good("tests")
     except CannotBuild as error:
         report.failed(f"tests: {error}")
-    return folder
 
 
 def _configure(report, root, folder, generator, end):
