@@ -51,6 +51,13 @@ std::string line(const GpuBits& bits) {
       .line();
 }
 
+std::string line(const GpuReach& reach) {
+  return JsonObject()
+      .add("elements", std::to_string(reach.elements))
+      .add("updated", truth(reach.updated))
+      .line();
+}
+
 std::string line(const GpuSkipped& skipped) {
   return row_of(skipped.of_case)
       .add("reason", json_string(skipped.reason))
@@ -99,6 +106,7 @@ std::string json_of(const GpuResults& results) {
              .add("rows", list(results.steps))
              .add("compile", list(results.compiles))
              .add("bits", list(results.bits))
+             .add("reach", list(results.reach))
              .add("skipped", list(results.skipped))
              .block(0) +
          "\n";

@@ -37,6 +37,12 @@ struct GpuBits {
   bool as_cpu = false;    ///< operation by operation on the CPU
 };
 
+/// Whether one tensor was updated to its last element.
+struct GpuReach {
+  std::int64_t elements = 0;
+  bool updated = false;
+};
+
 /// A case that could not be measured.
 struct GpuSkipped {
   std::string of_case;
@@ -50,6 +56,7 @@ struct GpuResults {
   std::vector<GpuStep> steps;
   std::vector<GpuCompile> compiles;
   std::vector<GpuBits> bits;
+  std::vector<GpuReach> reach;
   std::vector<GpuSkipped> skipped;
 };
 

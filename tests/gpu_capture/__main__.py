@@ -103,7 +103,8 @@ def _stages(report, options):
     own_results.capture_samples(report, ROOT, programs, recipes,
                                 _share(report, SAMPLES))
     own_results.run_benchmark(report, ROOT, programs, _share(report, BENCH))
-    peers.measure(report, ROOT, _share(report, PEERS))
+    peers.compare(report,
+                  peers.measure(report, ROOT, _share(report, PEERS)))
     sanitizer.check(report, ROOT, programs, _share(report, SANITIZER))
 
 

@@ -17,6 +17,7 @@ import time
 import types
 import unittest
 from pathlib import Path
+from unittest import mock
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -66,6 +67,21 @@ class Scratch(unittest.TestCase):
         return process.returncode, out
 
 
+class _Driver:
+    """A driver's library; what is not given ends well."""
+
+    def __init__(self, calls):
+        self.calls = calls
+
+    def __getattr__(self, name):
+        call = self.calls.get(name, lambda *_: 0)
+        return lambda *arguments: call(*arguments) or 0
+
+
+def _setter(value):
+    return lambda out: setattr(out._obj, "value", value)
+
+
 class Devices(Scratch):
     def test_folders_are_names_of_the_book(self):
         for name, folder in (
@@ -87,6 +103,29 @@ class Devices(Scratch):
         for name in ("cpu", "gpu", "cuda:", "cuda:x", "cuda-sim:0", "CUDA"):
             with self.assertRaises(gpu.WrongDevice):
                 gpu.find(name)
+
+    def test_what_a_driver_says(self):
+        calls = {"cuDeviceGetName": lambda name, _, handle: setattr(
+                     name, "value", f"NVIDIA H{handle.value}".encode()),
+                 "cuDriverGetVersion": _setter(13020),
+                 "cuDeviceGetCount": _setter(2),
+                 "cuDeviceGet": lambda out, at: setattr(
+                     out._obj, "value", at.value + 7)}
+        with mock.patch("ctypes.CDLL", lambda _: _Driver(calls)), \
+                mock.patch("gpu._VERSION_FILE", self.scratch / "version"):
+            found = gpu.find("cuda:1")
+            self.assertEqual((found.name, found.driver), ("NVIDIA H8",
+                                                          "CUDA 13.2"))
+            (self.scratch / "version").write_text(
+                "NVRM version: NVIDIA UNIX Open Kernel Module  580.65.06  x\n")
+            self.assertEqual(gpu.find("cuda").driver,
+                             "driver 580.65.06, CUDA 13.2")
+            with self.assertRaisesRegex(gpu.NoGpu, "no device 2"):
+                gpu.find("cuda:2")
+            for code in (35, 100, 999):
+                calls["cuInit"] = lambda _, code=code: code
+                with self.assertRaisesRegex(gpu.NoGpu, f"code {code}"):
+                    gpu.find("cuda")
 
     def test_no_gpu_is_exit_code_3_and_leaves_nothing(self):
         try:
@@ -216,6 +255,20 @@ class Peers(Scratch):
         self.assertEqual(rows, [])
         self.assertIn("not installed: no torch", text)
 
+    def test_beside_the_best_peer(self):
+        report = self.report()
+        (report.folder / "bench.json").write_text(json.dumps({"rows": [
+            {"case": "a", "variant": "compiled", "us": 3.0},
+            {"case": "a", "variant": "by hand", "us": 1.0},
+            {"case": "b", "variant": "compiled", "us": None}]}))
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            peers.compare(report, [
+                {"case": "a", "variant": "slow", "us": 8.0},
+                {"case": "a", "variant": "fast", "us": 4.0},
+                {"case": "a", "variant": "none", "us": None},
+                {"case": "b", "variant": "fast", "us": 4.0}])
+        self.assertEqual(out.getvalue(), "  a: compiled 3.00 us, 0.750 x fast\n")
+
     def test_the_script_says_so_itself(self):
         done = subprocess.run(
             [sys.executable, "-S", "-I", peers.SCRIPT, "cuda", "eager", "a",
@@ -325,6 +378,8 @@ class Whole(Scratch):
                 self.assertEqual(row["launches"], 1)
         self.assertEqual([row["us"] for row in document["compile"]],
                          10 * [None])
+        self.assertEqual(document["reach"],
+                         [{"elements": 32768, "updated": True}])
         for row in document["bits"]:
             self.assertTrue(row["as_eager"] and row["as_cpu"], row)
 

@@ -47,6 +47,24 @@ def measure(report, root, limit, script=SCRIPT, cases=None, seconds=SECONDS):
     return rows
 
 
+def compare(report, rows):
+    """Our compiled step beside the best peer, by wall clock."""
+    try:
+        text = (report.folder / "bench.json").read_text(encoding="utf-8")
+    except OSError:
+        return
+    best = {}
+    for row in rows:
+        if row["us"]:
+            known = best.get(row["case"], row)
+            best[row["case"]] = min(known, row, key=lambda of: of["us"])
+    for own in json.loads(text)["rows"]:
+        peer = best.get(own["case"])
+        if own["variant"] == "compiled" and own["us"] and peer:
+            report.note(f"{own['case']}: compiled {own['us']:.2f} us, "
+                        f"{own['us'] / peer['us']:.3f} x {peer['variant']}")
+
+
 def _command(report, script, group, case, sizes):
     python = os.environ.get("FUSEBOOK_PYTHON") or "python3"
     return [python, "-B", script, report.gpu.device, group, case, *sizes]
