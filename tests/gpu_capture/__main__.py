@@ -26,8 +26,9 @@ import sanitizer
 from report import Refused, Report
 
 ROOT = Path(__file__).resolve().parents[2]
-# Shares of the budget; whoever needs less leaves more to the later ones.
-BUILD, TESTS, SAMPLES, BENCH, PEERS, SANITIZER = .45, .15, .2, .25, .35, .15
+# Shares of the budget that a stage may take; peers get what our own results
+# left but for the sanitizer's.
+BUILD, TESTS, SAMPLES, BENCH, SANITIZER = .45, .15, .2, .25, .15
 ARCHIVE = 5.0  # seconds for the end
 
 
@@ -103,14 +104,15 @@ def _stages(report, options):
     own_results.capture_samples(report, ROOT, programs, recipes,
                                 _share(report, SAMPLES))
     own_results.run_benchmark(report, ROOT, programs, _share(report, BENCH))
-    peers.compare(report,
-                  peers.measure(report, ROOT, _share(report, PEERS)))
+    seconds = _share(report, 1 - SANITIZER, SANITIZER)
+    peers.compare(report, peers.measure(report, ROOT, seconds))
     sanitizer.check(report, ROOT, programs, _share(report, SANITIZER))
 
 
-def _share(report, share):
-    """Seconds a stage may take."""
-    return max(min(share * report.budget, report.left - ARCHIVE), 0.0)
+def _share(report, share, kept=0.0):
+    """Seconds a stage may take; a share is kept for those that follow."""
+    most = report.left - ARCHIVE - kept * report.budget
+    return max(min(share * report.budget, most), 0.0)
 
 
 if __name__ == "__main__":

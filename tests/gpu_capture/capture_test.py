@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,7 +25,9 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 sys.path.insert(0, str(ROOT / "docs"))
 
+import building  # noqa: E402
 import gpu  # noqa: E402
+import own_results  # noqa: E402
 import peers  # noqa: E402
 import running  # noqa: E402
 import sanitizer  # noqa: E402
@@ -276,11 +279,141 @@ class Peers(Scratch):
         self.assertEqual(done.returncode, peers.NOT_INSTALLED)
         self.assertIn("cannot import torch", done.stdout)
 
+    def test_what_takes_long_comes_last(self):
+        order = peers.in_order(peers.CASES)
+        self.assertEqual(len(set(order)), 15)
+        self.assertEqual({group for group, _ in order[:5]}, {"eager"})
+        self.assertEqual({case for _, case in order[-4:]},
+                         {"1000 x 64", "10000 x 64"})
+
     def test_gpt2_has_its_parameters(self):
         sizes = [run.split(":") for run in peers.CASES["GPT-2 small"]]
         self.assertEqual(sum(int(count) for _, count in sizes), 148)
         self.assertEqual(sum(int(size) * int(count) for size, count in sizes),
                          124439808)
+
+
+class PeerScript(Scratch):
+    """The script that measures PyTorch, with a stand-in for that."""
+
+    TORCH = """
+import contextlib, time, types
+__version__ = "9.9"
+rand = lambda size, device: types.SimpleNamespace(grad=None)
+rand_like = lambda tensor: tensor
+no_grad = contextlib.nullcontext
+device = lambda name: types.SimpleNamespace(index=None)
+class Event:
+    def __init__(self, enable_timing): assert enable_timing
+    def record(self): self.at = time.perf_counter()
+    def elapsed_time(self, end): return (end.at - self.at) * 1e3
+cuda = types.SimpleNamespace(
+    Event=Event, synchronize=lambda: None, set_device=lambda index: None,
+    is_available=lambda: AVAILABLE)
+class Adam:
+    def __init__(self, params, **options):
+        assert len(params) == 5 and all(p.grad is not None for p in params)
+    def step(self): time.sleep(0.001)
+optim = types.SimpleNamespace(Adam=Adam)
+_dynamo = types.SimpleNamespace(reset=lambda: None)
+def compile(function, mode, fullgraph):
+    if fullgraph and mode is None: raise RuntimeError("no")
+    return function
+"""
+
+    def rows(self, group, status=0, available=True):
+        (self.scratch / "torch.py").write_text(
+            f"AVAILABLE = {available}\n{self.TORCH}")
+        done = subprocess.run(
+            [sys.executable, "-B", peers.SCRIPT, "cuda", group, "a case",
+             "64:3", "7:2"], capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": str(self.scratch)})
+        self.assertEqual(done.returncode, status, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()
+                if line.startswith("{")]
+
+    def test_every_variant_is_a_row(self):
+        names = []
+        for group in peers.GROUPS:
+            for row in self.rows(group):
+                names.append(row["variant"])
+                self.assertEqual((row["case"], row["torch"]),
+                                 ("a case", "9.9"))
+                for name in ("us", "event_us", "host_us"):
+                    self.assertGreaterEqual(row[name], 1000)
+        self.assertEqual(names, [
+            "torch fused", "torch foreach", "torch for-loop",
+            "torch compile, max-autotune-no-cudagraphs",
+            "torch compile, default"])
+
+    def test_compile_time_and_whether_it_was_one_graph(self):
+        for group, whole in (("compile-max-autotune", True),
+                             ("compile-default", False)):
+            row = self.rows(group)[0]
+            self.assertGreaterEqual(row["compile_ms"], 2)
+            self.assertIs(row["fullgraph"], whole)
+
+    def test_a_torch_without_a_gpu_is_not_installed(self):
+        self.assertEqual(self.rows("eager", peers.NOT_INSTALLED, False), [])
+
+
+class Building(Scratch):
+    """With a stand-in for cmake that writes down how it was called."""
+
+    def build(self, doctest, *tools, status=0):
+        for name in tools:
+            self.script(f"bin/{name}", "")
+        (self.scratch / "bin").mkdir(exist_ok=True)
+        (self.scratch / "bin" / "mkdir").symlink_to(shutil.which("mkdir"))
+        self.script("bin/cmake", f"""
+echo "$@" >>{self.scratch}/calls
+[ "$1" = -S ] && mkdir -p "$4" && echo '{doctest}' >"$4/CMakeCache.txt"
+[ "$1" = --build ] && exit {status}
+exit 0""")
+        report = self.report()
+        path = {"PATH": f"{self.scratch}/bin"}
+        with mock.patch.dict(os.environ, path), \
+                contextlib.redirect_stdout(io.StringIO()) as out:
+            folder = building.build(report, self.scratch, ["adam"], 30)
+        return folder.name, out.getvalue(), (
+            self.scratch / "calls").read_text().splitlines()
+
+    def test_all_is_there(self):
+        folder, out, calls = self.build("doctest_DIR:PATH=/x", "ninja")
+        self.assertEqual((folder, len(calls)), ("release", 3))
+        self.assertIn("-G Ninja", calls[0])
+        self.assertTrue(calls[1].endswith("--target adam bench_gpu"))
+        self.assertTrue(calls[2].endswith(" ".join(building.TESTS)))
+        self.assertNotIn("left out", out)
+
+    def test_what_is_missing_is_left_out_with_a_line(self):
+        folder, out, calls = self.build(
+            "doctest_DIR:PATH=doctest_DIR-NOTFOUND", "make")
+        self.assertEqual((folder, len(calls)), ("release-make", 2))
+        self.assertIn("-G Unix Makefiles", calls[0])
+        self.assertIn("left out     ninja is not installed", out)
+        self.assertIn("left out     tests: doctest is not installed", out)
+
+    def test_nothing_can_be_built(self):
+        for tools, status, message in (((), 0, "neither ninja nor make"),
+                                       (("ninja",), 2, "exit code 2")):
+            shutil.rmtree(self.scratch / "bin", ignore_errors=True)
+            with self.assertRaisesRegex(building.CannotBuild, message):
+                self.build("", *tools, status=status)
+
+
+class Samples(Scratch):
+    def test_samples_of_a_real_gpu_go_into_the_book(self):
+        kept = self.scratch / "out"
+        kept.mkdir()
+        for suffix in ("txt", "json"):
+            (kept / f"adam.{suffix}").write_text(suffix)
+        own_results.into_the_book(kept, self.scratch,
+                                  gpu.Gpu("cuda", "NVIDIA H200", ""), "adam")
+        folder = self.scratch / "docs" / "samples" / "h200"
+        self.assertEqual({path.name: path.read_text()
+                          for path in folder.iterdir()},
+                         {"adam.txt": "txt", "adam.json": "json"})
 
 
 class Interrupted(Scratch):
@@ -386,7 +519,7 @@ class Whole(Scratch):
 
 def load_tests(loader, _tests, _pattern):
     names = [Whole] if programs else [Devices, Running, Sanitizer, Peers,
-                                      Interrupted]
+                                      PeerScript, Building, Samples, Interrupted]
     return unittest.TestSuite(loader.loadTestsFromTestCase(name)
                               for name in names)
 

@@ -60,7 +60,7 @@ def capture_samples(report, root, programs, recipes, limit):
             continue
         report.good(name)
         if not gpu.simulated:
-            _into_the_book(kept / gpu.folder, root, gpu, name)
+            into_the_book(kept / gpu.folder, root, gpu, name)
 
 
 def _tiny_options(report, program):
@@ -72,7 +72,8 @@ def _tiny_options(report, program):
     return [f"--option={word}" for word in _TINY]
 
 
-def _into_the_book(kept, root, gpu, name):
+def into_the_book(kept, root, gpu, name):
+    """Copies a sample of a recipe to where the pages look for it."""
     folder = root / "docs" / "samples" / gpu.folder
     folder.mkdir(parents=True, exist_ok=True)
     for suffix in ("txt", "json"):
