@@ -20,6 +20,11 @@ void require_device(const Device& device) {
   if (!device.is_cpu()) gpu_of(device)->check_compiler();
 }
 
+Device gpu_or_simulator() {
+  const Device chosen = default_device();
+  return chosen.is_cpu() ? Device{Device::Kind::cuda_sim, 0} : chosen;
+}
+
 std::string device_model(const Device& device) {
   if (device.is_cpu()) return cpu_name();
   if (device.kind == Device::Kind::cuda_sim) {

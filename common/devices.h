@@ -17,6 +17,9 @@ std::shared_ptr<Gpu> gpu_of(const Device& device);
 /// DeviceTooOld for a GPU that no compiler here knows.
 void require_device(const Device& device);
 
+/// The default device if it is a GPU, else the simulated one.
+Device gpu_or_simulator();
+
 /// Its name with that of the driver, "NVIDIA H200, CUDA 13.0"; of the CPU its
 /// model.
 std::string device_model(const Device& device);

@@ -58,6 +58,10 @@ Device device_of(const Program& program) {
   return slots.empty() ? cpu_device : device_of_memory(slots[0].memory);
 }
 
+Target target_of(const Program& program) {
+  return device_of(program).is_cpu() ? Target::cpu : Target::gpu;
+}
+
 bool touches_elements(const Plan& plan) {
   return std::any_of(
       plan.bodies.begin(), plan.bodies.end(),
@@ -239,7 +243,8 @@ CompiledProgram& Function::compile(std::uint64_t hash, const Program& program) {
       write_log(Log::graph, graph_text(options_.name, program, made->plan));
     }
     if (log_enabled(Log::output_code)) {
-      write_log(Log::output_code, "\n" + code_text(made->plan),
+      write_log(Log::output_code,
+                "\n" + code_text(made->plan, target_of(program)),
                 code_places(made->plan));
     }
   }
@@ -305,7 +310,9 @@ void Function::graph_break(const std::string& why) {
 }
 
 std::string Function::output_code() const {
-  return compiled_.empty() ? "" : code_text(compiled_.back()->plan);
+  return compiled_.empty() ? ""
+                           : code_text(compiled_.back()->plan,
+                                       target_of(compiled_.back()->program));
 }
 
 std::string Function::summary() const {

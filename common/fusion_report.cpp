@@ -110,8 +110,8 @@ void check_launches(const Function& function, std::int64_t launches,
               fusion_report(function));
 }
 
-std::string code_text(const Plan& plan) {
-  return annotated_bodies(plan, [](const std::source_location& place) {
+std::string code_text(const Plan& plan, Target target) {
+  return annotated_bodies(plan, target, [](const std::source_location& place) {
     return to_string(log_place(place));
   });
 }

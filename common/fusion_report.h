@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "body_writer.h"
 #include "function.h"
 #include "log.h"
 
@@ -20,7 +21,7 @@ void check_launches(const Function& function, std::int64_t launches,
                     std::source_location place);
 
 /// The generated code of a plan with the places it was written at, and these.
-std::string code_text(const Plan& plan);
+std::string code_text(const Plan& plan, Target target = Target::cpu);
 std::vector<LogPlace> code_places(const Plan& plan);
 
 /// The program before and after planning, as text and for Graphviz: one message

@@ -96,8 +96,9 @@ std::string generate_bodies(const Plan& plan) {
   return bodies_text(plan, Target::cpu, nullptr);
 }
 
-std::string annotated_bodies(const Plan& plan, PlaceText place_text) {
-  return bodies_text(plan, Target::cpu, place_text);
+std::string annotated_bodies(const Plan& plan, Target target,
+                             PlaceText place_text) {
+  return bodies_text(plan, target, place_text);
 }
 
 std::string generate_cpu_source(const Plan& plan) {

@@ -15,7 +15,8 @@ std::string generate_bodies(const Plan& plan);
 /// The same for people: beside each line the operation and the place it was
 /// written at. What is compiled has none of that, so that equal kernels are
 /// equal wherever they come from.
-std::string annotated_bodies(const Plan& plan, PlaceText place_text);
+std::string annotated_bodies(const Plan& plan, Target target,
+                             PlaceText place_text);
 
 /// The complete source for the host compiler: device.h, the bodies, and the
 /// exported functions `fuse_init`, `fuse_run` and `fuse_finish`.

@@ -1,5 +1,6 @@
 #include "naming.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -38,6 +39,14 @@ std::string literal(T value, const char* suffix) {
   return hexadecimal(value) + suffix + " /* " + shortest(value) + " */";
 }
 
+// Begins like a macro: ours, or one that NVRTC defines before the first line.
+bool may_be_macro(const std::string& name) {
+  constexpr std::array beginnings = {"FUSE", "NV_", "CUDA", "CU_", "cuda"};
+  return std::any_of(
+      beginnings.begin(), beginnings.end(),
+      [&](const char* beginning) { return name.starts_with(beginning); });
+}
+
 std::string identifier(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -47,7 +56,7 @@ std::string identifier(const std::string& text) {
   const bool usable =
       !result.empty() &&
       std::isdigit(static_cast<unsigned char>(result[0])) == 0 &&
-      result[0] != '_' && !result.starts_with("FUSE");  // our macros
+      result[0] != '_' && !may_be_macro(result);
   return usable ? result : "x" + result;
 }
 
@@ -74,7 +83,10 @@ constexpr std::string_view reserved =
     "round_float16 round_bfloat16 "
     // And what stands in a GPU's.
     "Packs Pack pack aligned is_aligned load_pack store_pack take put from to "
-    "k stores_per_tensor threadIdx blockIdx blockDim gridDim ";
+    "k stores_per_tensor threadIdx blockIdx blockDim gridDim "
+    // The rest of what NVRTC defines.
+    "NULL NOMINMAX STD THROWBADALLOC alloca assert va_arg va_copy va_end "
+    "va_start warpSize";
 
 class Names {
  public:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <sstream>
 
 #include "call_table.h"
 #include "gpu_error.h"
@@ -14,11 +15,12 @@ namespace {
 constexpr int newest_known = 13;
 constexpr int oldest_known = 12;
 
-std::vector<std::string> library_folders() {
+std::vector<std::string> library_folders(const std::string& configured) {
   std::vector<std::string> folders;
-#ifdef FUSEBOOK_NVRTC_FOLDER
-  folders.emplace_back(FUSEBOOK_NVRTC_FOLDER);
-#endif
+  std::istringstream list(configured);
+  for (std::string folder; std::getline(list, folder, ';');) {
+    if (!folder.empty()) folders.push_back(folder);
+  }
   const auto add = [&](const std::string& home) {
     for (const char* const under : {"/lib64", "/lib"}) {
       folders.push_back(home + under);
@@ -80,7 +82,8 @@ void check_answer(const NvrtcApi& api, int code, const char* call,
 
 }  // namespace
 
-std::vector<std::string> nvrtc_candidates(int newest_major) {
+std::vector<std::string> nvrtc_candidates(int newest_major,
+                                          const std::string& configured) {
   const char* const named = std::getenv("FUSEBOOK_NVRTC");
   if (named != nullptr) return {named};
   std::vector<std::string> names;
@@ -88,7 +91,7 @@ std::vector<std::string> nvrtc_candidates(int newest_major) {
        --major) {
     const std::string file = "libnvrtc.so." + std::to_string(major);
     names.push_back(file);
-    for (const std::string& folder : library_folders()) {
+    for (const std::string& folder : library_folders(configured)) {
       names.push_back(folder + "/" + file);
     }
   }

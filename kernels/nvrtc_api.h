@@ -41,12 +41,16 @@ Nvrtc describe_nvrtc(const NvrtcApi& api, std::string library);
 /// Opens NVRTC, for the rest of the process: the library that FUSEBOOK_NVRTC
 /// names, else the newest from CUDA 13 or 12 that is no newer than
 /// `newest_major` (a driver takes no code from a newer CUDA), on the loader's
-/// path, in the folder that the build was configured with, and in those of
+/// path, in the folders that the build was configured with, and in those of
 /// FUSEBOOK_CUDA_HOME, CUDA_HOME, CUDA_PATH and /usr/local/cuda. Throws NoGpu
 /// with all that was tried when there is none.
 Nvrtc load_nvrtc(int newest_major = 13);
 
-/// The names that `load_nvrtc` tries, in order.
-std::vector<std::string> nvrtc_candidates(int newest_major);
+/// The folders that the build was configured with, with ";" between them.
+extern const char* const nvrtc_folders;
+
+/// The names that `load_nvrtc` tries, in order. `configured` as nvrtc_folders.
+std::vector<std::string> nvrtc_candidates(
+    int newest_major, const std::string& configured = nvrtc_folders);
 
 }  // namespace fuse

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "binding.h"
+#include "keep_source.h"
 #include "kernel.h"
 #include "naming.h"
 #include "testing.h"
@@ -49,7 +50,8 @@ void run(const Program& p, int threads = 1) {
 }
 
 // A step with all rates over `count` tensors: its generated source.
-std::string source_for(std::size_t count) {
+std::string source_for(std::size_t count, std::string (*generate)(const Plan&) =
+                                              fuse::generate_cpu_source) {
   const std::vector<std::int64_t> sizes(count, 3);
   Floats params = Floats::zeros("params", sizes);
   Floats grads = Floats::zeros("grads", sizes);
@@ -65,7 +67,7 @@ std::string source_for(std::size_t count) {
   const ValueId grads_value = p.load(b, here);
   p.store(a, apply(p, OpCode::sub_scaled, {params_value, grads_value, rate}),
           here);
-  return generate_cpu_source(plan_of(p));
+  return generate(plan_of(p));
 }
 
 bool begins_word(char c) {
@@ -103,6 +105,18 @@ const char* const keywords =
     "static static_assert static_cast struct switch template this "
     "thread_local throw true try typedef typeid typename union unsigned using "
     "virtual void volatile wchar_t while xor xor_eq";
+
+// What CUDA declares before the first line of a text, or keeps for itself.
+const char* const cuda_words =
+    "__CUDACC__ __CUDA_ARCH__ __constant__ __device__ __forceinline__ "
+    "__global__ __host__ __launch_bounds__ __managed__ __noinline__ "
+    "__restrict__ __shared__ __syncthreads CUDARTAPI CUDART_VERSION "
+    "CU_UUID_HAS_BEEN_DEFINED NOMINMAX NULL NV_IF_TARGET NV_IS_DEVICE "
+    "NV_PROVIDES_SM_90 STD abs alloca assert atomicAdd blockDim blockIdx bool2 "
+    "clock cudaError_t cudaEventDefault cudaStreamLegacy cudaStream_t dim3 "
+    "double2 fabsf float4 "
+    "gridDim half int4 isnan longlong2 max min printf rsqrt signbit size_t "
+    "sqrtf threadIdx uint uint4 va_arg va_end va_start warpSize";
 
 constexpr const char* odd_labels[] = {"",
                                       " ",
@@ -142,7 +156,9 @@ constexpr const char* odd_labels[] = {"",
 // text and of what stands before it, operations, and what is no name at all.
 std::vector<std::string> hostile_labels() {
   std::set<std::string> labels = words_of(keywords);
+  labels.merge(words_of(cuda_words));
   labels.merge(words_of(source_for(1)));
+  labels.merge(words_of(source_for(1, fuse::generate_gpu_source)));
   for (const auto& op : fuse::op_table()) labels.insert(std::string(op.name));
   labels.insert(std::begin(odd_labels), std::end(odd_labels));
   labels.insert(std::string(1000, 'n'));
@@ -212,7 +228,10 @@ TEST_CASE("any label gives code that compiles and computes the same") {
     expected.back() += plus ? product : -product;
   }
   run(p);
-  CHECK(plan_of(p).bodies.size() == sums.size());
+  const Plan plan = plan_of(p);
+  CHECK(plan.bodies.size() == sums.size());
+  // For whoever compiles that for a GPU (gpu_code_check).
+  fuse::keep_source(plan);
   for (std::size_t k = 0; k < labels.size(); ++k) {
     INFO(labels[k]);
     CHECK(sums[k / in_a_body][0][0] == expected[k / in_a_body]);

@@ -279,6 +279,10 @@ TEST_CASE("the places where NVRTC is looked for") {
     return -1;
   };
   CHECK(at("libnvrtc.so.13") == 0);
+  const auto configured = fuse::nvrtc_candidates(13, "/one;/a b:c;");
+  CHECK(configured[1] == "/one/libnvrtc.so.13");
+  CHECK(configured[2] == "/a b:c/libnvrtc.so.13");
+  CHECK(configured[3] == "/own/lib64/libnvrtc.so.13");
   CHECK(at("/own/lib64/libnvrtc.so.13") > 0);
   CHECK(at("/home/cuda/lib/libnvrtc.so.13") > at("/own/lib/libnvrtc.so.13"));
   CHECK(at("/usr/local/cuda/lib64/libnvrtc.so.13") > 0);

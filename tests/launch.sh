@@ -2,9 +2,13 @@
 # Starts a test that needs something which may not be installed:
 #   launch.sh python ARGUMENTS...            Python 3.11 or newer
 #   launch.sh environment NAME ARGUMENTS...  packages in build/python/NAME
+#   launch.sh nvrtc MAJOR PROGRAM ARGUMENTS...  a program that finds the NVRTC
+#                                            of that CUDA in build/python/cuda
+#   launch.sh nvcc ARGUMENTS...              the CUDA Toolkit's compiler
 #   launch.sh absent PACKAGE                 what the build did not find
 # Without it the test is skipped (exit code 77), or fails when nothing may be
-# missing (FUSEBOOK_COMPLETE=1, as under ./fusebook test).
+# missing (FUSEBOOK_COMPLETE=1, as under ./fusebook test). Only the toolkit may
+# always be missing.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
 
@@ -29,6 +33,25 @@ case $kind in
     shift
     [ -e "$folder/ready" ] || absent "the Python packages for $name"
     exec "$folder/bin/python" -B "$@"
+    ;;
+  nvrtc)
+    for FUSEBOOK_NVRTC in \
+      "$root"/build/python/cuda/lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so."$1"; do
+      [ -e "$FUSEBOOK_NVRTC" ] && [ -e "$root/build/python/cuda/ready" ] ||
+        absent "the Python packages for cuda"
+    done
+    export FUSEBOOK_NVRTC
+    shift
+    exec "$@"
+    ;;
+  nvcc)
+    nvcc=${FUSEBOOK_CUDA_HOME:-${CUDA_HOME:-/usr/local/cuda}}/bin/nvcc
+    [ -x "$nvcc" ] || nvcc=$(command -v nvcc) || {
+      echo "skipped: nvcc is not installed. It is part of the CUDA Toolkit," \
+        "which nothing else here needs."
+      exit 77
+    }
+    exec "$nvcc" "$@"
     ;;
   *) absent "$1" ;;
 esac

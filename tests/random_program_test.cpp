@@ -4,6 +4,9 @@
 //
 //   FUSEBOOK_FUZZ=10000         that many programs, new ones at every run
 //   FUSEBOOK_FUZZ_SEED=SEED     the one program with that seed
+//
+// Its last test case is only run when it is asked for, with
+// FUSEBOOK_KEEP_SOURCE=FOLDER: it leaves the programs' sources there.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -672,6 +675,9 @@ class Batch {
     }
   }
 
+  /// One run that compiles nothing, but generates the source.
+  void generate() { interpreted_(); }
+
   /// The first run, in which the kernel is compiled.
   void warm_up() {
     reset();
@@ -944,6 +950,9 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
 
 constexpr std::size_t in_a_batch = 25;
 
+/// The seeds that every ordinary run has.
+constexpr std::uint64_t first_seed = 1 << 20;
+
 void run(const std::vector<std::uint64_t>& seeds, Coverage* coverage) {
   // A few batches at a time, so that memory stays small.
   constexpr std::size_t at_once = 40 * in_a_batch;
@@ -987,12 +996,25 @@ TEST_CASE("compiled, interpreted and eager have the bits of plain loops") {
   const bool longer = std::getenv("FUSEBOOK_FUZZ") != nullptr;
   const std::size_t count = number_from("FUSEBOOK_FUZZ", 1000);
   REQUIRE(count >= 1000);
-  const std::uint64_t base = longer ? std::random_device()() : 1;
+  const std::uint64_t first =
+      longer ? std::uint64_t(std::random_device()()) << 20 : first_seed;
   std::printf("%zu random programs with seeds from FUSEBOOK_FUZZ_SEED=%s\n",
-              count, std::to_string(base << 20).c_str());
+              count, std::to_string(first).c_str());
   std::vector<std::uint64_t> seeds;
-  for (std::size_t i = 0; i < count; ++i) seeds.push_back((base << 20) + i);
+  for (std::size_t i = 0; i < count; ++i) seeds.push_back(first + i);
   Coverage coverage;
   run(seeds, &coverage);
   coverage.check();
+}
+
+TEST_CASE("the sources of random programs are kept" * doctest::skip()) {
+  REQUIRE(std::getenv("FUSEBOOK_KEEP_SOURCE") != nullptr);
+  const std::size_t count = number_from("FUSEBOOK_FUZZ", 1000);
+  for (std::size_t i = 0; i < count; i += in_a_batch) {
+    std::vector<std::uint64_t> seeds;
+    for (std::size_t k = i; k < std::min(i + in_a_batch, count); ++k) {
+      seeds.push_back(first_seed + k);
+    }
+    Batch(seeds).generate();
+  }
 }

@@ -27,6 +27,7 @@ void AdamByHandOnGpu::step(const std::vector<Tensor>& params,
                            const std::vector<Tensor>& exp_avgs,
                            const std::vector<Tensor>& exp_avg_sqs,
                            const AdamNumbers& numbers) const {
+  // [launch]
   for (std::size_t first = 0; first < params.size(); first += most_tensors) {
     const std::size_t count = std::min(most_tensors, params.size() - first);
     AdamTensors tensors = {};
@@ -46,6 +47,7 @@ void AdamByHandOnGpu::step(const std::vector<Tensor>& params,
     kernel_.launch({unsigned(std::min(wanted, room)), unsigned(count), 1},
                    {block, 1, 1}, tensors, numbers);
   }
+  // [launch]
 }
 
 }  // namespace fuse

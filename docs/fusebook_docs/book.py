@@ -33,6 +33,15 @@ class Book:
     def exercises(self):
         return self.root / "docs" / "exercises"
 
+    @property
+    def operations(self):
+        return self.root / "kernels" / "ops.def"
+
+    @property
+    def elements(self):
+        """Where the operators on elements are declared."""
+        return self.root / "common" / "map_element.h"
+
     def recipe_names(self):
         return sorted(path.stem for path in self.recipes.glob("*.cpp"))
 

@@ -4,7 +4,8 @@ Lines are counted as the page shows them: blank ones do not count, and the
 whole program that folds away at the end does not either. *Harness* is every
 shown line that only makes the program run: includes, `using`, the head of the
 function that holds the steps, and `main`. *Prose* is the share of comment
-lines with text in them among all lines of the file with text in them.
+lines with text in them among all lines of the file with text in them, without
+those that quote another file.
 """
 
 import re
@@ -18,6 +19,8 @@ COLUMNS = 80
 HARNESS_LINES = 6
 PROSE = (0.35, 0.50)
 ENGINE_ROOM = re.compile(r"\b(slots?|entry|entries|bindings?)\b", re.I)
+# Code of another file that a page quotes is neither prose nor its own.
+_QUOTES = re.compile(r"\.\. literalinclude::|\s+:[\w-]+:")
 _HARNESS = re.compile(r"\s*(#include\b|using\b|int main\b)|\brun_recipe\b|"
                       r"\bargv\b")
 
@@ -45,8 +48,8 @@ def harness(recipe):
 
 def prose_share(recipe):
     """Lines of prose over lines of prose and code."""
-    prose = sum(bool(line.text) for part in recipe.parts
-                for line in part.prose)
+    prose = sum(bool(line.text) and not _QUOTES.match(line.text)
+                for part in recipe.parts for line in part.prose)
     inside = {line.number for part in recipe.parts for line in part.prose}
     inside.update(part.line for part in recipe.parts)
     code = sum(bool(text.strip()) and not text.lstrip().startswith("//")

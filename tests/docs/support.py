@@ -20,6 +20,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 FIXTURES = HERE / "fixtures"
+# What the page of operations is made of, and a file of more rows.
+OPERATIONS = ("kernels/ops.def", "common/map_element.h",
+              "tests/new_op/more_ops.def")
 sys.path.insert(0, str(ROOT / "docs"))
 
 from fusebook_docs import checking, cli, samples  # noqa: E402
@@ -148,10 +151,17 @@ def make_book(root):
     shutil.copytree(FIXTURES / "exercises", root / "docs" / "exercises")
 
 
+def copy_operations(root):
+    for name in OPERATIONS:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, root / name)
+
+
 def make_sources(root):
     """The whole toy book, ready for Sphinx: the real site, toy recipes."""
     make_book(root)
     fill_samples(root)
+    copy_operations(root)
     for path in (ROOT / "docs").iterdir():
         if path.name not in ("samples", "exercises", "recipes", "background"):
             (root / "docs" / path.name).symlink_to(path)

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -262,6 +263,29 @@ class Missing(Entry):
         self.assertEqual(done.returncode == 0,
                          "Nothing is missing" in done.stdout, done.stdout)
 
+    def test_doctor_knows_devices_without_a_program_of_ours(self):
+        self.bare_path(id="echo 0\n", ldconfig="echo libcuda.so.1\n",
+                       nvcc="echo Cuda compilation tools, release 12.4, V1\n")
+        for name in ("FUSEBOOK_CUDA_HOME", "CUDA_HOME"):
+            self.environment[name] = str(self.scratch)
+        devices = self.expect(1, "doctor").stdout.split("Devices:\n")[1]
+        self.assertRegex(devices, r"ok +cpu ")
+        self.assertRegex(devices, r"found +cuda +libcuda\.so\.1")
+        self.assertRegex(devices, r"none +NVRTC .*--with-cuda")
+        self.assertRegex(devices, r"ok +nvcc +12\.4 \(.*/nvcc\)")
+        self.assertRegex(devices, r"none +compute-sanitizer ")
+        self.assertRegex(devices, r"ok +cuda-sim ")
+        self.assertIn("./fusebook test builds what can tell more", devices)
+
+    def test_doctor_asks_the_program_that_was_built(self):
+        report = self.checkout / "build" / "release" / "tests" / "gpu_report"
+        write(report, "#!/bin/sh\necho '  ok       cuda      a driver'\n")
+        report.chmod(0o755)
+        self.bare_path(id="echo 0\n", ldconfig="exit 1\n")
+        devices = self.expect(1, "doctor").stdout.split("Devices:\n")[1]
+        self.assertIn("  ok       cuda      a driver\n", devices)
+        self.assertNotIn("builds what can tell more", devices)
+
     def test_too_old_is_not_ok(self):
         self.environment["CXX"] = str(self.scratch / "old c++")
         path = self.scratch / "old c++"
@@ -498,6 +522,47 @@ class Environments(Entry):
         (self.scratch / "offline").unlink()
         self.expect(0, "docs")
         self.assertEqual(self.installs(), 2)
+
+    def bring_nvrtc(self):
+        """From now on every environment has what CUDA's packages bring."""
+        found = "lib/python3.11/site-packages/nvidia/cu13/lib"
+        text = self.python.read_text(encoding="utf-8")
+        write(self.python, text + textwrap.dedent(f"""\
+            mkdir -p "$3/{found}"
+            : >"$3/{found}/libnvrtc.so.13"
+            """))
+        return found
+
+    def test_with_cuda_gets_its_packages_and_tells_cmake(self):
+        found = self.bring_nvrtc()
+        for name in ("cuda", "cublas"):
+            write(self.checkout / "tests" / f"requirements-{name}.txt",
+                  f"{name}==1\n")
+        done = self.expect(0, "run", "adam", "--with-cuda")
+        self.assertIn("tests/requirements-cublas.txt", done.stdout)
+        self.assertNotIn("--with-cuda", done.stdout)  # is no recipe's option
+        self.assertEqual(self.installs(), 2)
+        cache = self.checkout / "build" / "release" / "CMakeCache.txt"
+        line = (f"={self.checkout.resolve()}/build/python/cuda/{found}\n")
+        self.assertRegex(cache.read_text(encoding="utf-8"),
+                         "FUSEBOOK_NVRTC_FOLDER:[A-Z]+" + re.escape(line))
+        for options in (["--with-cuda"], []):
+            done = self.expect(0, "run", "adam", *options)
+            self.assertNotIn("Configuring", done.stdout)
+        self.assertEqual(self.installs(), 2)
+
+    def test_packages_without_nvrtc_are_noticed(self):
+        done = self.expect(1, "run", "adam", "--with-cuda")
+        self.assertIn("bring no libnvrtc", done.stderr)
+
+    def test_with_cuda_configures_what_was_configured_without(self):
+        self.bring_nvrtc()
+        self.expect(0, "run", "adam")
+        self.assertEqual(self.installs(), 0)
+        done = self.expect(1, "run", "adam", "--with-cuda", "--no-install")
+        self.assertIn("into build/python/cuda:", done.stdout)
+        done = self.expect(0, "run", "adam", "--with-cuda")
+        self.assertIn("Configuring", done.stdout)
 
     def test_no_install_makes_none(self):
         done = self.expect(1, "docs", "--no-install")

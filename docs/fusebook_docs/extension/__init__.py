@@ -8,11 +8,13 @@ writes no page as text.
 import zlib
 from pathlib import Path
 
-from . import excerpt, exercise, gallery, nodes, page, picture, plot, recipe
+from . import (excerpt, exercise, gallery, nodes, op_table, page, picture, plot,
+               recipe)
 
 
 def setup(app):
-    for module in (nodes, recipe, excerpt, exercise, gallery, picture, plot):
+    for module in (nodes, recipe, excerpt, exercise, gallery, op_table,
+                   picture, plot):
         module.setup(app)
     app.add_source_suffix(".cpp", "recipe")
     app.add_source_parser(recipe.RecipeParser)

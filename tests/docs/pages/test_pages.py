@@ -255,8 +255,18 @@ class RealSite(Site, unittest.TestCase):
     def test_the_book_has_its_pages(self):
         self.assertGreater(len(self.recipes), 0)
         for name in ("index.html", "first_five_minutes.html", "recipes.html",
-                     "glossary.html", "credits.html", *self.recipe_pages()):
+                     "glossary.html", "credits.html", "ops.html",
+                     *self.recipe_pages()):
             self.assertIn(name, self.names)
+
+    def test_a_wide_table_scrolls_in_its_own_box(self):
+        with self.visits("ops.html", "phone") as page:
+            wide, room, flow = page.locator("table.op-table").evaluate(
+                "table => { const box = table.parentElement; return ["
+                "box.scrollWidth, box.clientWidth,"
+                " getComputedStyle(box).overflowX]; }")
+            self.assertGreater(wide, room)
+            self.assertEqual(flow, "auto")
 
 
 class ToySite(Site, unittest.TestCase):

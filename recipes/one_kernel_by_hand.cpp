@@ -1,0 +1,146 @@
+#include "fusebook.h"
+
+using namespace fuse;
+
+// %%
+// One kernel by hand
+// ==================
+//
+// The other recipes let ``compile`` write their kernels. To judge what it
+// writes, one should have written such a kernel oneself, once. Here is Adam's
+// step in CUDA, complete and by hand; then the generated one, launched on the
+// same numbers; then the two side by side.
+//
+// A GPU runs a kernel with many thousand threads at a time. They come in blocks
+// of, here, 256, and each finds out from its indices what its share of the work
+// is. Nothing else tells threads apart.
+//
+// .. literalinclude:: /../common/optim/adam_by_hand.cu
+//    :language: cuda
+//    :start-after: // [kernel]
+//    :end-before: // [kernel]
+//
+// Blocks form a grid of two dimensions: ``blockIdx.y`` says which tensor, and
+// all blocks of one tensor share its elements. A tensor can have more elements
+// than there are threads, so each thread walks on in steps of the whole grid,
+// a *grid stride*. It takes four neighbours at a time: memory moves 16 bytes as
+// cheaply as 4, and fewer, wider accesses keep more bytes on their way.
+//
+// .. literalinclude:: /../common/optim/adam_by_hand.cu
+//    :language: cuda
+//    :start-after: // [packs]
+//    :end-before: // [packs]
+//    :dedent: 2
+//
+// Up to three elements are left over at the end. They are the *tail*:
+//
+// .. literalinclude:: /../common/optim/adam_by_hand.cu
+//    :language: cuda
+//    :start-after: // [tail]
+//    :end-before: // [tail]
+//
+// What happens to an element is the least of it. The operations and their order
+// are those of ``Adam``, and the compiler is told not to contract a product and
+// a sum into one rounding, so the bits will be the same:
+//
+// .. literalinclude:: /../common/optim/adam_by_hand.cu
+//    :language: cuda
+//    :start-after: // [update]
+//    :end-before: // [update]
+
+static void one_kernel_by_hand(const Options& options) {
+  step("Where it runs");
+  // On a GPU if there is one. If not, on a simulated GPU: the very text of the
+  // kernels is compiled for the CPU, which then runs it thread by thread. That
+  // is slow, and good for learning: the results are right to the last bit.
+  const Device gpu = gpu_or_simulator();
+  set_default_device(gpu);
+  const bool simulated = gpu.kind == Device::Kind::cuda_sim;
+  print("kernels run on: ", varying_text("gpu", device_model(gpu)));
+
+  step("A model, twice");
+  // The width is odd, so that every tensor has a tail.
+  Generator gen(0);
+  const auto model = linear_stack(options["layers"], options["width"], gen);
+  model(rand({options["width"]}, gen)).sum().backward();
+  const auto twin = model.clone();
+  const std::int64_t numel = model.parameters()[0].numel();
+  print(options["layers"], " tensors of ", numel, " elements; in the tail of ",
+        "each: ", exact("tail", numel % 4));
+
+  step("The launch");
+  // The kernel is compiled now, by CUDA's run-time compiler. Whoever launches
+  // it decides how many blocks there are: here as many as the device can hold
+  // at a time, spread over the tensors. Addresses and sizes travel as a
+  // parameter of the kernel, which has room for 64 tensors:
+  //
+  // .. literalinclude:: /../common/optim/adam_by_hand_cuda.cpp
+  //    :language: cpp
+  //    :start-after: // [launch]
+  //    :end-before: // [launch]
+  //    :dedent: 2
+  AdamByHand hand(model.parameters(), {.lr = 0.01});
+  for (int i = 0; i < 3; ++i) hand.step();
+  print("launches a step: ",
+        exact("by_hand_launches", (options["layers"] + 63) / 64));
+
+  step("The generated kernel");
+  // The same three steps by ``compile``. In what it wrote, ``compute`` is the
+  // update, and ``load`` and ``store`` of ``Packs`` move 16 bytes. The loop
+  // around them is the same for every kernel. It walks over a table of tensors
+  // in the memory of the device, so their number has no limit.
+  Adam adam(twin.parameters(), {.lr = 0.01});
+  auto fn = compile([&] { adam.step(); });
+  for (int i = 0; i < 3; ++i) fn();
+  print("launches a step: ", exact("launches", fn.counters().launches / 3),
+        "\n");
+  print_block(fn.output_code());
+
+  step("The same bits");
+  // Two kernels, two ways over the tensors, one result.
+  const bool same = bitwise_equal(model.parameters(), twin.parameters());
+  check(same, "the two kernels must agree");
+  print("same bits: ", exact("bitwise_equal", same));
+
+  step("Beside each other");
+  // On a GPU both are timed in turns with a copy that moves as many bytes, ten
+  // tensors of 1024 x 1024: there is no faster way through these tensors. The
+  // simulator has no speed worth a number.
+  if (simulated) return print("not measured: this is a simulator");
+  const auto large = linear_stack(10, 1024, gen);
+  large(rand({1024}, gen)).sum().backward();
+  Adam generated(large.parameters());
+  auto large_fn = compile([&] { generated.step(); });
+  AdamByHand large_hand(large.clone().parameters());
+  const AccessPattern copy(std::vector<std::int64_t>(10, 1024 * 1024));
+  const auto t = interleaved(
+      {[&] { copy.run(); }, [&] { large_hand.step(); }, [&] { large_fn(); }});
+  print("copy:            ", measured("copy_us", t[0].median_us(), "us"));
+  print("by hand / copy:  ",
+        measured("by_hand", t[1].median() / t[0].median(), "x"));
+  print("compiled / copy: ",
+        measured("to_copy", t[2].median() / t[0].median(), "x"));
+}
+
+// %%
+// Change it
+// ---------
+//
+// .. exercise:: no_tail
+//
+//    Give the layers a width of 256. Which loop has nothing left to do?
+//
+// .. exercise:: any_order
+//
+//    The simulator runs blocks and threads one after the other, in rising
+//    order. Call ``set_sim_order(SimOrder::shuffled, 7)`` before the launches.
+//    May the result change?
+//
+// .. exercise:: many_tensors
+//
+//    Make it 100 layers of width 9. How many launches does each of the two
+//    need for a step, and why?
+
+int main(int argc, char** argv) {
+  return run_recipe(argc, argv, one_kernel_by_hand, stack_options(4, 129));
+}

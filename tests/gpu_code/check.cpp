@@ -1,0 +1,205 @@
+// Compiles CUDA text for GPUs that need not be there, and reads what the
+// compiler says of the machine code:
+//
+//   gpu_code_check [--every N] [--ptx] [--no-spills] [--registers N] PATH...
+//
+// A path is a .cu file, or a folder whose .cu files are taken in the order of
+// their names. The first N (by default all) are compiled for every architecture
+// that NVRTC knows, the rest for the oldest and the newest. --ptx: no further
+// than PTX, for the newest, which shows that the text is right. --no-spills: no register may be
+// spilled; --registers: no kernel may use more. NVRTC is the one that a program
+// finds (FUSEBOOK_NVRTC).
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compile_cuda.h"
+#include "kernel_of.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using fuse::GpuResources;
+
+struct Limits {
+  std::size_t every = std::numeric_limits<std::size_t>::max();
+  bool ptx = false;
+  bool no_spills = false;
+  int registers = std::numeric_limits<int>::max();
+};
+
+struct Totals {
+  int compilations = 0;
+  int most_registers = 0;
+  int spilling = 0;
+};
+
+int number_after(const char* word, const char* text) {
+  int value = 0;
+  const char* const end = text == nullptr ? text : text + std::strlen(text);
+  const auto [at, problem] = std::from_chars(text, end, value);
+  if (text == nullptr || problem != std::errc() || at != end || value < 0) {
+    throw std::runtime_error(std::string(word) + " needs a number");
+  }
+  return value;
+}
+
+Limits take_limits(std::vector<const char*>& words) {
+  Limits limits;
+  std::vector<const char*> paths;
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    const std::string_view text = *word;
+    const auto number = [&] {
+      const char* const name = *word;
+      if (word + 1 == words.end()) return number_after(name, nullptr);
+      return number_after(name, *++word);
+    };
+    if (text == "--every") {
+      limits.every = std::size_t(number());
+    } else if (text == "--ptx") {
+      limits.ptx = true;
+    } else if (text == "--no-spills") {
+      limits.no_spills = true;
+    } else if (text == "--registers") {
+      limits.registers = number();
+    } else if (text.starts_with("-")) {
+      throw std::runtime_error("there is no option " + std::string(text));
+    } else {
+      paths.push_back(*word);
+    }
+  }
+  words = paths;
+  return limits;
+}
+
+std::vector<fs::path> sources_in(const std::vector<const char*>& paths) {
+  std::vector<fs::path> files;
+  for (const fs::path path : paths) {
+    if (!fs::is_directory(path)) {
+      files.push_back(path);
+      continue;
+    }
+    const auto first = files.size();
+    for (const auto& entry : fs::directory_iterator(path)) {
+      if (entry.path().extension() == ".cu") files.push_back(entry.path());
+    }
+    std::sort(files.begin() + std::ptrdiff_t(first), files.end());
+    if (files.size() == first) {
+      throw std::runtime_error(path.string() + " holds no .cu file");
+    }
+  }
+  if (files.empty()) throw std::runtime_error("name a .cu file or a folder");
+  return files;
+}
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error("cannot read " + path.string());
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void check_resources(const GpuResources& used, const Limits& limits) {
+  if (used.registers < 0 || used.spill_stores < 0 || used.spill_loads < 0) {
+    throw std::runtime_error("the compiler's log has no figures");
+  }
+  if (limits.no_spills && used.spill_stores + used.spill_loads > 0) {
+    throw std::runtime_error(
+        "spills registers: " + std::to_string(used.spill_stores) +
+        " bytes of stores, " + std::to_string(used.spill_loads) + " of loads");
+  }
+  if (used.registers > limits.registers) {
+    throw std::runtime_error("uses " + std::to_string(used.registers) +
+                             " registers, and may use " +
+                             std::to_string(limits.registers));
+  }
+}
+
+// One source for one architecture; false when it is not as it must be.
+bool compile(const fuse::Nvrtc& nvrtc, const fs::path& file, int architecture,
+             const Limits& limits, Totals& totals) {
+  try {
+    const std::string text = contents(file);
+    const GpuResources used =
+        fuse::compile_gpu_code(nvrtc, text, kernel_of(text),
+                               {architecture, !limits.ptx})
+            .resources;
+    ++totals.compilations;
+    if (limits.ptx) return true;
+    totals.most_registers = std::max(totals.most_registers, used.registers);
+    totals.spilling += used.spill_stores + used.spill_loads > 0 ? 1 : 0;
+    check_resources(used, limits);
+    return true;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s, sm_%d: %s\n", file.c_str(), architecture,
+                 error.what());
+    return false;
+  }
+}
+
+std::vector<int> architectures_for(std::size_t source, const fuse::Nvrtc& nvrtc,
+                                   const Limits& limits) {
+  const std::vector<int>& all = nvrtc.architectures;
+  if (limits.ptx) return {all.back()};
+  if (source < limits.every) return all;
+  return {all.front(), all.back()};
+}
+
+bool compile_all(const fuse::Nvrtc& nvrtc, const std::vector<fs::path>& files,
+                 const Limits& limits, Totals& totals) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (const int architecture : architectures_for(i, nvrtc, limits)) {
+      // One source that is wrong is wrong everywhere, and its text is long.
+      if (!compile(nvrtc, files[i], architecture, limits, totals)) return false;
+    }
+  }
+  return true;
+}
+
+bool check(std::vector<const char*> words) {
+  const Limits limits = take_limits(words);
+  const std::vector<fs::path> files = sources_in(words);
+  const fuse::Nvrtc nvrtc = fuse::load_nvrtc();
+  if (nvrtc.architectures.empty()) {
+    throw std::runtime_error(nvrtc.library + " knows no architecture");
+  }
+  Totals totals;
+  const auto begin = std::chrono::steady_clock::now();
+  const bool good = compile_all(nvrtc, files, limits, totals);
+  const std::chrono::duration<double> seconds =
+      std::chrono::steady_clock::now() - begin;
+  const std::size_t everywhere = limits.ptx ? 0 : limits.every;
+  std::printf(
+      "NVRTC %d.%d, sm_%d to sm_%d: %zu sources, %zu of them for all %zu "
+      "architectures; %d compilations in %.1f s",
+      nvrtc.major, nvrtc.minor, nvrtc.architectures.front(),
+      nvrtc.architectures.back(), files.size(),
+      std::min(everywhere, files.size()), nvrtc.architectures.size(),
+      totals.compilations, seconds.count());
+  if (!limits.ptx) {
+    std::printf("; at most %d registers, %d with spills", totals.most_registers,
+                totals.spilling);
+  }
+  std::printf("\n");
+  return good;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return check({argv + 1, argv + argc}) ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "gpu_code_check: %s\n", error.what());
+    return 2;
+  }
+}
