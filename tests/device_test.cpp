@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,14 @@ using step_testing::mixed_shapes;
 
 namespace {
 
-const Device sim = parse_device("cuda-sim");
+// The simulated GPU, or the one that FUSEBOOK_TEST_DEVICE names.
+Device tested_device() {
+  const char* const name = std::getenv("FUSEBOOK_TEST_DEVICE");
+  return parse_device(name == nullptr ? "cuda-sim" : name);
+}
+
+const Device sim = tested_device();
+const std::string sim_name = to_string(sim);
 
 std::vector<Tensor> random_tensors(const std::vector<Shape>& shapes,
                                    std::uint64_t seed,
@@ -117,8 +125,8 @@ TEST_CASE("what looks at a tensor on a device gets its numbers") {
   CHECK(to_string(there) == to_string(tensor({1.0, 2.0, 3.5})));
   CHECK(allclose(there, tensor({1.0, 2.0, 3.5})));
   CHECK(message_of<Error>([&] { there.data<float>(); }) ==
-        "data<float>() was called on a tensor on cuda-sim, whose memory the "
-        "host cannot read; copy it with cpu()");
+        "data<float>() was called on a tensor on " + sim_name +
+            ", whose memory the host cannot read; copy it with cpu()");
 }
 
 TEST_CASE("new tensors lie on the default device, numbers on the host") {
@@ -159,7 +167,7 @@ TEST_CASE("list operations, one by one and compiled, on the device") {
 }
 
 // One chunk is 4096 elements: tails and borders of chunks are in here.
-TEST_CASE("Adam on the simulated device has the bits of the CPU") {
+TEST_CASE("Adam on the device has the bits of the CPU") {
   std::vector<Shape> shapes = mixed_shapes(12);
   shapes.insert(shapes.end(), {{4095}, {4096}, {4097}, {3, 4099}});
   for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16}) {
@@ -214,13 +222,14 @@ TEST_CASE("tensors on two devices are an error that names them") {
   const Tensor here = tensor({1.0, 2.0});
   const Tensor there = here.to(sim);
   CHECK(message_of<Error>([&] { TensorList({here, there}, "params"); }) ==
-        "params[1] is on cuda-sim but params[0] is on cpu; make one list for "
-        "each device");
+        "params[1] is on " + sim_name +
+            " but params[0] is on cpu; make one list for each device");
   const TensorList a({here}, "a");
   const TensorList b({there}, "b");
   const std::string both =
-      "a is on cpu but b is on cuda-sim, and one launch works on one device; "
-      "move the tensors with to(), or compile a function for each";
+      "a is on cpu but b is on " + sim_name +
+      ", and one launch works on one device; move the tensors with to(), or "
+      "compile a function for each";
   CHECK(message_of<Error>([&] { foreach_add_(a, b); }) == both);
   auto step = compile([&] {
     foreach_add_(a, 1.0);
@@ -229,7 +238,7 @@ TEST_CASE("tensors on two devices are an error that names them") {
   CHECK(message_of<Error>([&] { step(); }) == both);
   CHECK(here.to_vector() == std::vector<double>{1, 2});
   CHECK(message_of<Error>([&] { Tensor(here).set_grad(there); }) ==
-        "a gradient on cuda-sim does not fit a tensor on cpu");
+        "a gradient on " + sim_name + " does not fit a tensor on cpu");
 }
 
 TEST_CASE("a model trains on the device as on the host") {

@@ -7,6 +7,7 @@ from pathlib import Path
 from .errors import BookError
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
+SIMULATED = "cuda_sim"  # samples of the simulated GPU
 
 
 @dataclass(frozen=True)
@@ -14,6 +15,7 @@ class Book:
     """The folders of one checkout, and the names in them."""
 
     root: Path
+    kept_samples: Path | None = None  # where samples are, if elsewhere
 
     @classmethod
     def here(cls):
@@ -25,7 +27,7 @@ class Book:
 
     @property
     def samples(self):
-        return self.root / "docs" / "samples"
+        return self.kept_samples or self.root / "docs" / "samples"
 
     @property
     def exercises(self):
@@ -90,8 +92,13 @@ def sample_stem(recipe, exercise=None):
 
 def capture_command(recipe, device):
     """What a person types to make a sample."""
-    device_option = "" if device == "cpu" else f" --device {device}"
+    device_option = "" if device == "cpu" else f" --device {_option(device)}"
     return f"./fusebook capture {recipe}{device_option}"
+
+
+def _option(device):
+    """The device that a sample's folder belongs to."""
+    return "cuda-sim" if device == SIMULATED else "cuda"
 
 
 def check_name(what, name):

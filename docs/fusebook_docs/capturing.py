@@ -19,6 +19,12 @@ def keep(book, run, *, fresh=False):
     return "nothing but timings moved; left as it is"
 
 
+def placed(run, folder=None, driver=None):
+    """A run as the sample of a device, with the driver it used."""
+    facts = {**run.provenance, **({"driver": driver} if driver else {})}
+    return replace(run, device=folder or run.device, provenance=facts)
+
+
 def _kept(book, key):
     """The sample there is; None also when it is damaged."""
     try:

@@ -6,6 +6,7 @@ Exit codes: 0 all is well, 1 a difference or a failed run, 2 wrong usage,
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from . import capturing, checking, limits, literate, patches, samples
@@ -42,6 +43,16 @@ def _parser():
     capture.add_argument("--fresh", action="store_true",
                          help="write the sample even when nothing but timings "
                               "moved")
+    capture.add_argument("--as", dest="folder", metavar="NAME",
+                         help="keep it as the sample of this device (default: "
+                              "the device's own name)")
+    capture.add_argument("--samples", type=Path, metavar="DIR",
+                         help="keep it there (default: docs/samples)")
+    capture.add_argument("--driver", metavar="TEXT",
+                         help="the driver's version, for the record")
+    capture.add_argument("--option", action="append", default=[],
+                         metavar="WORD", help="a word for the recipe's own "
+                                              "command line; may be repeated")
     apply = _add(commands, "apply", _apply,
                  "write a recipe with the answer of an exercise in it")
     apply.add_argument("--recipe", required=True)
@@ -82,7 +93,8 @@ def _add_running(commands, name, command, text):
 
 def _fresh(book, options):
     return checking.fresh(book, options.program, options.recipe,
-                          options.device, options.timeout, options.exercise)
+                          options.device, options.timeout, options.exercise,
+                          getattr(options, "option", ()))
 
 
 def _name(options):
@@ -118,6 +130,9 @@ def _capture(book, options):
         for difference in found:
             print(f"  {difference}", file=sys.stderr)
         return 1
+    if options.samples:
+        book = replace(book, kept_samples=options.samples.resolve())
+    run = capturing.placed(run, options.folder, options.driver)
     done = capturing.keep(book, run, fresh=options.fresh)
     print(f"{_name(options)}: {done}")
     return 0

@@ -105,7 +105,8 @@ def _words(recipe):
 
 
 def _words_printed(book, name):
-    for device in book.devices(name):
+    # Samples of other devices are shown as they are; they hold up nobody.
+    for device in {"cpu"} & set(book.devices(name)):
         sample = samples.load(book, device, name)
         for step in sample.steps:
             for match in ENGINE_ROOM.finditer(step.text):

@@ -12,14 +12,15 @@ from .errors import BookError
 _TAIL = 20
 
 
-def run(book, program, recipe, device, timeout):
-    """The record of one run with default options, as parsed JSON."""
+def run(book, program, recipe, device, timeout, words=()):
+    """The record of one run as parsed JSON; `words` are its own options."""
     path = Path(program).resolve()
     if not os.access(path, os.X_OK) or path.is_dir():
         raise BookError(f"{recipe}: no program at {program}; build it first")
     with tempfile.TemporaryDirectory(prefix="fusebook-") as folder:
         record = Path(folder) / "record.json"
-        command = [str(path), "--device", device, "--record", str(record)]
+        command = [str(path), "--device", device, "--record", str(record),
+                   *words]
         status, out, err = _execute(command, book.root, timeout)
         if status is None:
             raise BookError(f"{recipe}: still running after {timeout:g} s, "

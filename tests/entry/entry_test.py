@@ -165,6 +165,19 @@ class CommandLine(Entry):
                 self.assertEqual(done.stdout, "")
         self.assertFalse((self.checkout / "build").exists())
 
+    def test_capture_on_a_gpu_is_a_program_of_its_own(self):
+        write(self.checkout / "tests" / "gpu_capture" / "__main__.py",
+              "import sys\nprint(sys.argv[1:])\nsys.exit(3)\n")
+        done = self.expect(3, "capture", "--device=cuda:1", "--out", "x y",
+                           "adam")
+        self.assertEqual(done.stdout, str(["--device", "cuda:1", "--out",
+                                           "x y", "adam"]) + "\n")
+        done = self.expect(3, "capture", "--device", "cuda")
+        self.assertEqual(done.stdout, str(["--device", "cuda", "adam",
+                                           "broken", "sgd"]) + "\n")
+        self.assertFalse((self.checkout / "build").exists())
+        self.expect(2, "capture", "--out", "x")
+
     def test_help(self):
         for arguments in ([], ["help"], ["--help"], ["run", "--help"]):
             done = self.expect(0, *arguments)

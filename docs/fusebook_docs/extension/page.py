@@ -6,11 +6,11 @@ from pathlib import Path
 from sphinx.util import logging
 
 from .. import checking, literate, samples
-from ..book import Book, capture_command
+from ..book import SIMULATED, Book, capture_command
 from ..errors import BookError
 
 KEY = "fusebook_page"
-_LABELS = {"cpu": "CPU", "cuda": "GPU"}
+_LABELS = {"cpu": "CPU", "cuda": "GPU", SIMULATED: "simulated GPU"}
 _logger = logging.getLogger(__name__)
 
 
@@ -38,7 +38,8 @@ def current(env):
 
 
 def label(device):
-    return _LABELS.get(device, device.upper())
+    """What a page calls the device of a sample: "CPU", "H200", "RTX 4090"."""
+    return _LABELS.get(device, device.upper().replace("_", " "))
 
 
 def warn(message, path, line=None):

@@ -16,6 +16,7 @@ from sphinx.parsers import RSTParser
 from sphinx.util.docutils import SphinxDirective
 
 from .. import samples
+from ..book import SIMULATED
 from ..errors import BookError
 from . import nodes as own
 from . import page as pages
@@ -227,7 +228,7 @@ class RecipeStatus(SphinxDirective):
         line += nodes.literal(command, command)
         line += nodes.Text(".")
         found = [line]
-        if page.samples and set(page.samples) <= {"cpu"}:
+        if page.samples and set(page.samples) <= {"cpu", SIMULATED}:
             text = ("No GPU has captured this recipe yet, so every output "
                     "below is from a CPU.")
             found.append(nodes.paragraph("", text, classes=["recipe-quiet"]))

@@ -13,6 +13,7 @@ from support import build, make_sources, plain_record, toy_record
 
 from fusebook_docs import samples
 from fusebook_docs.book import Book
+from fusebook_docs.extension.page import label
 
 TOY = "recipes/toy_optimizer"
 BACKGROUND = "background/scalars_and_guards"
@@ -116,6 +117,12 @@ class Page(SiteCase):
         self.assertEqual(lines[0], "Toy CPU 9, 2 threads · g++ 12.2.0 · "
                                    "2026-11-21")
         self.assertIn("captured before the last change", lines[1])
+
+    def test_names_of_devices(self):
+        for device, shown in (("cpu", "CPU"), ("h200", "H200"),
+                              ("rtx_4090", "RTX 4090"),
+                              ("cuda_sim", "simulated GPU")):
+            self.assertEqual(label(device), shown)
 
     def test_a_page_without_a_gpu_says_so(self):
         quiet = self.page("recipes/plain_recipe").select(".recipe-quiet")

@@ -2,6 +2,7 @@
 
 import json
 import unittest
+from dataclasses import replace
 
 from support import RUN, BookCase, amsgrad_record, toy_record
 
@@ -115,6 +116,21 @@ class Verify(VerifyCase):
                                 "cuda")
         self.assertEqual(code, 1)
         self.assertIn("./fusebook capture toy_optimizer --device cuda", out)
+
+    def test_sample_of_a_gpu(self):
+        """It is kept under the GPU's own name, with its driver."""
+        record = toy_record("cuda:0")
+        code, out = self.run_on(
+            "capture", record, "--device", "cuda", "--as", "h200",
+            "--driver", "driver 1.2", "--samples", self.root / "else",
+            "--option=--layers", "--option=2", any_device=True)
+        self.assertEqual(code, 0, out)
+        self.assertEqual(self.book.devices(RECIPE), ["cpu"])
+        book = replace(self.book, kept_samples=self.root / "else")
+        sample = samples.load(book, "h200", RECIPE)
+        self.assertEqual(sample.device, "h200")
+        self.assertEqual(sample.provenance["driver"], "driver 1.2")
+        self.red(record, "device 'cuda:0'", any_device=True)
 
     def test_record_of_something_else(self):
         record = toy_record()

@@ -1,0 +1,120 @@
+#include "bench_gpu/gpu_compile_times.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+
+#include "bench_gpu/device_timer.h"
+#include "benchmark.h"
+#include "compile.h"
+#include "cpu_jit.h"
+#include "devices.h"
+#include "error.h"
+#include "library_cache.h"
+#include "nvrtc_compiler.h"
+#include "optim/adam.h"
+#include "scratch_directory.h"
+
+namespace fuse::bench {
+namespace {
+
+constexpr const char* cache_name = "FUSEBOOK_CACHE_DIR";
+constexpr int rounds = 5;
+
+// The disk cache is elsewhere, or off, until the end.
+class Cache {
+ public:
+  explicit Cache(const std::string& path) {
+    const char* const value = std::getenv(cache_name);
+    if (value != nullptr) before_ = value;
+    setenv(cache_name, path.c_str(), 1);
+  }
+  ~Cache() {
+    if (before_) {
+      setenv(cache_name, before_->c_str(), 1);
+    } else {
+      unsetenv(cache_name);
+    }
+  }
+  Cache(const Cache&) = delete;
+  Cache& operator=(const Cache&) = delete;
+
+ private:
+  std::optional<std::string> before_;
+};
+
+bool is_simulated() { return default_device().kind == Device::Kind::cuda_sim; }
+
+// How often the compiler of the device ran, and its disk cache served.
+NvrtcCounters compiler_counters() {
+  if (!is_simulated()) return nvrtc_counters();
+  const JitCounters counters = jit_counters();
+  return {counters.compiler_runs, counters.disk_hits};
+}
+
+// Seconds of the first call of a new compiled step beyond the second one.
+double first_call(Adam& adam) {
+  gpu_of(default_device())->forget_modules();
+  forget_libraries();
+  const double begin = device_seconds();
+  auto step = compile([&] { adam.step(); });
+  step();
+  const double first = device_seconds();
+  step();
+  const double second = device_seconds();
+  return (first - begin) - (second - first);
+}
+
+double checked_call(Adam& adam, long runs, long hits) {
+  const NvrtcCounters before = compiler_counters();
+  const double seconds = first_call(adam);
+  const NvrtcCounters after = compiler_counters();
+  if (after.compiler_runs - before.compiler_runs == runs &&
+      after.disk_hits - before.disk_hits == hits) {
+    return seconds;
+  }
+  throw Error("the compiler ran " +
+              std::to_string(after.compiler_runs - before.compiler_runs) +
+              " times where " + std::to_string(runs) + " was expected");
+}
+
+double median_us(Adam& adam, long runs, long hits) {
+  std::vector<double> times;
+  const int wanted = is_simulated() ? 1 : rounds;
+  for (int i = 0; i < wanted; ++i) {
+    times.push_back(checked_call(adam, runs, hits));
+  }
+  const double us = median_of(std::move(times)) * 1e6;
+  // A figure of the simulator would say nothing about a GPU.
+  return is_simulated() ? 0 : std::max(us, 0.0);
+}
+
+std::vector<Tensor> small_parameters(std::size_t count) {
+  std::vector<Tensor> params;
+  for (std::size_t i = 0; i < count; ++i) {
+    params.push_back(zeros({8}));
+    params.back().set_grad(zeros({8}));
+  }
+  return params;
+}
+
+}  // namespace
+
+std::vector<GpuCompile> measure_gpu_compile_times(const Case& wanted) {
+  Adam adam(small_parameters(wanted.sizes.size()));
+  adam.step();  // makes the state
+  const auto tensors = std::int64_t(wanted.sizes.size());
+  std::vector<GpuCompile> rows;
+  {
+    const Cache off("off");
+    rows.push_back({wanted.name, "cold", tensors, median_us(adam, 1, 0)});
+  }
+  const ScratchDirectory folder = make_temporary_directory();
+  const Cache own(folder.path() + "/kernels");
+  first_call(adam);  // fills it
+  rows.push_back({wanted.name, "disk", tensors, median_us(adam, 0, 1)});
+  return rows;
+}
+
+}  // namespace fuse::bench
