@@ -181,8 +181,8 @@ TEST_CASE("Adam on the device has the bits of the CPU") {
     auto gpu_step = compile([&] { gpu.step(); });
     const SimOrder orders[] = {SimOrder::ascending, SimOrder::descending,
                                SimOrder::shuffled};
-    for (int i = 0; i < 3; ++i) {
-      set_sim_order(orders[i], 7);
+    for (const SimOrder order : orders) {
+      set_sim_order(order, 7);
       cpu_step();
       gpu_step();
       REQUIRE(bitwise_equal(there, params));
