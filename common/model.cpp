@@ -6,9 +6,11 @@
 #include <memory>
 
 #include "allocator.h"
+#include "cublas.h"
 #include "element.h"
 #include "error.h"
 #include "linear_kernels.h"
+#include "linear_on_gpu.h"
 
 namespace fuse {
 namespace {
@@ -55,6 +57,11 @@ LinearSizes sizes_of(const Linear& layer, const Tensor& input) {
   return {batch, layer.in_features(), layer.out_features()};
 }
 
+/// What multiplies matrices on the tensor's device; nullptr for the loops here.
+const Cublas* blas_for(const Tensor& tensor) {
+  return is_reduced(tensor.dtype()) ? nullptr : cublas_for(tensor.device());
+}
+
 /// The tensor itself, or a copy where it is on a GPU, its elements do not lie side by side, or
 /// its address does not suit its dtype.
 Tensor aligned(const Tensor& given) {
@@ -69,9 +76,20 @@ const T* read(const Tensor& tensor) {
   return tensor.data<T>();
 }
 
+Tensor contiguous_bias(const Linear& layer) {
+  return layer.bias().defined() ? layer.bias().contiguous() : Tensor();
+}
+
 Tensor apply(const Linear& layer, const Tensor& input) {
   Shape shape = input.shape();
   shape.back() = layer.out_features();
+  if (const Cublas* const blas = blas_for(input)) {
+    const Tensor output = empty(shape, input.dtype(), input.device());
+    linear_forward_on(*blas, sizes_of(layer, input), input.contiguous(),
+                      layer.weight().contiguous(), contiguous_bias(layer),
+                      output);
+    return output;
+  }
   Tensor output = empty(shape, input.dtype(), cpu_device);
   const Tensor source = aligned(input);
   const Tensor weight = layer.weight().cpu().contiguous();
@@ -86,16 +104,17 @@ Tensor apply(const Linear& layer, const Tensor& input) {
 }
 
 /// The gradient to write to, and whether it already holds something. One with
-/// strides is written to through a contiguous copy.
+/// strides, or of a GPU where the host computes it, is written to through a
+/// contiguous copy.
 struct GradTarget {
-  explicit GradTarget(Tensor parameter)
+  GradTarget(Tensor parameter, bool on_host)
       : accumulate(parameter.grad().defined()) {
     if (!accumulate) {
       parameter.set_grad(
           empty(parameter.shape(), parameter.dtype(), parameter.device()));
     }
     grad = parameter.grad();
-    tensor = grad.cpu().contiguous();
+    tensor = (on_host ? grad.cpu() : grad).contiguous();
   }
   void finish() {
     if (tensor.impl() != grad.impl()) grad.copy_(tensor);
@@ -106,19 +125,36 @@ struct GradTarget {
   Tensor tensor;
 };
 
+void accumulate_grads_on(const Cublas& blas, const Linear& layer,
+                         const Tensor& input, const Tensor& grad_output) {
+  const LinearSizes sizes = sizes_of(layer, input);
+  const Tensor from = grad_output.contiguous();
+  GradTarget weight(layer.weight(), false);
+  linear_grad_weight_on(blas, sizes, from, input.contiguous(),
+                        weight.accumulate, weight.tensor);
+  weight.finish();
+  if (!layer.bias().defined()) return;
+  GradTarget bias(layer.bias(), false);
+  linear_grad_bias_on(blas, sizes, from, bias.accumulate, bias.tensor);
+  bias.finish();
+}
+
 void accumulate_grads(const Linear& layer, const Tensor& input,
                       const Tensor& grad_output) {
+  if (const Cublas* const blas = blas_for(input)) {
+    return accumulate_grads_on(*blas, layer, input, grad_output);
+  }
   const LinearSizes sizes = sizes_of(layer, input);
   const Tensor grad = grad_output.cpu().contiguous();
   const Tensor source = aligned(input);
   with_computing_type("Linear", input.dtype(), [&](auto type) {
     using T = decltype(type);
-    GradTarget weight(layer.weight());
+    GradTarget weight(layer.weight(), true);
     linear_grad_weight(sizes, read<T>(grad), read<T>(source), weight.accumulate,
                        weight.tensor.data<T>());
     weight.finish();
     if (!layer.bias().defined()) return;
-    GradTarget bias(layer.bias());
+    GradTarget bias(layer.bias(), true);
     linear_grad_bias(sizes, read<T>(grad), bias.accumulate,
                      bias.tensor.data<T>());
     bias.finish();
@@ -127,6 +163,13 @@ void accumulate_grads(const Linear& layer, const Tensor& input,
 
 Tensor grad_of_input(const Linear& layer, const Tensor& input,
                      const Tensor& grad_output) {
+  if (const Cublas* const blas = blas_for(input)) {
+    const Tensor on_gpu = empty(input.shape(), input.dtype(), input.device());
+    linear_grad_input_on(*blas, sizes_of(layer, input),
+                         grad_output.contiguous(), layer.weight().contiguous(),
+                         on_gpu);
+    return on_gpu;
+  }
   Tensor grad = empty(input.shape(), input.dtype(), cpu_device);
   const Tensor from = grad_output.cpu().contiguous();
   const Tensor weight = layer.weight().cpu().contiguous();

@@ -181,6 +181,11 @@ template const double* Tensor::data<double>() const;
 template const Float16* Tensor::data<Float16>() const;
 template const BFloat16* Tensor::data<BFloat16>() const;
 
+void* Tensor::address(bool write) const {
+  touch(*impl_, write);
+  return impl_->data;
+}
+
 Device Tensor::device() const { return impl_->storage->device; }
 
 double Tensor::item() const {

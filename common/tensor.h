@@ -70,6 +70,10 @@ class Tensor {
   template <class T>
   const T* data() const;
 
+  /// Address of the first element on its device, whatever its dtype, to read or
+  /// to write there. Runs pending work as `data` does.
+  void* address(bool write) const;
+
   /// Address without any check, for binding; pending work is not run.
   void* raw_data() const { return impl_->data; }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <sstream>
 
 #include "call_table.h"
+#include "cuda_folders.h"
 #include "gpu_error.h"
 #include "gpu_layout.h"
 
@@ -14,26 +14,6 @@ namespace {
 
 constexpr int newest_known = 13;
 constexpr int oldest_known = 12;
-
-std::vector<std::string> library_folders(const std::string& configured) {
-  std::vector<std::string> folders;
-  std::istringstream list(configured);
-  for (std::string folder; std::getline(list, folder, ';');) {
-    if (!folder.empty()) folders.push_back(folder);
-  }
-  const auto add = [&](const std::string& home) {
-    for (const char* const under : {"/lib64", "/lib"}) {
-      folders.push_back(home + under);
-    }
-  };
-  for (const char* const name :
-       {"FUSEBOOK_CUDA_HOME", "CUDA_HOME", "CUDA_PATH"}) {
-    const char* const home = std::getenv(name);
-    if (home != nullptr && *home != '\0') add(home);
-  }
-  add("/usr/local/cuda");
-  return folders;
-}
 
 // A table from the library, or why not. Never given back: as long as the
 // library is open.
@@ -91,7 +71,7 @@ std::vector<std::string> nvrtc_candidates(int newest_major,
        --major) {
     const std::string file = "libnvrtc.so." + std::to_string(major);
     names.push_back(file);
-    for (const std::string& folder : library_folders(configured)) {
+    for (const std::string& folder : cuda_library_folders(configured)) {
       names.push_back(folder + "/" + file);
     }
   }

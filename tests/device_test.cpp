@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compile.h"
+#include "cublas.h"
 #include "devices.h"
 #include "foreach.h"
 #include "gpu_error.h"
@@ -258,7 +259,16 @@ TEST_CASE("a model trains on the device as on the host") {
     CHECK(result[0].device() == device);
     return result;
   };
-  CHECK(bitwise_equal(train(sim), train(cpu_device)));
+  const std::vector<Tensor> there = train(sim);
+  const std::vector<Tensor> here = train(cpu_device);
+  if (cublas_for(sim) == nullptr) {
+    CHECK(bitwise_equal(there, here));
+    return;
+  }
+  // cuBLAS has an order of its own for the sums of a product.
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    CHECK(allclose(there[i].cpu(), here[i], 1e-4, 1e-5));
+  }
 }
 
 TEST_CASE("the hand-written kernel and the generated one give the same bits") {

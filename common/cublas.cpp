@@ -1,0 +1,136 @@
+#include "cublas.h"
+
+#include <limits>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "call_table.h"
+#include "cuda_folders.h"
+#include "error.h"
+#include "nvrtc_api.h"
+#include "warning.h"
+
+namespace fuse {
+namespace {
+
+const CublasApi* fill_table(const std::string& name) {
+  CallLibrary library(name);
+  if (!library.is_open()) return nullptr;
+  auto api = std::make_unique<CublasApi>();
+#define CUBLAS_CALL(member, symbol, result, parameters) \
+  library.fill(#symbol, &api->member);
+#include "cublas_calls.def"
+#undef CUBLAS_CALL
+  return library.missing().empty() ? api.release() : nullptr;
+}
+
+const CublasApi* load_cublas() {
+  for (const char* const file : {"libcublas.so.13", "libcublas.so.12"}) {
+    if (const CublasApi* const api = fill_table(file)) return api;
+    for (const std::string& folder : cuda_library_folders(nvrtc_folders)) {
+      if (const auto* const api = fill_table(folder + "/" + file)) return api;
+    }
+  }
+  warn_once(
+      "cuBLAS was not found, so linear layers are computed on the host; "
+      "install the CUDA Toolkit, or set CUDA_HOME to where it lies");
+  return nullptr;
+}
+
+// One for each device that was used; they live for ever, as devices do.
+class Handles {
+ public:
+  const Cublas* find(const Device& device) {
+    const std::lock_guard lock(mutex_);
+    if (device.kind == Device::Kind::cuda_sim && replaced_ == nullptr) {
+      return nullptr;
+    }
+    const auto key = std::pair(memory_code(device), replaced_);
+    const auto known = handles_.find(key);
+    if (known != handles_.end()) return known->second.get();
+    const CublasApi* const api = replaced_ != nullptr ? replaced_ : library();
+    auto& made = handles_[key];
+    if (api != nullptr) made = std::make_unique<Cublas>(*api, gpu_of(device));
+    return made.get();
+  }
+
+  void replace(const CublasApi* api) {
+    const std::lock_guard lock(mutex_);
+    replaced_ = api;
+  }
+
+ private:
+  static const CublasApi* library() {
+    static const CublasApi* const api = load_cublas();
+    return api;
+  }
+
+  std::mutex mutex_;
+  const CublasApi* replaced_ = nullptr;
+  std::map<std::pair<std::uint8_t, const CublasApi*>, std::unique_ptr<Cublas>>
+      handles_;
+};
+
+Handles& handles() {
+  static auto* const all = new Handles;
+  return *all;
+}
+
+int checked_size(std::int64_t size) {
+  if (size <= std::numeric_limits<int>::max()) return int(size);
+  throw Error("a matrix of " + std::to_string(size) +
+              " rows or columns is too large for cuBLAS; use smaller layers");
+}
+
+int operation(const CublasMatrix& matrix) {
+  return matrix.transposed ? CublasApi::transposed : CublasApi::as_it_is;
+}
+
+}  // namespace
+
+Cublas::Cublas(const CublasApi& api, std::shared_ptr<Gpu> gpu)
+    : api_(api), gpu_(std::move(gpu)) {
+  const CurrentContext current(gpu_->context());
+  check(api_.create(&handle_), "cublasCreate");
+  check(api_.set_stream(handle_, gpu_->context().stream()), "cublasSetStream");
+}
+
+Cublas::~Cublas() {
+  gpu_->context().quietly([&] { api_.destroy(handle_); });
+}
+
+void Cublas::check(int code, const char* call) const {
+  if (code == CublasApi::success) return;
+  throw Error(gpu_->label() + ": " + call + " failed with code " +
+              std::to_string(code) + " (" + api_.get_status_string(code) + ")");
+}
+
+void Cublas::multiply(DType dtype, std::int64_t m, std::int64_t n,
+                      std::int64_t k, const CublasMatrix& a,
+                      const CublasMatrix& b, bool accumulate, void* c,
+                      std::int64_t leading) const {
+  const auto run = [&](auto call, auto one) {
+    using T = decltype(one);
+    const T beta = accumulate ? T(1) : T(0);
+    return call(handle_, operation(a), operation(b), checked_size(m),
+                checked_size(n), checked_size(k), &one,
+                static_cast<const T*>(a.address), checked_size(a.leading),
+                static_cast<const T*>(b.address), checked_size(b.leading),
+                &beta, static_cast<T*>(c), checked_size(leading));
+  };
+  const CurrentContext current(gpu_->context());
+  if (dtype == DType::float64) {
+    check(run(api_.dgemm, 1.0), "cublasDgemm");
+  } else {
+    check(run(api_.sgemm, 1.0F), "cublasSgemm");
+  }
+}
+
+const Cublas* cublas_for(const Device& device) {
+  return device.is_cpu() ? nullptr : handles().find(device);
+}
+
+void set_cublas_api(const CublasApi* api) { handles().replace(api); }
+
+}  // namespace fuse
