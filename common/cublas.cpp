@@ -106,18 +106,17 @@ void Cublas::check(int code, const char* call) const {
               std::to_string(code) + " (" + api_.get_status_string(code) + ")");
 }
 
-void Cublas::multiply(DType dtype, std::int64_t m, std::int64_t n,
-                      std::int64_t k, const CublasMatrix& a,
-                      const CublasMatrix& b, bool accumulate, void* c,
-                      std::int64_t leading) const {
+void Cublas::multiply(DType dtype, const ProductSizes& sizes,
+                      const CublasMatrix& a, const CublasMatrix& b,
+                      const CublasTarget& c) const {
   const auto run = [&](auto call, auto one) {
     using T = decltype(one);
-    const T beta = accumulate ? T(1) : T(0);
-    return call(handle_, operation(a), operation(b), checked_size(m),
-                checked_size(n), checked_size(k), &one,
+    const T beta = c.accumulate ? T(1) : T(0);
+    return call(handle_, operation(a), operation(b), checked_size(sizes.m),
+                checked_size(sizes.n), checked_size(sizes.k), &one,
                 static_cast<const T*>(a.address), checked_size(a.leading),
                 static_cast<const T*>(b.address), checked_size(b.leading),
-                &beta, static_cast<T*>(c), checked_size(leading));
+                &beta, static_cast<T*>(c.address), checked_size(c.leading));
   };
   const CurrentContext current(gpu_->context());
   if (dtype == DType::float64) {

@@ -34,6 +34,20 @@ struct CublasMatrix {
   bool transposed = false;
 };
 
+/// Where a product goes; it is added to what is there with `accumulate`.
+struct CublasTarget {
+  void* address;
+  std::int64_t leading;
+  bool accumulate = false;
+};
+
+/// Of a product: a is m x k, b is k x n.
+struct ProductSizes {
+  std::int64_t m;
+  std::int64_t n;
+  std::int64_t k;
+};
+
 /// Matrix products on one device, in the order of its stream.
 class Cublas {
  public:
@@ -43,12 +57,10 @@ class Cublas {
   Cublas(const Cublas&) = delete;
   Cublas& operator=(const Cublas&) = delete;
 
-  /// c (m x n, `leading` apart) = a (m x k) * b (k x n), added to what c holds
-  /// with `accumulate`; float32 or float64. Throws Error when a size exceeds
-  /// what cuBLAS takes, or it fails.
-  void multiply(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k,
-                const CublasMatrix& a, const CublasMatrix& b, bool accumulate,
-                void* c, std::int64_t leading) const;
+  /// c = a * b, in float32 or float64. Throws Error when a size exceeds what
+  /// cuBLAS takes, or it fails.
+  void multiply(DType dtype, const ProductSizes& sizes, const CublasMatrix& a,
+                const CublasMatrix& b, const CublasTarget& c) const;
 
  private:
   void check(int code, const char* call) const;
