@@ -12,6 +12,7 @@
 #include "error.h"
 #include "number_text.h"
 #include "recorder.h"
+#include "tensor_layout.h"
 
 namespace fuse {
 namespace {
@@ -175,6 +176,7 @@ class Loading {
       throw Error(quoted(name) + " has " + kind_of(there) +
                   " in the file, but " + kind_of(here) + " here");
     }
+    check_storable(*here.impl(), quoted(name).c_str());
     later([there, target = here]() mutable { target.copy_(there); });
   }
   /// All tensors whose name begins so, without that beginning.
@@ -232,12 +234,14 @@ void load_initial_lr(Loading& in, const std::string& name, ParamGroup& group) {
 void make_missing(std::vector<ParamStates>& states, const Optimizer& optimizer,
                   std::size_t g) {
   std::vector<Tensor*> numbers;
+  std::vector<Tensor> theirs;
   for (std::size_t i = 0; i < states.size(); ++i) {
     const ParamStates here = optimizer.states(g, i);
     for (auto& [name, tensor] : states[i]) {
       if (here.contains(name)) continue;
       if (tensor.dim() == 0 && tensor.dtype() == DType::float64) {
         numbers.push_back(&tensor);
+        theirs.push_back(optimizer.group(g).params[i]);
       } else {
         // In the same order of dimensions as a state that is made anew.
         Tensor laid_out = empty_like(optimizer.group(g).params[i]);
@@ -246,9 +250,7 @@ void make_missing(std::vector<ParamStates>& states, const Optimizer& optimizer,
       }
     }
   }
-  if (numbers.empty()) return;
-  std::vector<Tensor> fresh = scalars(numbers.size(), DType::float64,
-                                      optimizer.group(g).params[0].device());
+  std::vector<Tensor> fresh = scalars_beside(theirs);
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     fresh[i].copy_(*numbers[i]);
     *numbers[i] = fresh[i];

@@ -52,7 +52,10 @@ Tensor copy_to(const Tensor& tensor, const Device& device) {
 void copy_across(const Tensor& target, const Tensor& source) {
   const bool plain = target.dtype() == source.dtype() &&
                      target.is_contiguous() && source.is_contiguous();
-  if (plain && target.device() == source.device()) {
+  const bool same_device = target.device() == source.device();
+  if (plain && same_device && share_bytes(*target.impl(), *source.impl())) {
+    copy_across(target, source.clone());  // a device copies nothing onto itself
+  } else if (plain && same_device) {
     gpu_with(target)->copy_on_device(target.raw_data(), source.raw_data(),
                                      target.nbytes());
   } else if (target.device().is_cpu()) {

@@ -7,6 +7,7 @@
 #include "foreach.h"
 #include "output_overlap.h"
 #include "recorder.h"
+#include "tensor_layout.h"
 
 namespace fuse {
 namespace {
@@ -96,12 +97,29 @@ void MapCall::check_outputs(std::span<const MapOperand> operands) const {
   }
 }
 
+// A number that lies in an output is read before that is written.
+Operand MapCall::number_of(const Operand& result) const {
+  const Scalar& scalar = result.scalar;
+  if (!scalar.is_tensor()) return result;
+  for (std::size_t k = 0; k < callee_.outputs; ++k) {
+    for (const Tensor& tensor : operands_[k]->list.impl()->tensors) {
+      if (!share_bytes(*tensor.impl(), *scalar.tensor().impl())) continue;
+      Scalar now(scalar.value());
+      Origin origin = scalar.origin();
+      origin.moves = true;
+      now.set_origin(origin);
+      return Operand(now);
+    }
+  }
+  return result;
+}
+
 // A result that is an operand, or another result too, becomes a value of its
 // own: the operand may be overwritten.
 Operand MapCall::value_of(std::span<const Element> results,
                           std::size_t k) const {
   const Element& result = results[k];
-  if (!result.operand().is_list) return result.operand();
+  if (!result.operand().is_list) return number_of(result.operand());
   const bool again =
       std::any_of(results.begin(), results.begin() + std::ptrdiff_t(k),
                   [&](const Element& other) {

@@ -86,6 +86,7 @@ class MapCall {
   void check_outputs(std::span<const MapOperand> operands) const;
   void check_results(std::span<const Element> results) const;
   Operand value_of(std::span<const Element> results, std::size_t k) const;
+  Operand number_of(const Operand& result) const;
   [[noreturn]] void refuse(const std::string& what) const;
 
   Callee callee_;

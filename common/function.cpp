@@ -178,11 +178,15 @@ RecompileReport Function::report(std::uint64_t hash,
   RecompileReport why = {
       options_.name,
       {short_path(options_.place.file_name()), options_.place.line()},
+      {},
       {}};
   for (std::size_t i = compiled_.size(); i-- > 0;) {
     const CompiledProgram& known = *compiled_[i];
     if (!alike(known, hash, program)) continue;
     add_failures(why, known.plan, known.program, program);
+  }
+  if (why.failures.empty() && !compiled_.empty()) {
+    add_changes(why, compiled_.back()->program, program);
   }
   return why;
 }

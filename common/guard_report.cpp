@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compute_device.h"
 #include "number_text.h"
 #include "provenance.h"
 
@@ -28,6 +29,19 @@ GuardFailure failure_of(const Guard& guard, const Origin& origin, double now) {
         " at " + to_string(failure.place);
   }
   return failure;
+}
+
+// What a list is, where it differs from another one.
+std::string kind_of(const SlotInfo& slot, const SlotInfo& other) {
+  std::string text;
+  const auto add = [&](bool differs, const std::string& what) {
+    if (differs) text += (text.empty() ? "" : ", ") + what;
+  };
+  add(slot.dtype != other.dtype, name_of(slot.dtype));
+  add(slot.strided != other.strided, slot.strided ? "strided" : "contiguous");
+  add(slot.memory != other.memory,
+      "on " + to_string(device_of_memory(slot.memory)));
+  return text;
 }
 
 }  // namespace
@@ -61,20 +75,41 @@ void add_failures(RecompileReport& report, const Plan& plan,
   }
 }
 
+void add_changes(RecompileReport& report, const Program& known,
+                 const Program& program) {
+  if (known.slots().size() != program.slots().size() ||
+      known.stores().size() != program.stores().size()) {
+    return;
+  }
+  for (std::size_t s = 0; s < program.slots().size(); ++s) {
+    const std::string before = kind_of(known.slots()[s], program.slots()[s]);
+    const std::string now = kind_of(program.slots()[s], known.slots()[s]);
+    if (before == now) continue;
+    const char* const label = program.lists()[s].label;
+    report.changes.push_back((label == nullptr ? "a list" : label) +
+                             (" was " + before) + ", now " + now);
+  }
+}
+
 std::string to_string(const RecompileReport& report) {
   std::string text = "Recompiling function " + report.where() +
                      "\n    triggered by the following guard failure(s):";
   for (const GuardFailure& failure : report.failures) {
     text += "\n    - " + failure.path + " == " + number_text(failure.guarded);
   }
-  if (report.failures.empty()) text += "\n    - the recorded operations";
+  for (const std::string& change : report.changes) text += "\n    - " + change;
+  if (report.failures.empty() && report.changes.empty()) {
+    text += "\n    - the recorded operations";
+  }
   return text;
 }
 
 RecompileError::RecompileError(RecompileReport why)
-    : Error(to_string(why) +
-            "\nand its policy forbids that: make what moves a 0-d tensor, or "
-            "compile with Policy::promote"),
+    : Error(to_string(why) + "\nand its policy forbids that: " +
+            (why.failures.empty()
+                 ? "compile a function of its own for each way it is called"
+                 : "make what moves a 0-d tensor, or compile with "
+                   "Policy::promote")),
       report_(std::move(why)) {}
 
 }  // namespace fuse

@@ -28,6 +28,9 @@ struct RecompileReport {
   /// Kernel by kernel, the newest first. Empty when no kernel had been made for
   /// the operations that were recorded.
   std::vector<GuardFailure> failures;
+  /// How the lists differ from those of the newest kernel, where nothing else
+  /// does: "params was float32, now float64".
+  std::vector<std::string> changes;
 
   /// The paths in `failures`, each once.
   std::vector<std::string> moved() const;
@@ -41,6 +44,11 @@ struct RecompileReport {
 /// structure of `known`. What is there already is not repeated.
 void add_failures(RecompileReport& report, const Plan& plan,
                   const Program& known, const Program& program);
+
+/// Fills `changes` if `program` does what `known` did, to lists of other dtypes,
+/// strides or devices.
+void add_changes(RecompileReport& report, const Program& known,
+                 const Program& program);
 
 /// The report as it is logged: what is recompiled, then a line a failure.
 std::string to_string(const RecompileReport& report);

@@ -25,6 +25,20 @@ const char* advice(const Tensor& a, const Tensor& b) {
              : "";
 }
 
+// Where a list lies, or will lie.
+const Device& device_of(const ListImpl& list) {
+  return list.like != nullptr ? list.like->device : list.device;
+}
+
+[[noreturn]] void refuse_devices(const Callee& callee, Operands operands,
+                                 std::size_t first, std::size_t k) {
+  throw Error(callee.function() + ": " + callee.describe(operands, k) +
+              " is on " + to_string(device_of(*operands[k]->list.impl())) +
+              " but " + callee.describe(operands, first) + " is on " +
+              to_string(device_of(*operands[first]->list.impl())) + ", at " +
+              at(callee.place) + "; move the tensors with to()");
+}
+
 [[noreturn]] void refuse_shapes(const Callee& callee, Operands operands,
                                 std::size_t first, std::size_t k) {
   const ListImpl& a = shapes_of(*operands[first]->list.impl());
@@ -64,6 +78,10 @@ void check_lists(const Callee& callee, Operands operands) {
     if (first == operands.size()) first = k;
     if (list.count != operands[first]->list.size()) {
       refuse_length(callee, operands, first, k);
+    }
+    const ListImpl& other = *operands[first]->list.impl();
+    if (list.count > 0 && device_of(list) != device_of(other)) {
+      refuse_devices(callee, operands, first, k);
     }
     if (list.rate != Rate::element) continue;
     if (first_elements == operands.size()) first_elements = k;

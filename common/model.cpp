@@ -11,6 +11,7 @@
 #include "error.h"
 #include "linear_kernels.h"
 #include "linear_on_gpu.h"
+#include "tensor_layout.h"
 
 namespace fuse {
 namespace {
@@ -293,7 +294,7 @@ void Sequential::zero_grad(bool set_to_none) const {
     if (set_to_none) {
       parameter.set_grad(Tensor());
     } else if (parameter.grad().defined()) {
-      parameter.grad().fill_(0);
+      without_repeats(parameter.grad()).fill_(0);
     }
   }
 }

@@ -13,10 +13,11 @@ Scalar::Scalar(const Tensor& tensor, std::source_location place)
     : tensor_(tensor) {
   origin_.place = place;
   if (!tensor.defined() || tensor.dim() != 0) {
-    throw Error("a hyper-parameter takes a number or a 0-d tensor, not " +
-                (tensor.defined()
-                     ? "a tensor of shape " + to_string(tensor.shape())
-                     : std::string("an undefined tensor")));
+    throw Error(
+        "what stands for a number is a number or a 0-d tensor, not " +
+        (tensor.defined() ? "a tensor of shape " + to_string(tensor.shape())
+                          : std::string("an undefined tensor")) +
+        ", at " + place.file_name() + ":" + std::to_string(place.line()));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <map>
 
 #include "allocator.h"
 #include "device_copies.h"
@@ -238,7 +239,7 @@ Tensor Tensor::clone() const {
 Tensor Tensor::to(DType dtype) const {
   if (dtype == this->dtype()) return *this;
   touch(*impl_, false);
-  Tensor copy = empty(shape(), dtype, device());
+  Tensor copy = empty_like(*this, dtype);
   copy.copy_(*this);
   return copy;
 }
@@ -412,6 +413,20 @@ std::vector<Tensor> scalars(std::size_t count, DType dtype,
                                 {}, 1, dtype));
   }
   return views;
+}
+
+std::vector<Tensor> scalars_beside(const std::vector<Tensor>& tensors) {
+  std::map<std::uint8_t, std::vector<std::size_t>> of_device;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    of_device[memory_code(tensors[i].device())].push_back(i);
+  }
+  std::vector<Tensor> all(tensors.size());
+  for (const auto& [code, places] : of_device) {
+    const auto numbers =
+        scalars(places.size(), DType::float64, device_of_memory(code));
+    for (std::size_t k = 0; k < places.size(); ++k) all[places[k]] = numbers[k];
+  }
+  return all;
 }
 
 Tensor from_blob(void* data, const Shape& shape, DType dtype) {

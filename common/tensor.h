@@ -171,6 +171,9 @@ Tensor tensor(std::initializer_list<double> values,
 /// `count` 0-d tensors, zero, side by side in one storage.
 std::vector<Tensor> scalars(std::size_t count, DType dtype = DType::float64,
                             const Device& device = default_device());
+/// A zero 0-d float64 tensor on the device of each of `tensors`; those of one
+/// device lie side by side.
+std::vector<Tensor> scalars_beside(const std::vector<Tensor>& tensors);
 /// A tensor over memory the caller owns and keeps alive. `data` may have any
 /// address (also one that is not aligned to the element).
 Tensor from_blob(void* data, const Shape& shape, DType dtype = DType::float32);

@@ -101,6 +101,15 @@ void check_storable(const TensorImpl& impl, const char* what) {
               " share memory, as expand makes them; store into a clone of it");
 }
 
+Tensor without_repeats(const Tensor& tensor) {
+  Tensor distinct = tensor;
+  for (std::size_t d = 0; d < tensor.shape().size(); ++d) {
+    const bool repeated = tensor.strides()[d] == 0 && tensor.shape()[d] > 1;
+    if (repeated) distinct = distinct.narrow(std::int64_t(d), 0, 1);
+  }
+  return distinct;
+}
+
 void copy_elements(const TensorImpl& target, const TensorImpl& source) {
   copy_lines(target, source.data, layout_of(source));
 }

@@ -35,6 +35,9 @@ bool share_bytes(const TensorImpl& a, const TensorImpl& b);
 /// into share memory.
 void check_storable(const TensorImpl& impl, const char* what);
 
+/// The tensor with each element once that expand repeats: the same memory.
+Tensor without_repeats(const Tensor& tensor);
+
 /// Copies all elements between tensors of one shape and dtype that do not
 /// overlap.
 void copy_elements(const TensorImpl& target, const TensorImpl& source);

@@ -30,6 +30,23 @@ std::size_t dimension(const char* function, const Tensor& tensor,
              range + ")");
 }
 
+void check_defined(const char* function, const Tensor& tensor) {
+  if (tensor.defined()) return;
+  throw Error(std::string(function) + " was called on an undefined tensor");
+}
+
+std::int64_t product(const Shape& shape) {
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
+  std::int64_t numel = 1;
+  for (const std::int64_t size : shape) {
+    if (__builtin_mul_overflow(numel, size, &numel)) {
+      throw Error("a view of shape " + to_string(shape) +
+                  " cannot be: its number of elements exceeds 64 bits");
+    }
+  }
+  return numel;
+}
+
 // The same memory seen otherwise, from an element on.
 Tensor make_view(const Tensor& base, std::int64_t first, Shape shape,
                  Shape strides) {
@@ -38,8 +55,7 @@ Tensor make_view(const Tensor& base, std::int64_t first, Shape shape,
   impl->dtype = base.dtype();
   impl->data = static_cast<char*>(base.raw_data()) +
                first * std::int64_t(size_of(base.dtype()));
-  impl->numel = 1;
-  for (const std::int64_t size : shape) impl->numel *= size;
+  impl->numel = product(shape);
   impl->shape = std::move(shape);
   impl->strides = std::move(strides);
   return Tensor(std::move(impl));
@@ -92,6 +108,7 @@ Shape resolve(const Tensor& tensor, const Shape& shape) {
 }  // namespace
 
 Tensor Tensor::transpose(std::int64_t dim0, std::int64_t dim1) const {
+  check_defined("transpose", *this);
   if (dim() == 0 && (dim0 == 0 || dim0 == -1) && (dim1 == 0 || dim1 == -1)) {
     return make_view(*this, 0, {}, {});
   }
@@ -105,11 +122,13 @@ Tensor Tensor::transpose(std::int64_t dim0, std::int64_t dim1) const {
 }
 
 Tensor Tensor::t() const {
+  check_defined("t", *this);
   if (dim() > 2) refuse("t", *this, "at most 2 dimensions can be swapped, not");
   return dim() == 2 ? transpose(0, 1) : make_view(*this, 0, shape(), strides());
 }
 
 Tensor Tensor::permute(const Shape& dims) const {
+  check_defined("permute", *this);
   if (dims.size() != shape().size()) {
     refuse("permute", *this,
            to_string(dims) + " does not name each dimension once,");
@@ -132,6 +151,7 @@ Tensor Tensor::permute(const Shape& dims) const {
 
 Tensor Tensor::narrow(std::int64_t dim, std::int64_t start,
                       std::int64_t length) const {
+  check_defined("narrow", *this);
   const std::size_t d = dimension("narrow", *this, dim);
   const std::int64_t size = shape()[d];
   const bool inside = start >= -size && start <= size;
@@ -145,6 +165,7 @@ Tensor Tensor::narrow(std::int64_t dim, std::int64_t start,
 }
 
 Tensor Tensor::select(std::int64_t dim, std::int64_t index) const {
+  check_defined("select", *this);
   const std::size_t d = dimension("select", *this, dim);
   const std::int64_t size = shape()[d];
   if (index < -size || index >= size) {
@@ -162,6 +183,7 @@ Tensor Tensor::select(std::int64_t dim, std::int64_t index) const {
 
 Tensor Tensor::slice(std::int64_t dim, std::int64_t start, std::int64_t end,
                      std::int64_t step) const {
+  check_defined("slice", *this);
   const std::size_t d = dimension("slice", *this, dim);
   if (step < 1) {
     refuse("slice", *this,
@@ -180,6 +202,7 @@ Tensor Tensor::slice(std::int64_t dim, std::int64_t start, std::int64_t end,
 }
 
 Tensor Tensor::view(const Shape& shape) const {
+  check_defined("view", *this);
   if (!is_contiguous()) {
     refuse("view", *this,
            "strides " + to_string(strides()) +
@@ -192,6 +215,7 @@ Tensor Tensor::view(const Shape& shape) const {
 }
 
 Tensor Tensor::expand(const Shape& sizes) const {
+  check_defined("expand", *this);
   const std::size_t rank = shape().size();
   if (sizes.size() < rank) {
     refuse("expand", *this,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compile.h"
+#include "compute_device.h"
 #include "error.h"
 #include "foreach.h"
 #include "testing.h"
@@ -455,4 +456,41 @@ TEST_CASE("after an error everything works again") {
   CHECK(a[0].data<float>()[0] == 1);
   foreach_map_([](auto x) { return x + 1; }, a);
   CHECK(values_of(a) == Values{{2, 3}});
+}
+
+TEST_CASE("a number that lies in an output has the value from before") {
+  for (const bool compiled : {false, true}) {
+    const Tensor a = tensor({-1.5, -0.75, -0.5});
+    const Tensor b = tensor({1.0, 2.0, 3.0});
+    const TensorList first({a});
+    const TensorList second({b});
+    const Tensor number = a.select(0, 1);
+    const auto both = [&] {
+      foreach_map_(
+          [](auto x, auto, auto s) { return std::tuple(x * 0.0 + 5.0, s); },
+          into(first, second), number);
+    };
+    if (compiled) {
+      auto step = compile(both);
+      step();
+      CHECK(step.counters().graph_breaks == 0);
+      CHECK(step.counters().launches == 1);
+    } else {
+      both();
+    }
+    CHECK(a.to_vector() == std::vector<double>{5, 5, 5});
+    CHECK(b.to_vector() == std::vector<double>{-0.75, -0.75, -0.75});
+  }
+}
+
+TEST_CASE("operands on two devices are an error that names one and the place") {
+  const Tensor here = tensor({1.0, 2.0});
+  const TensorList a({here}, "a");
+  const TensorList b({here.to(parse_device("cuda-sim"))}, "b");
+  const std::string message = message_of<Error>(
+      [&] { foreach_map_([](auto x, auto y) { return x + y; }, into(a), b); });
+  CHECK(contains(message,
+                 "operand 1 (b) is on cuda-sim but output 1 (a) is "
+                 "on cpu, at "));
+  CHECK(contains(message, "foreach_map_test.cpp:"));
 }

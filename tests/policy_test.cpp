@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compile.h"
+#include "compute_device.h"
 #include "error.h"
 #include "foreach.h"
 #include "lr_scheduler.h"
@@ -457,4 +458,29 @@ TEST_CASE("a guarded NaN is itself, and reported as one") {
   step();
   REQUIRE(step.recompile_reports().size() == 1);
   CHECK(testing::contains(to_string(step.recompile_reports()[0]), " == nan"));
+}
+
+TEST_CASE("a report says what is different about the lists") {
+  const auto first_line_of_change = [](const TensorList& before,
+                                       const TensorList& after) {
+    TensorList list = before;
+    auto step = compile([&] { foreach_mul_(list, 0.5); },
+                        {.policy = Policy::fail_on_recompile});
+    step();
+    list = after;
+    return testing::message_of<RecompileError>([&] { step(); });
+  };
+  const Tensor matrix = zeros({3, 3});
+  const TensorList plain({matrix}, "l");
+  const auto differs = [&](const Tensor& tensor) {
+    return first_line_of_change(plain, TensorList({tensor}, "l"));
+  };
+  CHECK(testing::contains(differs(zeros({3, 3}).t()),
+                          "\n    - l was contiguous, now strided\n"));
+  CHECK(testing::contains(differs(zeros({3, 3}, DType::float64)),
+                          "\n    - l was float32, now float64\n"));
+  CHECK(testing::contains(differs(zeros({3, 3}).to(parse_device("cuda-sim"))),
+                          "\n    - l was on cpu, now on cuda-sim\n"));
+  CHECK(testing::contains(differs(zeros({3, 3}).t()),
+                          "compile a function of its own"));
 }

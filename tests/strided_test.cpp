@@ -505,3 +505,66 @@ TEST_CASE("a model takes inputs with strides and adds to such gradients") {
   CHECK(grad.strides() == Shape{1, 4});
   CHECK(bitwise_equal(layer.bias().grad(), same.bias().grad()));
 }
+
+TEST_CASE("gradients that expand repeats, or that are shared, become zero") {
+  const Tensor a = tensor({1.0, 2.0, 3.0});
+  const Tensor b = tensor({4.0, 5.0, 6.0});
+  Tensor(a).set_grad(full({1}, 2).expand({3}));
+  Tensor(b).set_grad(tensor({7.0, 8.0, 9.0}));
+  const Tensor c = zeros({3});
+  Tensor(c).set_grad(b.grad());
+  SGD sgd({a, b, c}, {.lr = 0.1});
+  sgd.zero_grad(false);
+  CHECK(a.grad().to_vector() == std::vector<double>{0, 0, 0});
+  CHECK(b.grad().to_vector() == std::vector<double>{0, 0, 0});
+  const Linear layer = [] {
+    Generator generator(1);
+    return Linear(3, 1, generator, false);
+  }();
+  Tensor weight = layer.weight();
+  weight.set_grad(full({1, 1}, 2).expand({1, 3}));
+  Sequential({layer}).zero_grad(false);
+  CHECK(weight.grad().to_vector() == std::vector<double>{0, 0, 0});
+}
+
+TEST_CASE("a dtype is changed in the order that a view has") {
+  const Tensor matrix = tensor({1, 2, 3, 4, 5, 6}).view({2, 3});
+  const Tensor turned = matrix.t().to(DType::float16);
+  CHECK(turned.strides() == Shape{1, 3});
+  CHECK(turned.to_vector() == matrix.t().to_vector());
+}
+
+TEST_CASE("one memory in two shapes is two lists") {
+  const Tensor x = tensor({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}).view({4, 3});
+  const TensorList rows({x}, "rows");
+  const TensorList flat({x.view({12})}, "flat");
+  const TensorList turned({full({3, 4}, 2).t()}, "turned");
+  const TensorList column({full({12, 2}, 3).select(1, 1)}, "column");
+  TensorList doubled;
+  TensorList tripled;
+  auto read = compile([&] {
+    doubled = foreach_mul(rows, turned);
+    tripled = foreach_mul(flat, column);
+  });
+  read();
+  CHECK(doubled.tensors()[0].to_vector()[11] == 24);
+  CHECK(tripled.tensors()[0].to_vector()[11] == 36);
+  auto store = compile([&] {
+    foreach_add_(rows, turned);
+    tripled = foreach_mul(flat, column);
+  });
+  CHECK(contains(testing::message_of<Error>([&] { store(); }),
+                 "rows[0] is stored but overlaps flat[0] in memory"));
+}
+
+TEST_CASE("a file that cannot be loaded everywhere changes nothing") {
+  const jit_testing::TempDir dir;
+  save_tensors(dir / "file", {{"b", full({2}, 7)}, {"e", full({2, 3}, 7)}});
+  const Tensor e = zeros({1, 3}).expand({2, 3});
+  const Tensor b = zeros({2});
+  const std::string message = testing::message_of<Error>(
+      [&] { load_tensors(dir / "file", {{"b", b}, {"e", e}}); });
+  CHECK(contains(message, "\"e\""));
+  CHECK(contains(message, "share memory"));
+  CHECK(b.to_vector() == std::vector<double>{0, 0});
+}

@@ -280,3 +280,18 @@ TEST_CASE("which tensors share bytes") {
   CHECK_FALSE(share(m.narrow(0, 0, 0), m));
   CHECK(extent_bytes(*m.slice(1, 1, 6, 2).impl()) == (3 * 6 + 4 + 1) * 4);
 }
+
+TEST_CASE("views of nothing, and views of too much, are errors") {
+  const Tensor none;
+  CHECK(testing::message_of<Error>([&] { static_cast<void>(none.t()); }) ==
+        "t was called on an undefined tensor");
+  CHECK(testing::message_of<Error>([&] {
+          static_cast<void>(none.narrow(0, 0, 1));
+        }) == "narrow was called on an undefined tensor");
+  const std::int64_t large = std::int64_t(1) << 40;
+  CHECK(contains(testing::message_of<Error>([&] {
+                   static_cast<void>(tensor(1.0).expand({large, large}));
+                 }),
+                 "exceeds 64 bits"));
+  CHECK(tensor(1.0).expand({large, 0, large}).numel() == 0);
+}

@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "foreach.h"
+#include "tensor_layout.h"
 
 namespace fuse {
 namespace {
@@ -33,16 +34,17 @@ bool goes_by(std::string_view text, std::string_view name, int index) {
 std::vector<std::vector<Tensor>> partition(const std::vector<Tensor>& params,
                                            bool foreach) {
   std::vector<std::vector<Tensor>> parts;
-  std::map<DType, std::vector<Tensor>> by_dtype;
+  std::map<std::pair<std::uint8_t, DType>, std::vector<Tensor>> alike;
   for (const Tensor& param : params) {
     if (!param.grad().defined()) continue;
     if (foreach) {
-      by_dtype[param.dtype()].push_back(param);
+      const auto key = std::pair(memory_code(param.device()), param.dtype());
+      alike[key].push_back(param);
     } else {
       parts.push_back({param});
     }
   }
-  for (auto& [dtype, tensors] : by_dtype) parts.push_back(std::move(tensors));
+  for (auto& [key, tensors] : alike) parts.push_back(std::move(tensors));
   return parts;
 }
 
@@ -196,35 +198,36 @@ bool BatchCache::current(const std::vector<Tensor>& params,
 
 void BatchCache::create_steps(const std::vector<Tensor>& params) {
   std::vector<ParamState*> fresh;
+  std::vector<Tensor> theirs;
   for (const Tensor& param : params) {
     if (!param.grad().defined()) continue;
     ParamState& state = states_[param.impl().get()];
     state.param = param;
-    if (!state.step.defined()) fresh.push_back(&state);
+    if (state.step.defined()) continue;
+    fresh.push_back(&state);
+    theirs.push_back(param);
   }
-  if (fresh.empty()) return;
-  const std::vector<Tensor> steps =
-      scalars(fresh.size(), DType::float64, fresh[0]->param.device());
+  const std::vector<Tensor> steps = scalars_beside(theirs);
   for (std::size_t i = 0; i < fresh.size(); ++i) fresh[i]->step = steps[i];
 }
 
 void BatchCache::create_missing(const std::vector<Tensor>& params,
                                 const StateSpec& spec) {
   std::vector<Tensor*> numbers;
+  std::vector<Tensor> theirs;
   for (const Tensor& param : params) {
     if (!param.grad().defined()) continue;
     Tensor& tensor = states_[param.impl().get()].tensors[spec.name];
     if (tensor.defined()) continue;
     if (spec.rate == Rate::entry) {
       numbers.push_back(&tensor);
+      theirs.push_back(param);
     } else {
       tensor = empty_like(param);
       tensor.fill_(spec.initial);
     }
   }
-  if (numbers.empty()) return;
-  std::vector<Tensor> fresh =
-      scalars(numbers.size(), DType::float64, params[0].device());
+  std::vector<Tensor> fresh = scalars_beside(theirs);
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     fresh[i].fill_(spec.initial);
     *numbers[i] = fresh[i];
@@ -331,8 +334,12 @@ void Optimizer::zero_grad(bool set_to_none) const {
     // List by list as `step` does, so that both fuse.
     for (const auto& part : partition(group(g).params, group(g).foreach ())) {
       std::vector<Tensor> grads;
+      std::set<const void*> known;  // several may share a gradient
       for (Tensor param : part) {
-        grads.push_back(param.grad());
+        const Tensor grad = without_repeats(param.grad());
+        if (known.insert(param.grad().impl().get()).second) {
+          grads.push_back(grad);
+        }
         if (set_to_none) param.set_grad(Tensor());
       }
       if (!set_to_none) foreach_zero_(TensorList(std::move(grads), "grads"));
