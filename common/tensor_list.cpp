@@ -41,7 +41,6 @@ class Registry {
   static bool same_memory(const ListImpl& a, const ListImpl& b) {
     return a.dtype == b.dtype && a.rate == b.rate && a.device == b.device &&
            a.addresses == b.addresses && a.numels == b.numels &&
-           a.shape_hash == b.shape_hash &&
            std::equal(a.layouts.begin(), a.layouts.end(), b.layouts.begin(),
                       b.layouts.end(), same_layout);
   }

@@ -52,8 +52,9 @@ void check_shapes(const ListView& a, const ListView& b) {
     }
     throw Error(name(a, e) + " and " + name(b, e) +
                 " have as many elements but other shapes, and strides, and "
-                "both are updated with the same list of per-tensor scalars; "
-                "compile them as two functions");
+                "both are updated with the same list: of per-tensor scalars, "
+                "or of memory that is used in two shapes; compile them as two "
+                "functions");
   }
 }
 
