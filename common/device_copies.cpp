@@ -21,6 +21,13 @@ Tensor room_like(const Tensor& model, const Device& device) {
   return Tensor(std::move(impl));
 }
 
+// Host memory for what is to be written over all of a tensor: only what lies
+// between its elements has to be fetched.
+Tensor host_room(const Tensor& target) {
+  const bool gaps = extent_bytes(*target.impl()) != target.nbytes();
+  return gaps ? on_host(target) : room_like(target, cpu_device);
+}
+
 }  // namespace
 
 Tensor on_host(const Tensor& tensor) {
@@ -63,7 +70,7 @@ void copy_across(const Tensor& target, const Tensor& source) {
   } else if (plain) {
     write_back(target, on_host(source));
   } else {
-    Tensor host = on_host(target);
+    Tensor host = host_room(target);
     host.copy_(on_host(source));
     write_back(target, host);
   }
@@ -77,7 +84,7 @@ void fill_on_device(const Tensor& target, double value) {
     gpu_with(target)->fill_bytes(target.raw_data(), 0, bytes);
     return;
   }
-  Tensor host = on_host(target);
+  Tensor host = host_room(target);
   host.fill_(value);
   write_back(target, host);
 }

@@ -6,6 +6,7 @@
 
 #include "allocator.h"
 #include "bandwidth.h"
+#include "bench/case_model.h"
 #include "bench/reading.h"
 #include "benchmark.h"
 #include "compile.h"
@@ -24,31 +25,6 @@ struct Variant {
   std::int64_t bytes = 0;  // moved by one step
 };
 
-// Parameters of a case with gradients that all variants share.
-class Model {
- public:
-  explicit Model(const Case& wanted) {
-    Generator generator(0);
-    for (const std::int64_t size : wanted.sizes) {
-      params_.push_back(rand({size}, generator));
-      grads_.push_back(rand({size}, generator));
-    }
-  }
-
-  std::vector<Tensor> copy() const {
-    std::vector<Tensor> copies;
-    for (std::size_t i = 0; i < params_.size(); ++i) {
-      copies.push_back(params_[i].clone());
-      copies.back().set_grad(grads_[i]);
-    }
-    return copies;
-  }
-
- private:
-  std::vector<Tensor> params_;
-  std::vector<Tensor> grads_;
-};
-
 // Bytes one call moves, after one that creates the state.
 std::int64_t bytes_of(const Step& step) {
   step();
@@ -58,14 +34,14 @@ std::int64_t bytes_of(const Step& step) {
 }
 
 void add_eager(std::vector<Variant>& variants, const char* name,
-               const Model& model, bool foreach) {
+               const CaseModel& model, bool foreach) {
   auto adam =
       std::make_shared<Adam>(model.copy(), AdamOptions{.foreach = foreach});
   const Step step = [adam] { adam->step(); };
   variants.push_back({name, step, bytes_of(step)});
 }
 
-void add_fused(std::vector<Variant>& variants, const Model& model) {
+void add_fused(std::vector<Variant>& variants, const CaseModel& model) {
   auto adam = std::make_shared<Adam>(model.copy());
   auto fused = compile([adam] { adam->step(); });
   const Step step = fused;
@@ -75,7 +51,7 @@ void add_fused(std::vector<Variant>& variants, const Model& model) {
       {"bare kernel", [fused]() mutable { fused.relaunch(); }, bytes});
 }
 
-void add_interpreted(std::vector<Variant>& variants, const Model& model) {
+void add_interpreted(std::vector<Variant>& variants, const CaseModel& model) {
   auto adam = std::make_shared<Adam>(model.copy());
   const Step step =
       compile([adam] { adam->step(); }, {.backend = Backend::interpreted});
@@ -97,7 +73,7 @@ void add_limits(std::vector<Variant>& variants, const Case& wanted) {
 }
 
 std::vector<Variant> variants_of(const Case& wanted) {
-  const Model model(wanted);
+  const CaseModel model(wanted);
   std::vector<Variant> variants;
   add_limits(variants, wanted);
   auto hand = std::make_shared<AdamByHand>(model.copy());

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "bandwidth.h"
+#include "bench/case_model.h"
 #include "bench_gpu/device_memory.h"
 #include "bench_gpu/device_timer.h"
 #include "bench_gpu/gpu_cases.h"
@@ -43,31 +44,6 @@ Variant counted(const Case& of, const char* name, Step step) {
   return {row, std::move(step)};
 }
 
-// Parameters with gradients that all variants share.
-class Model {
- public:
-  explicit Model(const Case& wanted) {
-    Generator generator(0);
-    for (const std::int64_t size : wanted.sizes) {
-      params_.push_back(rand({size}, generator));
-      grads_.push_back(rand({size}, generator));
-    }
-  }
-
-  std::vector<Tensor> copy() const {
-    std::vector<Tensor> copies;
-    for (std::size_t i = 0; i < params_.size(); ++i) {
-      copies.push_back(params_[i].clone());
-      copies.back().set_grad(grads_[i]);
-    }
-    return copies;
-  }
-
- private:
-  std::vector<Tensor> params_;
-  std::vector<Tensor> grads_;
-};
-
 Variant limit_of(const Case& wanted) {
   auto pattern = std::make_shared<AccessPattern>(wanted.sizes);
   GpuStep row;
@@ -78,7 +54,7 @@ Variant limit_of(const Case& wanted) {
 }
 
 void add_compiled(std::vector<Variant>& variants, const Case& wanted,
-                  const Model& model) {
+                  const CaseModel& model) {
   auto adam = std::make_shared<Adam>(model.copy());
   auto compiled = compile([adam] { adam->step(); });
   variants.push_back(counted(wanted, "compiled", compiled));
@@ -88,7 +64,7 @@ void add_compiled(std::vector<Variant>& variants, const Case& wanted,
   variants.push_back(bare);
 }
 
-Variant eager(const Case& wanted, const char* name, const Model& model,
+Variant eager(const Case& wanted, const char* name, const CaseModel& model,
               bool foreach) {
   auto adam =
       std::make_shared<Adam>(model.copy(), AdamOptions{.foreach = foreach});
@@ -96,7 +72,7 @@ Variant eager(const Case& wanted, const char* name, const Model& model,
 }
 
 std::vector<Variant> variants_of(const Case& wanted) {
-  const Model model(wanted);
+  const CaseModel model(wanted);
   std::vector<Variant> variants = {limit_of(wanted)};
   auto hand = std::make_shared<AdamByHand>(model.copy());
   variants.push_back(counted(wanted, by_hand_name, [hand] { hand->step(); }));
