@@ -50,9 +50,12 @@ def _parser():
                          help="keep it there (default: docs/samples)")
     capture.add_argument("--driver", metavar="TEXT",
                          help="the driver's version, for the record")
-    capture.add_argument("--option", action="append", default=[],
-                         metavar="WORD", help="a word for the recipe's own "
-                                              "command line; may be repeated")
+    _add_option(capture)
+    kernels = _add_running(commands, "kernels", _kernels,
+                           "run a recipe on a GPU, or on the simulated one, "
+                           "and compare its kernels with the CPU's sample",
+                           device="cuda-sim")
+    _add_option(kernels)
     apply = _add(commands, "apply", _apply,
                  "write a recipe with the answer of an exercise in it")
     apply.add_argument("--recipe", required=True)
@@ -79,13 +82,20 @@ def _add(commands, name, command, text):
     return parser
 
 
-def _add_running(commands, name, command, text):
+def _add_option(parser):
+    parser.add_argument("--option", action="append", default=[],
+                        metavar="WORD", help="a word for the recipe's own "
+                                             "command line; may be repeated")
+
+
+def _add_running(commands, name, command, text, device="cpu"):
     parser = _add(commands, name, command, text)
     parser.add_argument("--program", required=True, type=Path, metavar="PATH",
                         help="the built recipe (or patched recipe)")
     parser.add_argument("--recipe", required=True)
     parser.add_argument("--exercise", help="the program is this exercise's")
-    parser.add_argument("--device", default="cpu", help="default: cpu")
+    parser.add_argument("--device", default=device,
+                        help="default: %(default)s")
     parser.add_argument("--timeout", type=float, default=300.0,
                         metavar="SECONDS", help="default: 300")
     return parser
@@ -121,6 +131,23 @@ def _verify(book, options):
         print("  The recipe has changed since its output was captured; the "
               "timings on the page are older.")
     return 0
+
+
+def _kernels(book, options):
+    """What a page says of a GPU's sample rests on this."""
+    page = samples.load(book, "cpu", options.recipe, options.exercise)
+    run, found = _fresh(book, options)
+    missing = set(page.kernels) - set(run.kernels)
+    if missing:
+        found.append(checking.Difference(
+            "", f"{len(missing)} of the {len(page.kernels)} kernels of the "
+                "CPU's sample are not generated here"))
+    for difference in found:
+        print(f"{_name(options)}: {difference}")
+    if not found:
+        print(f"{_name(options)}: the kernels of the CPU's sample, "
+              f"{len(page.kernels)} of them.")
+    return 1 if found else 0
 
 
 def _capture(book, options):

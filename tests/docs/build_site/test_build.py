@@ -9,7 +9,8 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 
-from support import build, make_sources, plain_record, toy_record
+from support import (build, make_sources, plain_record, store_gpu,
+                     toy_record)
 
 from fusebook_docs import samples
 from fusebook_docs.book import Book
@@ -89,7 +90,8 @@ class Page(SiteCase):
         blocks = self.page("recipes/plain_recipe").select("div.recipe-code")
         self.assertEqual(len(blocks), 3)
         panel = blocks[1].find_next_sibling()
-        self.assertEqual(panel["class"], ["recipe-output"])
+        self.assertIn("sd-tab-set", panel["class"])
+        self.assertEqual(len(panel.select(".recipe-output")), 1)
         self.assertEqual(panel.find_next_sibling(), blocks[2])
         self.assertIn("int main", blocks[2].get_text())
 
@@ -110,7 +112,7 @@ class Page(SiteCase):
 
     def test_tabs_and_stale_samples(self):
         tabs = self.page().select(".sd-tab-set.devices")
-        self.assertEqual(len(tabs), 2)
+        self.assertEqual(len(tabs), 3)  # two steps and an answer
         labels = [label.get_text().strip() for label in tabs[0].select("label")]
         self.assertEqual(labels, ["CPU", "GPU"])
         lines = [p.get_text() for p in tabs[0].select(".provenance")]
@@ -129,6 +131,20 @@ class Page(SiteCase):
         self.assertEqual(len(quiet), 1)
         self.assertIn("No GPU", quiet[0].get_text())
         self.assertEqual(self.page().select(".recipe-quiet"), [])
+
+    def test_every_output_has_a_tab_for_a_gpu(self):
+        """Also an answer that the GPU of the page did not capture."""
+        plain = self.page("recipes/plain_recipe").select(".devices")
+        answer = self.page().select(".answer .devices")
+        for tabs in (plain, answer):
+            self.assertEqual(len(tabs), 1)
+            labels = [label.get_text().strip()
+                      for label in tabs[0].select("label")]
+            self.assertEqual(labels, ["CPU", "GPU"])
+            self.assertEqual(len(tabs[0].select(".recipe-output")), 1)
+            text = tabs[0].select_one(".no-output").get_text()
+            self.assertIn("No GPU has captured this output yet", text)
+        self.assertEqual(len(self.page().select(".no-output")), 1)
 
     def test_excerpt(self):
         article = self.page(BACKGROUND)
@@ -236,6 +252,48 @@ class Errors(SiteCase):
                 self.edit(source, old, new)
                 self.broken(f"{BACKGROUND}.rst:", word)
                 self.edit(source, new, old)
+
+    def stale(self, *kernels, exercise=None, **fields):
+        """Outputs of a GPU that say they are old, and how many there are."""
+        store_gpu(self.book, *kernels, exercise=exercise, **fields)
+        self.built()
+        panels = self.page().select('.recipe-output[aria-label$="GPU"]')
+        panels = [p for p in panels
+                  if (p.find_parent(class_="exercise") is None)
+                  == (exercise is None)]
+        return [len(p.select(".stale")) for p in panels]
+
+    def test_a_gpu_sample_of_today(self):
+        self.assertEqual(self.stale(), [0, 0])
+        # It may have kernels that no CPU runs.
+        self.assertEqual(self.stale("00aa", "11bb", "22cc"), [0, 0])
+
+    def test_a_gpu_sample_of_other_kernels(self):
+        self.assertEqual(self.stale("00aa"), [1, 1])
+        self.assertEqual(self.stale("00aa", "22cc"), [1, 1])
+
+    def test_a_gpu_sample_of_another_recipe(self):
+        self.assertEqual(self.stale(source_sha256="0"), [1, 1])
+
+    def test_a_gpu_sample_that_does_not_say_of_what_code(self):
+        self.assertEqual(self.stale(gpu_code_sha256=None), [1, 1])
+
+    def test_a_gpu_sample_of_an_exercise(self):
+        self.assertEqual(self.stale(exercise="amsgrad"), [0])
+        self.assertEqual(self.stale("22cc", exercise="amsgrad"), [1])
+
+    def test_code_for_gpus_that_changed(self):
+        """Its comments are no code. The page is read anew by itself."""
+        path = self.root / "common" / "optim" / "by_hand.cu"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("int a;  // one\n")
+        self.assertEqual(self.stale(), [0, 0])
+        for text, found in (("int a;  // two\n\n", [0, 0]),
+                            ("int b;  // two\n", [1, 1])):
+            path.write_text(text)
+            self.built()
+            panels = self.page().select('.recipe-output[aria-label$="GPU"]')
+            self.assertEqual([len(p.select(".stale")) for p in panels], found)
 
     def test_old_gpu_sample_is_no_error(self):
         record = toy_record("cuda")
