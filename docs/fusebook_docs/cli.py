@@ -14,6 +14,10 @@ from .book import Book, capture_command
 from .errors import BookError
 
 
+# A kernel's text depends on no size, and the simulated GPU is slow.
+_SMALL = {"layers": "2", "width": "8"}
+
+
 def main(arguments=None):
     options = _parser().parse_args(arguments)
     book = Book(options.root.resolve()) if options.root else Book.here()
@@ -50,12 +54,13 @@ def _parser():
                          help="keep it there (default: docs/samples)")
     capture.add_argument("--driver", metavar="TEXT",
                          help="the driver's version, for the record")
-    _add_option(capture)
-    kernels = _add_running(commands, "kernels", _kernels,
-                           "run a recipe on a GPU, or on the simulated one, "
-                           "and compare its kernels with the CPU's sample",
-                           device="cuda-sim")
-    _add_option(kernels)
+    capture.add_argument("--option", action="append", default=[],
+                         metavar="WORD", help="a word for the recipe's own "
+                                              "command line; may be repeated")
+    _add_running(commands, "kernels", _kernels,
+                 "run a recipe, small, on a GPU or the simulated one and "
+                 "compare its kernels with the CPU's sample",
+                 device="cuda-sim")
     apply = _add(commands, "apply", _apply,
                  "write a recipe with the answer of an exercise in it")
     apply.add_argument("--recipe", required=True)
@@ -82,12 +87,6 @@ def _add(commands, name, command, text):
     return parser
 
 
-def _add_option(parser):
-    parser.add_argument("--option", action="append", default=[],
-                        metavar="WORD", help="a word for the recipe's own "
-                                             "command line; may be repeated")
-
-
 def _add_running(commands, name, command, text, device="cpu"):
     parser = _add(commands, name, command, text)
     parser.add_argument("--program", required=True, type=Path, metavar="PATH",
@@ -101,10 +100,10 @@ def _add_running(commands, name, command, text, device="cpu"):
     return parser
 
 
-def _fresh(book, options):
+def _fresh(book, options, words=()):
     return checking.fresh(book, options.program, options.recipe,
                           options.device, options.timeout, options.exercise,
-                          getattr(options, "option", ()))
+                          words)
 
 
 def _name(options):
@@ -136,7 +135,9 @@ def _verify(book, options):
 def _kernels(book, options):
     """What a page says of a GPU's sample rests on this."""
     page = samples.load(book, "cpu", options.recipe, options.exercise)
-    run, found = _fresh(book, options)
+    words = [word for name, value in _SMALL.items() if name in page.options
+             for word in (f"--{name}", value)]
+    run, found = _fresh(book, options, words)
     missing = set(page.kernels) - set(run.kernels)
     if missing:
         found.append(checking.Difference(
@@ -151,7 +152,7 @@ def _kernels(book, options):
 
 
 def _capture(book, options):
-    run, found = _fresh(book, options)
+    run, found = _fresh(book, options, options.option)
     if found:
         print(f"{_name(options)}: not captured.", file=sys.stderr)
         for difference in found:

@@ -33,7 +33,7 @@ import running  # noqa: E402
 import sanitizer  # noqa: E402
 from report import Refused, Report  # noqa: E402
 
-from fusebook_docs import samples  # noqa: E402
+from fusebook_docs import checking, currency, samples  # noqa: E402
 from fusebook_docs.book import Book  # noqa: E402
 
 SIMULATED = gpu.Gpu("cuda-sim", "CUDA sim", "")
@@ -572,17 +572,23 @@ class Whole(Scratch):
 
     def check_summary(self, text):
         for words in ("Fusebook on CUDA sim", "ok           device_test",
-                      "ok           compiling_optimizer", "30 rows",
+                      "ok           compiling_optimizer\n",
+                      "ok           compiling_optimizer.amsgrad\n", "30 rows",
                       "a simulated GPU has no peers", "failed: 0."):
             self.assertIn(words, text)
 
     def check_sample(self, folder):
-        book = Book(ROOT, folder)
-        sample = samples.load(book, "cuda_sim", "compiling_optimizer")
-        self.assertIn("CUDA simulator", sample.provenance["device"])
-        page = samples.load(Book(ROOT), "cpu", "compiling_optimizer")
-        self.assertEqual(sample.titles, page.titles)
-        self.assertEqual(sample.options, {"layers": 2, "width": 8})
+        book, name = Book(ROOT, folder), "compiling_optimizer"
+        exercises = book.exercise_names(name)
+        self.assertEqual(len(exercises), 3)
+        for exercise in (None, *exercises):
+            sample = samples.load(book, "cuda_sim", name, exercise)
+            self.assertIn("CUDA simulator", sample.provenance["device"])
+            page = samples.load(Book(ROOT), "cpu", name, exercise)
+            self.assertEqual(sample.titles, page.titles)
+            self.assertEqual(sample.options, {"layers": 2, "width": 8})
+            source = checking.source_of(book, name, exercise)
+            self.assertFalse(currency.is_stale(book, sample, source, page))
 
     def check_rows(self, document):
         self.assertTrue(document["simulated"])

@@ -4,7 +4,8 @@ import json
 import unittest
 from dataclasses import replace
 
-from support import RUN, BookCase, amsgrad_record, toy_record
+from support import (RUN, BookCase, amsgrad_record, toy_record,
+                     write_program)
 
 from fusebook_docs import currency, samples
 
@@ -89,6 +90,23 @@ class Verify(VerifyCase):
             self.assertEqual(code, status, out)
             self.assertIn(words, out)
             self.assertIn("toy_optimizer (cuda-sim)", out)
+        record["kernels"] = ["00aa", "11bb"]
+        record["steps"][1]["title"] = "Setup"
+        self.assertEqual(self.run_on("kernels", record)[0], 1)
+
+    def test_kernels_are_looked_at_on_a_small_model(self):
+        path = self.book.sample_paths("cpu", RECIPE)[1]
+        for options, words in (({"layers": 10, "width": 64, "seed": 1},
+                                "--layers 2 --width 8"), ({"seed": 1}, "")):
+            sample = json.loads(path.read_text())
+            path.write_text(json.dumps({**sample, "options": options}))
+            program = write_program(self.root / "p", toy_record("cuda-sim"))
+            program.write_text(program.read_text().replace(
+                "import json", f"import sys\nassert sys.argv[5:] == "
+                f"{words.split()!r}, sys.argv\nimport json", 1))
+            code, out = self.command("kernels", "--program", program,
+                                     "--recipe", RECIPE)
+            self.assertEqual(code, 0, out)
 
     def test_skipped_step(self):
         record = toy_record()
@@ -232,6 +250,17 @@ class Capture(BookCase):
         self.assertEqual(self.files(), before)
         self.capture(record, "--fresh")
         self.assertNotEqual(self.files(), before)
+
+    def test_written_whole_when_the_kernels_moved(self):
+        """Times belong to the kernels that they were taken of."""
+        self.capture()
+        record = toy_record()
+        record["kernels"] = ["22cc"]
+        record["values"]["eager_us"].update(value=9.0, shown="9.0 us")
+        self.assertIn("captured in", self.capture(record))
+        sample = samples.load(self.book, "cpu", RECIPE)
+        self.assertEqual(sample.kernels, ("22cc",))
+        self.assertEqual(sample.values["eager_us"].value, 9.0)
 
     def test_written_when_the_text_moved(self):
         self.capture()
