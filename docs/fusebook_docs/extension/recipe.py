@@ -239,7 +239,7 @@ def provenance(sample):
     """Where and when a sample was captured, in one line."""
     facts = sample.provenance
     where = facts["device"]
-    threads = facts.get("threads")
+    threads = facts.get("threads") if sample.device == "cpu" else None
     if threads:
         where += f", {threads} thread{'' if threads == 1 else 's'}"
     extra = [facts[name] for name in ("architecture", "driver")
