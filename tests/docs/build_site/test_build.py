@@ -253,47 +253,24 @@ class Errors(SiteCase):
                 self.broken(f"{BACKGROUND}.rst:", word)
                 self.edit(source, new, old)
 
-    def stale(self, *kernels, exercise=None, **fields):
-        """Outputs of a GPU that say they are old, and how many there are."""
-        store_gpu(self.book, *kernels, exercise=exercise, **fields)
+    def stale(self):
+        """Which outputs of the GPU say that they are old, in page order."""
         self.built()
         panels = self.page().select('.recipe-output[aria-label$="GPU"]')
-        panels = [p for p in panels
-                  if (p.find_parent(class_="exercise") is None)
-                  == (exercise is None)]
-        return [len(p.select(".stale")) for p in panels]
+        return [bool(panel.select(".stale")) for panel in panels]
 
-    def test_a_gpu_sample_of_today(self):
-        self.assertEqual(self.stale(), [0, 0])
-        # It may have kernels that no CPU runs.
-        self.assertEqual(self.stale("00aa", "11bb", "22cc"), [0, 0])
-
-    def test_a_gpu_sample_of_other_kernels(self):
-        self.assertEqual(self.stale("00aa"), [1, 1])
-        self.assertEqual(self.stale("00aa", "22cc"), [1, 1])
-
-    def test_a_gpu_sample_of_another_recipe(self):
-        self.assertEqual(self.stale(source_sha256="0"), [1, 1])
-
-    def test_a_gpu_sample_that_does_not_say_of_what_code(self):
-        self.assertEqual(self.stale(gpu_code_sha256=None), [1, 1])
-
-    def test_a_gpu_sample_of_an_exercise(self):
-        self.assertEqual(self.stale(exercise="amsgrad"), [0])
-        self.assertEqual(self.stale("22cc", exercise="amsgrad"), [1])
-
-    def test_code_for_gpus_that_changed(self):
-        """Its comments are no code. The page is read anew by itself."""
-        path = self.root / "common" / "optim" / "by_hand.cu"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("int a;  // one\n")
-        self.assertEqual(self.stale(), [0, 0])
-        for text, found in (("int a;  // two\n\n", [0, 0]),
-                            ("int b;  // two\n", [1, 1])):
-            path.write_text(text)
-            self.built()
-            panels = self.page().select('.recipe-output[aria-label$="GPU"]')
-            self.assertEqual([len(p.select(".stale")) for p in panels], found)
+    def test_what_became_of_a_gpu_sample(self):
+        """Two steps and an answer; the page is read anew by itself."""
+        store_gpu(self.book)
+        store_gpu(self.book, exercise="amsgrad")
+        self.assertEqual(self.stale(), [False, False, False])
+        store_gpu(self.book, "22cc", exercise="amsgrad")
+        self.assertEqual(self.stale(), [False, False, True])
+        path = self.root / "common" / "by_hand.cu"
+        path.write_text("int b;\n")
+        store_gpu(self.book)
+        path.write_text("int c;\n")
+        self.assertEqual(self.stale(), [True, True, True])
 
     def test_old_gpu_sample_is_no_error(self):
         record = toy_record("cuda")
