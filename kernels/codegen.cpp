@@ -114,10 +114,13 @@ std::string generate_cpu_source(const Plan& plan) {
 }
 
 std::string generate_gpu_source(const Plan& plan) {
+  return std::string("#define FUSE_GPU 1\n") + device_text + "\n" +
+         gpu_loops_text + generate_gpu_part(plan);
+}
+
+std::string generate_gpu_part(const Plan& plan) {
   std::ostringstream out;
-  out << "#define FUSE_GPU 1\n"
-      << device_text << "\n"
-      << gpu_loops_text << "\nnamespace fuse {\nnamespace device {\n"
+  out << "\nnamespace fuse {\nnamespace device {\n"
       << bodies_text(plan, Target::gpu, nullptr);
   write_gpu_entry_point(plan, out);
   out << "}  // namespace device\n}  // namespace fuse\n";
