@@ -35,8 +35,14 @@ SumWork sum_of_sums(double* sums, i64 count, double* total) {
 // All lanes in one thread.
 class SumLanes {
  public:
+  static constexpr int rows = 2;
+
   template <class Visit>
-  FUSE_FN void each(i64 count, Visit visit) {
+  FUSE_FN void all(Visit visit) {
+    each(sum_lanes, visit);
+  }
+  template <class Visit>
+  FUSE_FN void each(int count, Visit visit) {
     FUSE_INDEPENDENT
     for (int lane = 0; lane < count; ++lane) visit(lane);
   }

@@ -9,9 +9,16 @@ namespace FUSE_DEVICE {
 
 class SumBlock {
  public:
+  // Memory is far away: several loads have to be under way.
+  static constexpr int rows = 4;
+
   template <class Visit>
-  FUSE_FN void each(i64 count, Visit visit) const {
-    if (i64(threadIdx.x) < count) visit(int(threadIdx.x));
+  FUSE_FN void all(Visit visit) const {
+    visit(int(threadIdx.x));
+  }
+  template <class Visit>
+  FUSE_FN void each(int count, Visit visit) const {
+    if (int(threadIdx.x) < count) visit(int(threadIdx.x));
   }
   FUSE_FN double& own(int) { return own_; }
   FUSE_FN void share() const {

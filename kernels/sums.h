@@ -53,18 +53,32 @@ struct SquaredDifferences {
   }
 };
 
-// `Team` is who works on one chunk: each(n, visit) calls visit(lane) for all
-// lanes below n, own(lane) is where a lane adds up. After share(), lane's sum is
-// part(lane) for all; sync() lies between two turns of that.
+// `Team` is who works on one chunk: all(visit) calls visit(lane) for all lanes,
+// each(n, visit) for those below n; own(lane) is where a lane adds up. After
+// share(), a lane's sum is part(lane) for all of them; sync() lies between two
+// turns of that. How many elements a lane loads at once is the team's business:
+// `rows` changes nothing about the order.
 template <class Team, class Value>
 FUSE_FN double sum_in_lanes(Team& team, const Value value, i64 begin, i64 end) {
-  team.each(sum_lanes, [&](int lane) { team.own(lane) = 0; });
+  team.all([&](int lane) { team.own(lane) = 0; });
+  constexpr int rows = Team::rows;
   i64 first = begin;
-  for (; first + sum_lanes <= end; first += sum_lanes) {
-    team.each(sum_lanes,
-              [&](int lane) { team.own(lane) += value(first + lane); });
+  for (; first + rows * sum_lanes <= end; first += rows * sum_lanes) {
+    // Loads that do not wait for each other.
+    team.all([&](int lane) {
+      double next[rows];
+      for (int k = 0; k < rows; ++k) {
+        next[k] = value(first + k * sum_lanes + lane);
+      }
+      double sum = team.own(lane);
+      for (int k = 0; k < rows; ++k) sum += next[k];
+      team.own(lane) = sum;
+    });
   }
-  team.each(end - first,
+  for (; first + sum_lanes <= end; first += sum_lanes) {
+    team.all([&](int lane) { team.own(lane) += value(first + lane); });
+  }
+  team.each(int(end - first),
             [&](int lane) { team.own(lane) += value(first + lane); });
   team.share();
   for (int half = sum_lanes / 2; half > 0; half /= 2) {
