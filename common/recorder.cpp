@@ -40,6 +40,51 @@ void check_target(OpCode op, const TensorList& target, Operands operands,
   }
 }
 
+// Numbers that lie in the target of a single operation are read before it is
+// written. In a recording, which may write to it at any time, they are an
+// error.
+class ReadFirst {
+ public:
+  ReadFirst(const TensorList& target, Operands operands, bool recording)
+      : operands_(operands) {
+    if (recording) return;
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      const Operand& operand = *operands[k];
+      if (operand.is_list || !operand.scalar.is_tensor()) continue;
+      if (!operand.scalar.is_on_gpu() || !lies_in(operand, target)) continue;
+      replace(k);
+    }
+  }
+  ReadFirst(const ReadFirst&) = delete;
+  ReadFirst& operator=(const ReadFirst&) = delete;
+
+  Operands operands() const { return operands_; }
+
+ private:
+  static bool lies_in(const Operand& number, const TensorList& list) {
+    const TensorImpl& impl = *number.scalar.tensor().impl();
+    return std::any_of(list.begin(), list.end(), [&](const Tensor& each) {
+      return share_bytes(*each.impl(), impl);
+    });
+  }
+
+  void replace(std::size_t k) {
+    if (replaced_.empty()) {
+      std::copy(operands_.begin(), operands_.end(), all_.begin());
+      operands_ = std::span(all_).first(operands_.size());
+      replaced_.reserve(operands_.size());
+    }
+    Scalar number(all_[k]->scalar.value());
+    number.set_origin(all_[k]->scalar.origin());
+    replaced_.emplace_back(std::move(number));
+    all_[k] = &replaced_.back();
+  }
+
+  Operands operands_;
+  std::array<const Operand*, 4> all_{};
+  std::vector<Operand> replaced_;
+};
+
 std::vector<Tensor> allocate(const ListImpl& list) {
   if (list.rate == Rate::entry) {
     return scalars(list.count, list.dtype, list.like->device);
@@ -87,9 +132,26 @@ ValueId Recorder::value_of(const TensorList& list, std::source_location place) {
   return program_.load(slot_of(impl), place);
 }
 
-ValueId Recorder::value_of(const Scalar& scalar) {
+// Numbers in the memory of the device that the program runs on.
+bool Recorder::loads(const Scalar& scalar) const {
+  if (!scalar.is_on_gpu()) return false;
+  if (!scalar.is_tensor()) return scalar.recorded(serial_) >= 0;
+  return held_.empty() || held_[0]->device == scalar.tensor().device();
+}
+
+ValueId Recorder::load(const Scalar& number, std::source_location place) {
+  const Origin& origin = number.origin();
+  std::string label = origin.name != nullptr ? origin.name : "";
+  if (!label.empty() && origin.index >= 0) {
+    label += std::to_string(origin.index + 1);
+  }
+  return program_.load(slot_of(number_list(number.tensor(), label)), place);
+}
+
+ValueId Recorder::value_of(const Scalar& scalar, std::source_location place) {
   const ValueId known = scalar.recorded(serial_);
   if (known >= 0) return known;
+  if (loads(scalar)) return load(scalar, place);
   const bool fixed = bake_ && !scalar.is_tensor() && !scalar.is_recorded();
   return fixed ? program_.constant(scalar.value(), scalar.origin())
                : program_.argument(scalar.value(), scalar.origin());
@@ -100,30 +162,43 @@ ValueId Recorder::record_scalar(OpCode op,
                                 std::source_location place) {
   std::array<ValueId, 4> in{};
   for (std::size_t k = 0; k < operands.size(); ++k) {
-    in[k] = value_of(*operands[k]);
+    in[k] = value_of(*operands[k], place);
   }
   return program_.apply(op, std::span(in).first(operands.size()), place);
+}
+
+void Recorder::take_slots(Operands operands) {
+  for (const Operand* operand : operands) {
+    if (!operand->is_list) continue;
+    const auto& impl = operand->list.impl();
+    if (impl->recorder != this) slot_of(impl);
+  }
 }
 
 ValueId Recorder::record(OpCode op, Operands operands,
                          std::source_location place) {
   check_operands(op, operands, place);
   // A list or a 0-d tensor may flush the recording, so touch them all first.
+  bool any_on_gpu = false;
   for (const Operand* operand : operands) {
     if (operand->is_list) {
       const auto& impl = operand->list.impl();
       if (impl->recorder != nullptr && impl->recorder != this) {
         operand->list.tensors();
       }
+    } else if (operand->scalar.is_on_gpu()) {
+      operand->scalar.touch();
+      any_on_gpu = true;
     } else {
       static_cast<void>(operand->scalar.value());
     }
   }
+  if (any_on_gpu) take_slots(operands);  // they say which GPU it is
   std::array<ValueId, 4> in{};
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const Operand* const operand = operands[k];
     in[k] = operand->is_list ? value_of(operand->list, place)
-                             : value_of(operand->scalar);
+                             : value_of(operand->scalar, place);
   }
   return program_.apply(op, std::span(in).first(operands.size()), place);
 }
@@ -180,7 +255,8 @@ void Recorder::apply_into(OpCode op, const TensorList& target,
   check_target(op, target, operands, place);
   const auto& impl = target.impl();
   if (impl->recorder != this) target.tensors();
-  const ValueId value = record(op, operands, place);
+  const ReadFirst numbers(target, operands, bake_);
+  const ValueId value = record(op, numbers.operands(), place);
   if (impl->recorder == this) {
     impl->value =
         program_.convert_like(value, impl->info(), impl->value, place);

@@ -52,6 +52,10 @@ class Recorder {
   ValueId record_scalar(OpCode op, std::span<const Scalar* const> operands,
                         std::source_location place);
 
+  /// True for a number that the kernel will read, or compute from such a one:
+  /// its value is not known here.
+  bool loads(const Scalar& scalar) const;
+
   /// Executes what was recorded so far because of an access from outside.
   void flush(const std::string& why);
   /// Executes the rest.
@@ -76,7 +80,9 @@ class Recorder {
   static std::uint64_t next_serial();
   ValueId record(OpCode op, Operands operands, std::source_location place);
   ValueId value_of(const TensorList& list, std::source_location place);
-  ValueId value_of(const Scalar& scalar);
+  ValueId value_of(const Scalar& scalar, std::source_location place);
+  ValueId load(const Scalar& number, std::source_location place);
+  void take_slots(Operands operands);
   void check_device(const ListImpl& list) const;
   std::int32_t slot_of(const std::shared_ptr<ListImpl>& list);
   TensorList pending(ValueId value, Operands operands);

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <optional>
 
+#include "devices.h"
+#include "element.h"
 #include "hazards.h"
 #include "loops.h"
 #include "tensor_list.h"
@@ -13,7 +16,7 @@ namespace {
 
 // What a value of the program is while it runs.
 struct Value {
-  double number = 0;               // uniform
+  double number = 0;               // one for all tensors
   ListView view;                   // else: where it lies
   SlotInfo info;                   // and as what
   std::optional<TensorList> held;  // memory of its own
@@ -41,6 +44,21 @@ TensorList allocate(const ListView& like, SlotInfo info) {
     tensors.push_back(empty({like.numels[i]}, info.dtype, device));
   }
   return TensorList(std::move(tensors));
+}
+
+// A number in the memory of a device.
+double read(const ListView& list, SlotInfo info) {
+  const Device device = device_of_memory(info.memory);
+  double number = 0;
+  if (device.is_cpu()) {
+    std::memcpy(&number, list.addresses[0], size_of(info.dtype));
+  } else {
+    gpu_of(device)->copy_to_host(&number, list.addresses[0],
+                                 size_of(info.dtype));
+  }
+  return with_type(info.dtype, [&](auto type) {
+    return double(load_element<decltype(type)>(&number, 0));
+  });
 }
 
 class Replay {
@@ -73,6 +91,9 @@ class Replay {
  private:
   static constexpr ValueId at_end = 1 << 30;
 
+  // One for all tensors.
+  bool is_number(ValueId id) const { return program_.domain(id) < 0; }
+
   // -1 stays where nothing needs a value.
   void find_last_uses() {
     for (const Store& store : program_.stores()) {
@@ -91,13 +112,17 @@ class Replay {
   void compute(ValueId id) {
     const Node& node = program_.node(id);
     Value& value = values_[std::size_t(id)];
-    if (node.op == OpCode::load) {
+    if (node.op == OpCode::load && is_number(id)) {
+      const std::int32_t slot = node.in[0];
+      value.number = read(program_.lists()[std::size_t(slot)],
+                          program_.slots()[std::size_t(slot)]);
+    } else if (node.op == OpCode::load) {
       value.view = program_.lists()[std::size_t(node.in[0])];
       value.info = program_.slots()[std::size_t(node.in[0])];
       if (last_use_[std::size_t(id)] == at_end) keep(value);
     } else if (node.op == OpCode::constant || node.op == OpCode::argument) {
       value.number = program_.scalars()[std::size_t(node.in[0])].value;
-    } else if (node.rate == Rate::uniform) {
+    } else if (is_number(id)) {
       value.number = evaluate(node, values_);
     } else {
       place(id);
@@ -165,7 +190,7 @@ class Replay {
 
   ValueId operand(ValueId id) {
     const Value& value = values_[std::size_t(id)];
-    if (program_.node(id).rate == Rate::uniform) {
+    if (is_number(id)) {
       return one_.argument(value.number, {});
     }
     return one_.load(one_.slot(value.view, value.info), {});

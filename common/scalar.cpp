@@ -1,5 +1,6 @@
 #include "scalar.h"
 
+#include <algorithm>
 #include <array>
 
 #include "error.h"
@@ -21,6 +22,25 @@ Scalar::Scalar(const Tensor& tensor, std::source_location place)
   }
 }
 
+double Scalar::value() const {
+  if (is_tensor()) return tensor_.item();
+  if (!is_unknown_) return value_;
+  throw Error("the number computed at " +
+              std::string(origin_.place.file_name()) + ":" +
+              std::to_string(origin_.place.line()) +
+              " comes from a tensor on a GPU, and only the kernel that it was "
+              "recorded for will know it; where the host needs it, or after a "
+              "graph break, compute with item() of that tensor");
+}
+
+bool Scalar::is_on_gpu() const {
+  return is_unknown_ || (is_tensor() && !tensor_.device().is_cpu());
+}
+
+void Scalar::touch() const {
+  if (is_tensor()) tensor_.address(false);
+}
+
 void Scalar::assign(double value) {
   if (is_tensor()) {
     tensor_.fill_(value);
@@ -34,8 +54,9 @@ std::string to_string(const Scalar& scalar) {
                             : number_text(scalar.value());
 }
 
-Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,
-                    std::source_location place) {
+namespace {
+
+double evaluate(OpCode op, std::span<const Scalar* const> operands) {
   std::array<double, 4> values{};
   const void* in[4] = {};
   for (std::size_t k = 0; k < operands.size(); ++k) {
@@ -46,8 +67,22 @@ Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,
       loops().ops[std::size_t(DType::float64)][std::size_t(op)];
   double value = 0;
   row[(1U << operands.size()) - 1](&value, in, 1);
-  Scalar result(value, place);
-  if (Recorder* recorder = Recorder::current()) {
+  return value;
+}
+
+}  // namespace
+
+Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,
+                    std::source_location place) {
+  Recorder* const recorder = Recorder::current();
+  const bool unknown =
+      recorder != nullptr &&
+      std::any_of(operands.begin(), operands.end(), [&](const Scalar* operand) {
+        return recorder->loads(*operand);
+      });
+  Scalar result(unknown ? 0 : evaluate(op, operands), place);
+  result.is_unknown_ = unknown;
+  if (recorder != nullptr) {
     result.recorded_ = recorder->record_scalar(op, operands, place);
     result.recording_ = recorder->serial();
   }

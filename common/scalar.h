@@ -12,8 +12,9 @@ namespace fuse {
 
 /// A number that a step depends on: a learning rate, a beta, a literal. It is
 /// either a double, whose bits a compiled step may bake into its code and
-/// guards, or a 0-d tensor, which is read anew at every step and never guarded.
-/// Arithmetic on scalars is in float64.
+/// guards, or a 0-d tensor, which is read anew at every step and never guarded:
+/// one in host memory when the step is recorded, one on a GPU by the kernel
+/// itself, so that nothing waits for it. Arithmetic on scalars is in float64.
 class Scalar {
  public:
   Scalar(double value,  // NOLINT(google-explicit-constructor)
@@ -26,8 +27,9 @@ class Scalar {
          std::source_location place = std::source_location::current());
 
   bool is_tensor() const { return tensor_.defined(); }
-  /// The number as it is now.
-  double value() const { return is_tensor() ? tensor_.item() : value_; }
+  /// The number as it is now. Throws Error for what a recording has computed
+  /// from a number on a GPU, since only the kernel will know it.
+  double value() const;
   const Tensor& tensor() const { return tensor_; }
 
   /// Gives it another value: in place if it is a tensor.
@@ -46,6 +48,10 @@ class Scalar {
     return recording_ == recording ? recorded_ : -1;
   }
   bool is_recorded() const { return recorded_ >= 0; }
+  /// True for a tensor on a GPU, and for what was recorded on one.
+  bool is_on_gpu() const;
+  /// Has a recording do what it still has to do to the tensor.
+  void touch() const;
 
  private:
   friend Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,
@@ -56,6 +62,7 @@ class Scalar {
   Origin origin_;
   std::uint64_t recording_ = 0;
   ValueId recorded_ = -1;
+  bool is_unknown_ = false;  // computed on a GPU
 };
 
 /// As torch prints it: "tensor(0.0047)", or the shortest text that reads back

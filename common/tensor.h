@@ -14,6 +14,7 @@
 namespace fuse {
 
 using Shape = std::vector<std::int64_t>;
+struct ListImpl;
 struct Storage;
 class Tensor;
 
@@ -37,6 +38,8 @@ struct TensorImpl {
   Shape strides;
   std::shared_ptr<TensorImpl> grad;
   std::shared_ptr<GradFn> grad_fn;
+  /// How kernels know a 0-d tensor that they read a number from; see number_list.
+  std::shared_ptr<ListImpl> as_number;
 };
 
 /// A handle to numbers in the memory of a device; copies share the data, as in

@@ -180,6 +180,22 @@ const std::vector<Tensor>& TensorList::tensors() const {
   return impl_->tensors;
 }
 
+std::shared_ptr<ListImpl> number_list(const Tensor& number,
+                                      const std::string& label) {
+  static std::mutex mutex;
+  TensorImpl& impl = *number.impl();
+  const std::scoped_lock lock(mutex);
+  auto& list = impl.as_number;
+  // A copy of the handle may have been given other memory.
+  if (list != nullptr && list->addresses[0] == impl.data) return list;
+  auto plain = std::make_shared<TensorImpl>(impl);  // else it held itself
+  plain->grad.reset();
+  plain->grad_fn.reset();
+  plain->as_number.reset();
+  list = make({Tensor(std::move(plain))}, Rate::uniform, label.c_str());
+  return list;
+}
+
 bool bitwise_equal(const TensorList& a, const TensorList& b) {
   return bitwise_equal(a.tensors(), b.tensors());
 }

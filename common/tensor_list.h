@@ -84,6 +84,12 @@ class TensorList {
   std::shared_ptr<ListImpl> impl_;
 };
 
+/// A 0-d tensor as the list of one number that kernels read for every tensor; the
+/// same list each time as long as the tensor lives. The label is the first one
+/// that it was given.
+std::shared_ptr<ListImpl> number_list(const Tensor& number,
+                                      const std::string& label);
+
 /// Bit for bit, tensor by tensor; see bitwise_equal(Tensor, Tensor).
 bool bitwise_equal(const TensorList& a, const TensorList& b);
 

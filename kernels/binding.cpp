@@ -58,6 +58,16 @@ void check_shapes(const ListView& a, const ListView& b) {
   }
 }
 
+// The slot that says how many tensors there are and how large: per-tensor
+// scalars have one element, so it is another one if there is any.
+std::size_t sized_slot(const Body& body) {
+  std::size_t best = 0;
+  for (std::size_t s = 1; s < body.slots.size(); ++s) {
+    if (body.slots[s].rate > body.slots[best].rate) best = s;
+  }
+  return best;
+}
+
 i64 weight_of(const Row& row) { return row.numel + row_weight; }
 
 // The place in a row that has about this much weight of it before it.
@@ -153,9 +163,7 @@ void Table::gather_instance(const Plan& plan, const Program& program,
   const Body& body = plan.bodies[std::size_t(bound.body)];
   const auto lists = program.lists();
   const std::size_t slots = bound.slots.size();
-  // Per-tensor scalars have one element, so sizes come from another slot.
-  std::size_t sized = 0;
-  while (sized + 1 < slots && body.slots[sized].rate != Rate::element) ++sized;
+  const std::size_t sized = sized_slot(body);
   const bool scalars_only = body.slots[sized].rate != Rate::element;
   const ListView& sizes = lists[std::size_t(bound.slots[sized])];
   const ListView* shapes = &sizes;
@@ -185,7 +193,9 @@ void Table::add_tensor(const Row& row, const Instance& bound,
   rows_.push_back(row);
   rows_.back().pointers = i64(pointers_.size());
   for (const std::int32_t slot : bound.slots) {
-    pointers_.push_back(program.lists()[std::size_t(slot)].addresses[e]);
+    const ListView& list = program.lists()[std::size_t(slot)];
+    const Rate rate = program.slots()[std::size_t(slot)].rate;
+    pointers_.push_back(list.addresses[rate == Rate::uniform ? 0 : e]);
   }
   if (strided_) strides_.resize(pointers_.size(), 1);
 }

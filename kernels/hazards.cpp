@@ -54,8 +54,15 @@ std::vector<Range> collect(const Plan& plan, const Program& program) {
   return ranges;
 }
 
+bool is_number(const Program& program, const Range& range) {
+  return program.slots()[std::size_t(range.slot)].rate == Rate::uniform;
+}
+
 std::string describe(const Program& program, const Range& range) {
   const ListView& list = program.lists()[std::size_t(range.slot)];
+  if (is_number(program, range)) {
+    return list.label != nullptr ? list.label : "a number";
+  }
   const std::string label = list.label != nullptr ? list.label : "list";
   return label + "[" + std::to_string(range.entry) + "]";
 }
@@ -85,6 +92,8 @@ std::string at(const char* what, const std::source_location& place) {
 bool harmless(const Program& program, const Range& a, const Range& b) {
   if (a.stored && b.stored) return false;
   if (a.entry != b.entry || a.instance != b.instance) return false;
+  // Every tensor reads it, before and after others were stored.
+  if (is_number(program, a) || is_number(program, b)) return false;
   const Range& stored = a.stored ? a : b;
   const Range& read = a.stored ? b : a;
   return program.last_read(read.slot) < program.first_store(stored.slot);

@@ -109,8 +109,9 @@ void Program::index_slot(std::int32_t slot) {
 
 std::int32_t Program::slot(const ListView& list, SlotInfo info) {
   if (const std::int32_t known = find_slot(list.id); known >= 0) return known;
-  const int domain = int(domain_parent_.size());
-  domain_parent_.push_back(domain);
+  const bool one_for_all = info.rate == Rate::uniform;
+  const int domain = one_for_all ? -1 : int(domain_parent_.size());
+  if (!one_for_all) domain_parent_.push_back(domain);
   info.strided = list.layouts != nullptr;
   slots_.push_back(info);
   lists_.push_back(list);
@@ -144,7 +145,9 @@ ValueId Program::load(std::int32_t slot, std::source_location place) {
     const SlotInfo info = slots_[index];
     const DType dtype =
         info.rate == Rate::element ? info.dtype : DType::float64;
-    current_[index] = append({OpCode::load, info.rate, dtype, 0, {slot}},
+    // A number in memory is read when the tensors are reached.
+    const Rate rate = std::max(info.rate, Rate::entry);
+    current_[index] = append({OpCode::load, rate, dtype, 0, {slot}},
                              slot_domains_[index], place);
   }
   return current_[index];
@@ -199,7 +202,8 @@ ValueId Program::convert(ValueId value, SlotInfo to, int domain,
           ? from.dtype != to.dtype
           : is_reduced(to.dtype) ||
                 (to.rate == Rate::entry && to.dtype != DType::float64);
-  if (from.rate == to.rate && !rounds) return value;
+  const bool of_domain = node_domains_[std::size_t(value)] >= 0;
+  if (from.rate == to.rate && of_domain && !rounds) return value;
   const OpCode op = rounds ? OpCode::cast : OpCode::fill;
   return append({op, to.rate, to.dtype, 1, {value, -1, -1, -1}}, domain, place);
 }

@@ -56,6 +56,8 @@ static_assert(sizeof(Node) == 20, "nodes are compared as bytes");
 /// What kind of list a slot takes; part of a program's structure.
 struct SlotInfo {
   DType dtype{};
+  /// Of a list of one number that every tensor reads: uniform. Such a list is
+  /// only read.
   Rate rate{};
   /// Some tensor of the list does not lie in row-major order; `Program::slot`
   /// sees to it.
@@ -122,7 +124,8 @@ class Program {
 
   bool empty() const { return nodes_.empty(); }
   const Node& node(ValueId id) const { return nodes_[std::size_t(id)]; }
-  /// The list domain of a value; -1 for uniform values.
+  /// The list domain of a value; -1 for uniform values and for what is computed
+  /// from numbers in memory alone.
   int domain(ValueId id) const;
 
   std::span<const Node> nodes() const { return nodes_; }
