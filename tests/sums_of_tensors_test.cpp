@@ -278,3 +278,27 @@ TEST_CASE("what a recording still has to do to summed tensors is done first") {
   };
   CHECK(bitwise_equal(run(gpu), run(cpu_device)));
 }
+
+TEST_CASE("and so is what it has to do before a loss goes back") {
+  const Tensor x = drawn({50}, DType::float32, 1);
+  const Tensor y = drawn({50}, DType::float32, 2);
+  for (const Device& device : {cpu_device, gpu}) {
+    const Tensor target = y.to(device).clone();
+    const TensorList list({target});
+    Tensor grad;
+    auto step = compile([&] {
+      grad = gradient(x.to(device), [&](const Tensor& output) {
+        const Tensor loss = mse_loss(output, target);
+        foreach_add_(list, 1.0);
+        return loss;
+      });
+      foreach_add_(list, 1.0);
+    });
+    step();
+    CHECK(step.counters().graph_breaks == 1);
+    const Tensor moved = foreach_add(TensorList({y}), 1.0)[0];
+    const Tensor expected = gradient(
+        x, [&](const Tensor& output) { return mse_loss(output, moved); });
+    CHECK(bitwise_equal(grad, expected));
+  }
+}
