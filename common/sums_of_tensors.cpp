@@ -28,7 +28,7 @@ i64 chunk_count(const SumWork& work) {
 }
 
 // The sums of chunks are added as one chunk.
-SumWork sum_of_sums(double* sums, i64 count, double* total) {
+SumWork sum_of_sums(const double* sums, i64 count, double* total) {
   return {int(DType::float64), sums, nullptr, count, count, total};
 }
 
