@@ -9,7 +9,8 @@ import sys
 from running import run
 
 PROGRAMS = ("bench_gpu",)
-TESTS = ("gpu_device_test", "device_test")
+TESTS = ("gpu_device_test", "device_test", "device_copies_test",
+         "sums_of_tensors_test")
 
 
 class CannotBuild(Exception):
