@@ -417,14 +417,13 @@ class BodyWriter {
     out_ << "  }\n#endif\n";
   }
 
-  // What was rounded to bfloat16 is the upper half of its float.
+  // What an operation has rounded is at hand as memory holds it.
   std::string lanes_in_memory(const Store& store) const {
     const DType dtype = body_.slots[std::size_t(store.slot)].dtype;
     const BodyNode& value = node(store.value);
-    const bool rounded =
-        value.rate == Rate::element && value.arity > 0 && value.dtype == dtype;
-    return rounded && dtype == DType::bfloat16 ? "upper_halves"
-                                               : name_of(dtype);
+    const bool rounded = value.rate == Rate::element && value.arity > 0 &&
+                         value.dtype == dtype && is_reduced(dtype);
+    return rounded ? "rounded" : name_of(dtype);
   }
 
   // As many neighbours as fill 16 bytes of the smallest type.

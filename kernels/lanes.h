@@ -42,12 +42,19 @@ struct Floats {
   typedef short Halves __attribute__((vector_size(2 * FUSE_LANES)));
 
   Values value;
+  Halves rounded;  // the same as memory holds it, where a rounding gave it
 
   FUSE_FN Floats() {}
-  FUSE_FN Floats(Values values) : value(values) {}
-  FUSE_FN Floats(float repeated) {
+  FUSE_FN Floats(Values values) : value(values), rounded() {}
+  FUSE_FN Floats(Values values, Halves halves)
+      : value(values), rounded(halves) {}
+  FUSE_FN Floats(float repeated) : rounded() {
     FUSE_UNROLLED
     for (int k = 0; k < count; ++k) value[k] = repeated;
+#if !defined(__clang__)
+    // g++ would choose by a repeated condition lane by lane, in scalar code.
+    if (!__builtin_constant_p(repeated)) asm volatile("" : "+v"(value));
+#endif
   }
 
   // The first n elements at an address; the others are zero.
@@ -73,18 +80,18 @@ struct Floats {
   // The instructions round halves to even whatever the modes of the CPU are,
   // keep denormals, and make NaNs quiet: bit for bit as in device.h.
 #if FUSE_LANES == 16
-  static FUSE_FN Floats from_halves(Halves halves) {
+  static FUSE_FN Values from_halves(Halves halves) {
     return __builtin_ia32_vcvtph2ps512_mask(halves, Values{}, -1, 4);
   }
   FUSE_FN Halves halves() const {
     return __builtin_ia32_vcvtps2ph512_mask(value, 0, Halves{}, -1);
   }
 #else
-  static FUSE_FN Floats from_halves(Halves halves) {
-    return Values(__builtin_ia32_vcvtph2ps256(halves));
+  static FUSE_FN Values from_halves(Halves halves) {
+    return __builtin_ia32_vcvtph2ps256(halves);
   }
   FUSE_FN Halves halves() const {
-    return Halves(__builtin_ia32_vcvtps2ph256(value, 0));
+    return __builtin_ia32_vcvtps2ph256(value, 0);
   }
 #endif
   static FUSE_FN Bits widened(Halves halves) {
@@ -100,8 +107,12 @@ struct Floats {
   }
   FUSE_FN Bits rounded_bfloat16() const {
     const Bits bits = Bits(value);
-    const Bits rounded = bits + 0x7fffU + (bits >> 16 & 1U);
-    return (value != value ? bits | 0x400000U : rounded) & 0xffff0000U;
+    const Bits nearest = bits + 0x7fffU + (bits >> 16 & 1U);
+    return (value != value ? bits | 0x400000U : nearest) & 0xffff0000U;
+  }
+
+  static FUSE_FN Halves upper_halves(Bits bits) {
+    return __builtin_convertvector(bits >> 16, Halves);
   }
 
   template <class T>
@@ -126,12 +137,11 @@ struct Floats {
   }
   template <class T>
   FUSE_FN void store_bfloat16(T* to, i64 n) const {
-    store(__builtin_convertvector(rounded_bfloat16() >> 16, Halves), to, n);
+    store(upper_halves(rounded_bfloat16()), to, n);
   }
-  // Of what was rounded before.
   template <class T>
-  FUSE_FN void store_upper_halves(T* to, i64 n) const {
-    store(__builtin_convertvector(Bits(value) >> 16, Halves), to, n);
+  FUSE_FN void store_rounded(T* to, i64 n) const {
+    store(rounded, to, n);
   }
 
   // The loop over elements [begin, end) that lie side by side.
@@ -156,10 +166,12 @@ struct Floats {
 };
 
 FUSE_FN Floats round_float16(Floats floats) {
-  return Floats::from_halves(floats.halves());
+  const Floats::Halves halves = floats.halves();
+  return {Floats::from_halves(halves), halves};
 }
 FUSE_FN Floats round_bfloat16(Floats floats) {
-  return Floats::Values(floats.rounded_bfloat16());
+  const Floats::Bits bits = floats.rounded_bfloat16();
+  return {Floats::Values(bits), Floats::upper_halves(bits)};
 }
 
 // An operation on floats, in each lane: the compiler makes one instruction of

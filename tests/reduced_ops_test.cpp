@@ -151,6 +151,9 @@ TEST_CASE("generated code says where it rounds") {
   CHECK(contains(code, "x.params = from_bfloat16(at.params[i]);"));
   CHECK(contains(code, "at.params[i] = to_bfloat16(x.params);"));
   CHECK(contains(code, "at.grads[i] = to_float16(x.grads);"));
+  CHECK(contains(code, "x.params = Floats::load_bfloat16(at.params + i, n);"));
+  CHECK(contains(code, "x.params.store_rounded(at.params + i, n);"));
+  CHECK(contains(code, "x.grads.store_rounded(at.grads + i, n);"));
   CHECK(contains(code, "Unaligned<bf16>* params;"));
   CHECK(contains(code, "in.steps = load_scalar<bf16>("));
   CHECK(contains(code, "store_scalar<bf16>("));
