@@ -52,10 +52,22 @@ struct Floats {
     FUSE_UNROLLED
     for (int k = 0; k < count; ++k) value[k] = repeated;
 #if !defined(__clang__)
-    // g++ would choose by a repeated condition lane by lane, in scalar code.
-    if (!__builtin_constant_p(repeated)) asm volatile("" : "+v"(value));
+    // g++ would choose by a repeated number lane by lane, in scalar code. It
+    // does not look into this: all lanes are the first.
+    if (!__builtin_constant_p(repeated)) value = first_everywhere(value);
 #endif
   }
+
+#if !defined(__clang__)
+  static FUSE_FN Values first_everywhere(Values values) {
+    typedef int Ints __attribute__((vector_size(4 * FUSE_LANES)));
+#if FUSE_LANES == 16
+    return __builtin_ia32_permvarsf512_mask(values, Ints{}, Values{}, -1);
+#else
+    return __builtin_ia32_permvarsf256(values, Ints{});
+#endif
+  }
+#endif
 
   // The first n elements at an address; the others are zero.
   template <class Vector, class T>
