@@ -1,6 +1,7 @@
 #include "body_writer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -41,6 +42,26 @@ std::string rounded(DType dtype, const std::string& text) {
   return is_reduced(dtype) ? converted("round_", dtype, text) : text;
 }
 
+// Operations whose result is a quiet NaN if it is one: they add, multiply,
+// divide or take roots. The others may move the bits of an operand.
+bool is_arithmetic(OpCode op) {
+  constexpr OpCode all[] = {
+      OpCode::add,  OpCode::add_scaled, OpCode::sub,     OpCode::sub_scaled,
+      OpCode::mul,  OpCode::div,        OpCode::sqrt,    OpCode::rsqrt,
+      OpCode::lerp, OpCode::reciprocal, OpCode::addcmul, OpCode::addcdiv,
+  };
+  return std::find(std::begin(all), std::end(all), op) != std::end(all);
+}
+
+// True when all elements, in memory and between operations, are bfloat16.
+bool has_bfloat16_alone(const Body& body) {
+  const auto differs = [](const auto& item) {
+    return item.rate == Rate::element && item.dtype != DType::bfloat16;
+  };
+  return std::none_of(body.slots.begin(), body.slots.end(), differs) &&
+         std::none_of(body.nodes.begin(), body.nodes.end(), differs);
+}
+
 // Writes one body as a struct. The three stages (uniform, entry, element)
 // become functions; what a later stage reads of an earlier one becomes a field.
 class BodyWriter {
@@ -52,6 +73,7 @@ class BodyWriter {
         number_(number),
         target_(target),
         in_lanes_(target == Target::cpu && runs_in_lanes(body)),
+        bfloat16_alone_(has_bfloat16_alone(body)),
         place_text_(place_text),
         out_(out) {
     find_needs();
@@ -233,6 +255,11 @@ class BodyWriter {
     text += "<" + std::string(register_type(n)) + ">(";
     for (int k = 0; k < n.arity; ++k) {
       text += (k == 0 ? "" : ", ") + operand(n.in[k], n);
+    }
+    const bool quiet = in_lanes_ && bfloat16_alone_ &&
+                       n.rate == Rate::element && is_arithmetic(n.op);
+    if (quiet) {
+      return converted("round_result_", n.dtype, text + ")");
     }
     return rounded(n.dtype, text + ")");
   }
@@ -519,6 +546,7 @@ class BodyWriter {
   int number_;
   Target target_;
   bool in_lanes_;
+  bool bfloat16_alone_;
   PlaceText place_text_;
   std::ostream& out_;
   std::set<std::int32_t> uniform_needs_;

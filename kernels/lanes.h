@@ -2,7 +2,8 @@
 // those ends with a conversion, and a CPU has instructions for that which
 // compilers do not find from a loop over single elements. Included by the
 // prebuilt loops, and after device.h in the source of a kernel with elements of
-// 16 bits; without such instructions it holds nothing.
+// 16 bits; without such instructions it has only single
+// floats.
 #ifndef FUSEBOOK_LANES_H
 #define FUSEBOOK_LANES_H
 
@@ -11,6 +12,17 @@
 #elif defined(__AVX2__) && defined(__F16C__)
 #define FUSE_LANES 8
 #endif
+
+// The result of arithmetic on bfloat16 alone. If it is a NaN, it is a quiet one
+// whose lower half is empty, as that of its operands was: rounding then leaves
+// it as it is, and need not ask.
+namespace fuse {
+namespace FUSE_DEVICE {
+FUSE_FN float round_result_bfloat16(float value) {
+  return round_bfloat16(value);
+}
+}  // namespace FUSE_DEVICE
+}  // namespace fuse
 
 #if defined(FUSE_LANES)
 #if defined(__clang__)
@@ -48,7 +60,11 @@ struct Floats {
   FUSE_FN Floats(Values values) : value(values), rounded() {}
   FUSE_FN Floats(Values values, Halves halves)
       : value(values), rounded(halves) {}
-  FUSE_FN Floats(float repeated) : rounded() {
+  FUSE_FN Floats(float number) : rounded() {
+    // A NaN as numbers of 16 bits can have it: see round_result_bfloat16.
+    const float repeated =
+        number != number ? float_of((bits_of(number) & 0xffff0000U) | 0x400000U)
+                         : number;
     FUSE_UNROLLED
     for (int k = 0; k < count; ++k) value[k] = repeated;
 #if !defined(__clang__)
@@ -117,9 +133,13 @@ struct Floats {
     return Bits(__builtin_ia32_pmovzxwd256(halves));
 #endif
   }
+  FUSE_FN Bits nearest_bfloat16() const {
+    const Bits bits = Bits(value);
+    return bits + 0x7fffU + (bits >> 16 & 1U);
+  }
   FUSE_FN Bits rounded_bfloat16() const {
     const Bits bits = Bits(value);
-    const Bits nearest = bits + 0x7fffU + (bits >> 16 & 1U);
+    const Bits nearest = nearest_bfloat16();
     return (value != value ? bits | 0x400000U : nearest) & 0xffff0000U;
   }
 
@@ -183,6 +203,10 @@ FUSE_FN Floats round_float16(Floats floats) {
 }
 FUSE_FN Floats round_bfloat16(Floats floats) {
   const Floats::Bits bits = floats.rounded_bfloat16();
+  return {Floats::Values(bits), Floats::upper_halves(bits)};
+}
+FUSE_FN Floats round_result_bfloat16(Floats floats) {
+  const Floats::Bits bits = floats.nearest_bfloat16() & 0xffff0000U;
   return {Floats::Values(bits), Floats::upper_halves(bits)};
 }
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <bit>
 #include <map>
 #include <string>
 #include <vector>
@@ -134,6 +135,29 @@ TEST_CASE("every operation, interpreted and compiled") {
     step();
     CHECK(step.counters().launches == 1);
     check_all(trials);
+  }
+}
+
+TEST_CASE("a NaN of any bits stays one") {
+  for (const std::uint64_t bits :
+       {0x7fffffffffffffffU, 0xffffffffffffffffU, 0x7ff8000000000000U,
+        0x7ffffff000000000U, 0x7ff0000000000001U}) {
+    for (const DType dtype : {DType::bfloat16, DType::float16}) {
+      const TensorList numbers =
+          TensorList::per_tensor({tensor(std::bit_cast<double>(bits))});
+      const TensorList sums = {full({37}, 1, dtype)};
+      const TensorList products = {full({37}, 1, dtype)};
+      auto step = compile([&] {
+        foreach_add_(sums, numbers);
+        foreach_mul_(products, numbers);
+      });
+      step();
+      CHECK(step.counters().compilations == 1);
+      for (int i = 0; i < 37; ++i) {
+        REQUIRE(std::isnan(sums[0].to_vector()[std::size_t(i)]));
+        REQUIRE(std::isnan(products[0].to_vector()[std::size_t(i)]));
+      }
+    }
   }
 }
 
