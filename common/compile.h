@@ -69,6 +69,11 @@ class Compiled {
   std::string summary() const { return state_->function.summary(); }
   /// What the last call fused and, where something was not, why.
   std::string report() const { return fusion_report(state_->function); }
+  /// What finds, makes and launches its kernels; it lives as long as this or
+  /// the pointer.
+  std::shared_ptr<Function> function() const {
+    return {state_, &state_->function};
+  }
   /// See assert_fused.
   void check_fused(std::int64_t launches, std::source_location place) const {
     check_launches(state_->function, launches, place);

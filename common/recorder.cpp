@@ -17,9 +17,12 @@ thread_local Recorder* current_recorder = nullptr;
 void before_access(const TensorImpl& tensor, bool write) {
   if (const MapScope* scope = MapScope::current()) scope->refuse_read(tensor);
   Recorder* const recorder = current_recorder;
-  if (recorder == nullptr || !recorder->involves(tensor, !write)) return;
-  recorder->flush(write ? "a tensor of the recording is changed from outside"
-                        : "a tensor is read before it is computed");
+  if (recorder == nullptr) return;
+  if (recorder->involves(tensor, !write)) {
+    recorder->flush(write ? "a tensor of the recording is changed from outside"
+                          : "a tensor is read before it is computed");
+  }
+  if (write) recorder->outside_write(tensor);
 }
 
 void check_operands(OpCode op, Operands operands, std::source_location place) {

@@ -24,6 +24,8 @@ class Executor {
   virtual void execute(const Program& program) = 0;
   /// A value was needed early; throws Error where that is forbidden.
   virtual void graph_break(const std::string& why) = 0;
+  /// A tensor is about to be written by something that is not recorded.
+  virtual void outside_write(const TensorImpl& /*tensor*/) {}
 };
 
 /// Turns list operations into a program, and hands it over when it is complete
@@ -64,6 +66,13 @@ class Recorder {
   void abandon();
   /// True when the recording reads (or stores, if `stores_only`) this memory.
   bool involves(const TensorImpl& tensor, bool stores_only) const;
+
+  /// Passes on what an access from outside writes to.
+  void outside_write(const TensorImpl& tensor) {
+    executor_.outside_write(tensor);
+  }
+  /// The lists of the segment, one a slot, while it is executed too.
+  std::span<const std::shared_ptr<ListImpl>> lists() const { return held_; }
 
   /// Number of the segment being recorded, unique in the process.
   std::uint64_t serial() const { return serial_; }

@@ -8,7 +8,8 @@ import shutil
 from running import run
 
 PROGRAMS = ("bench_gpu",)
-TESTS = ("gpu_device_test", "device_test")
+TESTS = ("gpu_device_test", "device_test", "gpu_numbers_test",
+         "cuda_graph_test")
 
 
 class CannotBuild(Exception):
