@@ -110,7 +110,6 @@ struct Oracle {
 void check_usable(Warm& warm) {
   warm.step();
   CudaGraph graph = capture_graph(warm.step);
-  const auto twin = parameters(gpu);
   graph.replay();
   CHECK(graph.replays() == 1);
   CHECK_FALSE(gpu_of(gpu)->context().is_capturing());
@@ -216,14 +215,11 @@ TEST_CASE("a function with arguments is captured for those it is given") {
   other.replay();
   other.replay();
   graph.replay();
-  CHECK(bitwise_equal(first.params, second.params) == false);
-  first.step();
   Oracle oracle;
-  for (int i = 0; i < 4; ++i) oracle.adam.step();
-  CHECK(bitwise_equal(second.params, Oracle().params) == false);
-  step(second.adam);
-  CHECK(second.adam.state(second.params[0], "step").item() == 5);
+  for (int i = 0; i < 3; ++i) oracle.adam.step();
   CHECK(bitwise_equal(second.params, oracle.params));
+  oracle.adam.step();
+  CHECK(bitwise_equal(first.params, oracle.params));
 }
 
 TEST_CASE("a scheduler outside moves what the next replay reads") {
@@ -332,9 +328,9 @@ TEST_CASE("a plain number that has moved is named, and not its companions") {
   CHECK_NOTHROW(capture_graph(anew));
 }
 
-TEST_CASE("a plain number under a scheduler is one that moves") {
+TEST_CASE("a plain number that is known to move is named before it has") {
   Warm warm(0.25);
-  ConstantLR schedule(warm.adam, {.total_iters = 2});
+  warm.adam.group(0)["lr"].set_moves();
   auto step = compile([&] { warm.adam.step(); });
   step();
   CHECK(contains(refusal(step), "param_groups[0][\"lr\"]"));
@@ -379,7 +375,7 @@ TEST_CASE("what a replay would not repeat is refused") {
   refused([&] { static_cast<void>(list[0].to_vector()); },
           "cannot be captured as one launch: a tensor is read before it is "
           "computed, after the operation at ");
-  refused([&] { list[0].impl(), Tensor(list[0]).fill_(1); },
+  refused([&] { Tensor(list[0]).fill_(1); },
           "a tensor of the recording is changed from outside");
   refused([&] { static_cast<void>(target.to_vector()); }, "a copy to the host");
   refused([&] { target.copy_(source); },
@@ -423,8 +419,6 @@ TEST_CASE("a call that does nothing leaves nothing to replay") {
   step();
   idle = true;
   CHECK(contains(refusal(step), "there is nothing to replay"));
-  auto empty = compile([&] { foreach_mul_(TensorList(), 2.0); });
-  step();
   idle = false;
   CHECK_NOTHROW(capture_graph(step));
 }
@@ -448,40 +442,34 @@ TEST_CASE("neither captures nor replays go into a recording") {
 
 TEST_CASE("gradients that stay in place are read anew") {
   Generator generator(3);
-  Linear here(5, 3, generator);
+  set_default_device(gpu);
+  const Linear captured(5, 3, generator);
+  const Linear called = captured.clone();
   const Tensor input = rand({4, 5}, generator);
-  Linear there = here.clone();
-  Generator same(3);
-  std::vector<Tensor> params;
-  for (const Tensor& each : here.parameters()) {
-    params.push_back(each.to(gpu));
-    params.back().set_grad(zeros(each.shape(), DType::float32, gpu));
-  }
-  SGD cpu(there.parameters(), {.lr = tensor(0.1)});
-  SGD sgd(params, {.lr = number(0.1)});
-  const auto gradients = [&](int i) {
-    for (std::size_t p = 0; p < params.size(); ++p) {
-      const Tensor grad = full(params[p].shape(), 0.5 + i, DType::float32,
-                               cpu_device);
-      params[p].grad().copy_(grad);
-      Tensor(there.parameters()[p]).set_grad(grad);
-    }
-  };
+  set_default_device(cpu_device);
+  SGD sgd(captured.parameters(), {.lr = number(0.1)});
+  SGD twin(called.parameters(), {.lr = number(0.1)});
   auto step = compile([&] {
     sgd.step();
     sgd.zero_grad(false);
   });
-  gradients(0);
-  step();
-  cpu.step();
-  CudaGraph graph = capture_graph(step);
-  for (int i = 1; i < 4; ++i) {
-    CHECK(params[0].grad().to_vector() == std::vector<double>(15, 0));
-    gradients(i);
-    graph.replay();
-    cpu.step();
-    REQUIRE(bitwise_equal(params, there.parameters()));
+  std::optional<CudaGraph> graph;
+  for (int i = 0; i < 4; ++i) {
+    for (const Linear* model : {&captured, &called}) {
+      Tensor loss = (*model)(input).sum();
+      loss.backward();
+    }
+    if (graph) {
+      graph->replay();
+    } else {
+      step();
+      graph = capture_graph(step);
+    }
+    twin.step();
+    twin.zero_grad();
+    REQUIRE(bitwise_equal(captured.parameters(), called.parameters()));
   }
+  CHECK(captured.bias().grad().to_vector() == std::vector<double>(3, 0));
 }
 
 TEST_CASE("a replay goes on with the gradients that it was captured with") {
@@ -587,11 +575,18 @@ template <auto Member, class... Args>
 struct Failing<Member, cuda::Result (*)(Args...)> {
   static inline const char* name = nullptr;
   static cuda::Result call(Args... args) {
-    if (Faults::countdown > 0 && --Faults::countdown == 0) {
-      Faults::failed = name;
-      return 999;
+    if (Faults::countdown == 0 || --Faults::countdown > 0) {
+      return (Faults::original.*Member)(args...);
     }
-    return (Faults::original.*Member)(args...);
+    Faults::failed = name;
+    end_capture(args...);  // ends also when that fails
+    return 999;
+  }
+  template <class... Any>
+  static void end_capture(Any... /*of other calls*/) {}
+  static void end_capture(cuda::Stream stream, cuda::Graph* graph) {
+    Faults::original.stream_end_capture(stream, graph);
+    Faults::original.graph_destroy(std::exchange(*graph, nullptr));
   }
 };
 
@@ -612,7 +607,6 @@ void Faults::arm(int n) {
 
 TEST_CASE("whatever call of the driver fails, the next attempt works") {
   if (gpu.kind != Device::Kind::cuda_sim) return;
-  const Faults guard;
   Faults faults;
   std::set<std::string> failed;
   Warm warm;
@@ -623,15 +617,12 @@ TEST_CASE("whatever call of the driver fails, the next attempt works") {
     const std::int64_t launches = warm.step.counters().launches;
     const std::string message = message_of<Error>([&] {
       CudaGraph graph = capture_graph(warm.step);
-      const auto count = [&] { replays = graph.replays(); };
-      graph.replay();
-      count();
-      graph.replay();
-      count();
+      for (; replays < 2; ++replays) graph.replay();
     });
     faults.disarm();
     if (Faults::failed == nullptr) break;
-    const std::string name = Faults::failed;
+    const std::string symbol = Faults::failed;
+    const std::string name = symbol.substr(0, symbol.find("_v2"));
     failed.insert(name);
     CAPTURE(n);
     CAPTURE(name);
