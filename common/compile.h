@@ -69,6 +69,10 @@ class Compiled {
   std::string summary() const { return state_->function.summary(); }
   /// What the last call fused and, where something was not, why.
   std::string report() const { return fusion_report(state_->function); }
+  /// Where it was compiled.
+  std::source_location place() const {
+    return state_->function.options().place;
+  }
   /// What finds, makes and launches its kernels; it lives as long as this or
   /// the pointer.
   std::shared_ptr<Function> function() const {

@@ -41,17 +41,22 @@ bool has_moved(const Origin& origin,
                      });
 }
 
+// A float as it was written: 0.01, where the number is that in 32 bits.
+std::string value_text(double value) {
+  const auto as_float = static_cast<float>(value);
+  return double(as_float) == value ? number_text(as_float) : number_text(value);
+}
+
 std::string frozen_text(const ScalarLeaf& number, bool plain) {
-  const std::string value = number_text(number.value);
+  const std::string value = value_text(number.value);
   const std::string on_gpu = "tensor(" + value + ").to(device)";
-  return " cannot be captured: a graph would keep the value that " +
-         to_string(number.origin) + " has now, " + value + ", since it is " +
-         (plain ? "a plain number that the kernel is given at each launch: "
-                  "numbers of this function have moved. Make those that move "
-                  "tensors on the GPU, " +
+  return ": a graph would freeze " + to_string(number.origin) + " at " + value +
+         (plain ? ", a plain number that is an input since numbers of this "
+                  "function have moved; make those that move tensors on the "
+                  "GPU, like " +
                       on_gpu + ", and compile the function anew"
-                : "a tensor in host memory. Make it one on the GPU, " + on_gpu +
-                      ", and every replay reads what it holds by then");
+                : ", a tensor in host memory; make it one on the GPU, " +
+                      on_gpu + ", which replays read");
 }
 
 // Why there is no kernel for what was recorded.
