@@ -455,7 +455,7 @@ GpuPlatform& sim_platform() {
 
 const CudaApi& sim_api() {
   static CudaApi api = {
-      // not const: tests let its calls fail
+  // not const: tests let its calls fail
 #define CUDA_CALL(member, symbol, parameters) &member,
 #include "cuda_calls.def"
 #undef CUDA_CALL

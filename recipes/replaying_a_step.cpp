@@ -40,8 +40,9 @@ static void replaying_a_step(const Options& options) {
   const auto model = linear_stack(options["layers"], options["width"], gen);
   model(rand({options["width"]}, gen)).sum().backward();
   const auto twin = model.clone();
-  Adam adam(model.parameters(), {.lr = tensor(0.01).to(gpu)});
-  Adam twins(twin.parameters(), {.lr = tensor(0.01).to(gpu)});
+  const auto params = model.parameters(), twin_params = twin.parameters();
+  Adam adam(params, {.lr = tensor(0.01).to(gpu)});
+  Adam twins(twin_params, {.lr = tensor(0.01).to(gpu)});
   print("kernels run on: ", varying_text("gpu", device_model(gpu)));
 
   step("Call, capture, replay");
@@ -50,9 +51,7 @@ static void replaying_a_step(const Options& options) {
   // for it: what would be launched goes into the graph. ``replay`` launches it,
   // as often as we like. Adam's step count lies on the GPU, so it goes on.
   auto fn = compile([&] { adam.step(); });
-  const auto steps_done = [&] {
-    return adam.state(model.parameters()[0], "step");
-  };
+  const auto steps_done = [&] { return adam.state(params[0], "step"); };
   fn();
   CudaGraph graph = capture_graph(fn);
   print("steps done when captured: ", steps_done());
@@ -65,9 +64,7 @@ static void replaying_a_step(const Options& options) {
   // A replay launches the same kernel on the same tensors.
   auto called = compile([&] { twins.step(); });
   for (int i = 0; i < 4; ++i) called();
-  const auto same_bits = [&] {
-    return bitwise_equal(model.parameters(), twin.parameters());
-  };
+  const auto same_bits = [&] { return bitwise_equal(params, twin_params); };
   print("same bits: ", exact("same_bits", same_bits()));
 
   step("A scheduler stays outside");
@@ -101,7 +98,7 @@ static void replaying_a_step(const Options& options) {
   // along with the launch. In a graph it would be that value for ever. So it is
   // an error, and so is a plain number that has moved before. A plain number
   // that has not is built into the kernel, and stays in it.
-  SGD sgd(model.parameters(), {.lr = tensor(0.01)});
+  SGD sgd(params, {.lr = tensor(0.01)});
   auto host_rate = compile([&] { sgd.step(); });
   host_rate();
   try_to_capture(host_rate);
@@ -110,9 +107,8 @@ static void replaying_a_step(const Options& options) {
   // On a GPU, calls and replays are timed in turns, many of each in a row. The
   // longer of two times decides: that of the host, or that of the kernel. The
   // tensors are small here, so the difference is what the host no longer does.
-  if (gpu.kind == Device::Kind::cuda_sim) {
-    return print("not measured: this is a simulator");
-  }
+  const bool simulated = gpu.kind == Device::Kind::cuda_sim;
+  if (simulated) return print("not measured: this is a simulator");
   const auto t = interleaved({[&] { fn(); }, [&] { graph.replay(); }});
   print("a call:   ", measured("call_us", t[0].median_us(), "us"));
   print("a replay: ", measured("replay_us", t[1].median_us(), "us"));
@@ -126,18 +122,18 @@ static void replaying_a_step(const Options& options) {
 //
 //    Let the captured function set the gradients to zero as well:
 //    ``adam.zero_grad(false)`` after the step. How many launches is a replay
-//    now, and do the parameters still move?
+//    now? And why do the parameters go on moving?
 //
 // .. exercise:: new_gradients
 //
-//    Between two replays, call ``model.zero_grad()`` and go backward from
-//    another input. Which gradients does the next replay use? Then try
-//    ``model.zero_grad(false)``.
+//    Between two steps, give both models new gradients from another input:
+//    once after ``zero_grad(false)``, once after ``zero_grad()``. Does the
+//    replay use them?
 //
 // .. exercise:: plain_number
 //
-//    Give ``adam`` a plain number for a rate: ``.lr = 0.01``. The capture
-//    works. What becomes of the scheduler?
+//    Give both optimizers a plain number for a rate: ``.lr = 0.01``. The
+//    capture works. What becomes of the scheduler?
 
 int main(int argc, char** argv) {
   return run_recipe(argc, argv, replaying_a_step, stack_options(10, 32));
