@@ -87,8 +87,8 @@ class GraphCapture final : private Executor {
 /// tensors before. It must be one launch on one GPU, or the simulated one. And
 /// every number it is given, rather than has in its code, must be a tensor on
 /// that GPU, such as `tensor(0.01).to(device)`: of one in host memory, or of a
-/// plain number that has moved, a graph would keep the value of the day. Plain
-/// numbers that never moved may stay.
+/// plain number that has moved or has a scheduler, a graph would keep the value
+/// of the day. Other plain numbers may stay.
 ///
 /// Throws Error, and leaves everything as usable as before, when one of these
 /// does not hold (it names the number, or what would have to be compiled or

@@ -111,6 +111,7 @@ class Function final : public Executor {
   bool at_limit(std::uint64_t hash, const Program& program) const;
   void run_eagerly(std::uint64_t hash, const Program& program);
   void launch(CompiledProgram& compiled, const Program& program);
+  void refuse_scheduled_numbers(const Program& program) const;
   void refuse_given_numbers(const CompiledProgram& known,
                             const Program& program) const;
   void count(const Counters& more);

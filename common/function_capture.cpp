@@ -47,16 +47,21 @@ std::string value_text(double value) {
   return double(as_float) == value ? number_text(as_float) : number_text(value);
 }
 
-std::string frozen_text(const ScalarLeaf& number, bool plain) {
+// What stands for a number in host memory, and what to do about it.
+std::string frozen_text(const ScalarLeaf& number, const char* what,
+                        const char* also = "") {
   const std::string value = value_text(number.value);
-  const std::string on_gpu = "tensor(" + value + ").to(device)";
   return ": a graph would freeze " + to_string(number.origin) + " at " + value +
-         (plain ? ", a plain number that is an input since numbers of this "
-                  "function have moved; make those that move tensors on the "
-                  "GPU, like " +
-                      on_gpu + ", and compile the function anew"
-                : ", a tensor in host memory; make it one on the GPU, " +
-                      on_gpu + ", which replays read");
+         ", " + what + "; make it a tensor on the GPU, tensor(" + value +
+         ").to(device), which replays read" + also;
+}
+
+std::string given_text(const ScalarLeaf& number, bool plain) {
+  return plain ? frozen_text(number,
+                             "a plain number that is an input since numbers of "
+                             "this function have moved",
+                             ", if it moves, and compile the function anew")
+               : frozen_text(number, "a tensor in host memory");
 }
 
 // Why there is no kernel for what was recorded.
@@ -92,6 +97,17 @@ Device Function::device() const {
               "table");
 }
 
+void Function::refuse_scheduled_numbers(const Program& program) const {
+  for (std::size_t k = 0; k < program.scalars().size(); ++k) {
+    const ScalarLeaf& number = program.scalars()[k];
+    if (!number.origin.scheduled || !is_plain(program, std::int32_t(k))) {
+      continue;
+    }
+    throw Error(where() +
+                frozen_text(number, "a plain number with a scheduler"));
+  }
+}
+
 // Plain numbers that never moved are as good as those in the code.
 void Function::refuse_given_numbers(const CompiledProgram& known,
                                     const Program& program) const {
@@ -105,11 +121,12 @@ void Function::refuse_given_numbers(const CompiledProgram& known,
     break;
   }
   if (!found) return;
-  throw Error(where() + frozen_text(program.scalars()[std::size_t(*found)],
-                                    is_plain(program, *found)));
+  throw Error(where() + given_text(program.scalars()[std::size_t(*found)],
+                                   is_plain(program, *found)));
 }
 
 const CompiledProgram& Function::launch_captured(const Program& program) {
+  refuse_scheduled_numbers(program);
   const std::uint64_t hash = program.structure_hash();
   CompiledProgram* const known = find(hash, program);
   if (known == nullptr) {

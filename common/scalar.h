@@ -41,6 +41,8 @@ class Scalar {
   /// Says that a number will go on moving: where compiled steps promote numbers
   /// that moved, they need not see this one move first.
   void set_moves() { origin_.moves = true; }
+  /// Says that a scheduler moves this number, for those who would freeze it.
+  void set_scheduled() { origin_.scheduled = true; }
 
   /// The value this scalar has in the recording of that serial number; -1 when
   /// it is not the result of recorded arithmetic.

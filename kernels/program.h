@@ -28,6 +28,8 @@ struct Origin {
   /// A number that is known to move, such as a rate in the middle of its
   /// schedule: better an argument from the beginning than baked and recompiled.
   bool moves = false;
+  /// A scheduler has been attached to it; it may move, or not yet.
+  bool scheduled = false;
 };
 
 /// `param_groups[0]["lr"]`, "operand 2 at file:line" (of a call; the index is

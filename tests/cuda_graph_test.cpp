@@ -295,7 +295,7 @@ TEST_CASE("a rate in host memory is named") {
   CHECK(contains(message, "function step in "));
   CHECK(contains(message,
                  ": a graph would freeze param_groups[0][\"lr\"] at 0.01, a "
-                 "tensor in host memory; make it one on the GPU, "
+                 "tensor in host memory; make it a tensor on the GPU, "
                  "tensor(0.01).to(device), which replays read"));
   warm.adam.group(0)["lr"] = Scalar(tensor(0.1, DType::float64));
   warm.step();
@@ -341,6 +341,40 @@ TEST_CASE("a plain number that is known to move is named before it has") {
   auto step = compile([&] { warm.adam.step(); });
   step();
   CHECK(contains(refusal(step), "param_groups[0][\"lr\"]"));
+}
+
+TEST_CASE("a plain number with a scheduler is named before it has moved") {
+  const auto attached = [](const auto& attach, const char* name) {
+    Warm warm(0.25);
+    SGD sgd(warm.params, {.lr = 0.25, .momentum = 0.5});
+    auto step = compile([&] { sgd.step(); }, {.policy = Policy::specialize});
+    step();
+    CHECK_NOTHROW(capture_graph(step));
+    const auto scheduler = attach(sgd);
+    step();
+    const std::string message = refusal(step);
+    CAPTURE(message);
+    CHECK(contains(message, "a graph would freeze param_groups[0][\""));
+    CHECK(contains(message, name));
+    CHECK(contains(message, ", a plain number with a scheduler; make it a"));
+    sgd.group(0)["lr"] = Scalar(number(0.25));
+    step();
+    return refusal(step);
+  };
+  const auto step_lr = [](SGD& sgd) {
+    return std::make_unique<StepLR>(sgd, StepLROptions{.step_size = 30});
+  };
+  CHECK(attached(step_lr, "[\"lr\"] at 0.25") == "no error");
+  const auto plateau = [](SGD& sgd) {
+    return std::make_unique<ReduceLROnPlateau>(sgd);
+  };
+  CHECK(attached(plateau, "[\"lr\"] at 0.25") == "no error");
+  const auto one_cycle = [](SGD& sgd) {
+    return std::make_unique<OneCycleLR>(
+        sgd, OneCycleLROptions{.max_lr = 0.5, .total_steps = 9});
+  };
+  CHECK(contains(attached(one_cycle, "[\"momentum\"] at 0.95"),
+                 "param_groups[0][\"momentum\"]"));
 }
 
 TEST_CASE("rates of groups in host memory are named too") {
@@ -646,5 +680,22 @@ TEST_CASE("whatever call of the driver fails, the next attempt works") {
         "cuGraphInstantiateWithFlags", "cuGraphLaunch"}) {
     CAPTURE(name);
     CHECK(failed.contains(name));
+  }
+}
+
+TEST_CASE("a replay that failed can be tried again") {
+  if (gpu.kind != Device::Kind::cuda_sim) return;
+  Faults faults;
+  Warm warm;
+  Oracle oracle;
+  CudaGraph graph = capture_graph(warm.step);
+  for (const int n : {1, 2}) {
+    faults.arm(n);
+    CHECK(message_of<Error>([&] { graph.replay(); }) != "no error");
+    faults.disarm();
+    CHECK(graph.replays() == n - 1);
+    graph.replay();
+    oracle.adam.step();
+    CHECK(bitwise_equal(warm.params, oracle.params));
   }
 }

@@ -309,6 +309,29 @@ GPU = (
           "compile_cuda_test"),
 )
 
+GRAPHS = (
+    fault("a graph lets go of its tensors", "common/cuda_graph.cpp",
+          "  made_.lists_.assign(recorder_.lists().begin(), "
+          "recorder_.lists().end());\n", "", "cuda_graph_test"),
+    fault("a replay is not counted", "common/cuda_graph.cpp",
+          "  function_->count_replay(*launched_, bytes_);\n", "",
+          "cuda_graph_test"),
+    fault("a number in host memory is frozen in a graph",
+          "common/function_capture.cpp",
+          "  refuse_given_numbers(*known, program);\n", "",
+          "cuda_graph_test"),
+    fault("a scheduled number is frozen in a graph",
+          "common/function_capture.cpp",
+          "  refuse_scheduled_numbers(program);\n", "", "cuda_graph_test"),
+    fault("numbers that never moved cannot be captured",
+          "common/function_capture.cpp",
+          "    if (is_plain(program, scalar) && may_bake(origin)) continue;\n",
+          "", "cuda_graph_test"),
+    fault("a graph repeats what was not recorded", "common/recorder.cpp",
+          "  if (write) recorder->outside_write(tensor);\n", "",
+          "cuda_graph_test"),
+)
+
 STRIDES = (
     fault("dimensions merge although one tensor forbids it",
           "kernels/lines.cpp",
@@ -365,4 +388,4 @@ STRIDES = (
 )
 
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
-          ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU)
+          ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS)
