@@ -1,11 +1,13 @@
 #include "cublas.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include "call_table.h"
+#include "cuda_api.h"
 #include "cuda_folders.h"
 #include "error.h"
 #include "nvrtc_api.h"
@@ -25,8 +27,19 @@ const CublasApi* fill_table(const std::string& name) {
   return library.missing().empty() ? api.release() : nullptr;
 }
 
+// A driver runs what was made for its own CUDA and for older ones.
+int newest_cuda() {
+  constexpr int newest = 13;
+  const CudaDriver driver = load_cuda_driver();
+  int version = 0;
+  const bool known = driver.api != nullptr &&
+                     driver.api->driver_get_version(&version) == cuda::success;
+  return known ? std::min(version / 1000, newest) : newest;
+}
+
 const CublasApi* load_cublas() {
-  for (const char* const file : {"libcublas.so.13", "libcublas.so.12"}) {
+  for (int major = newest_cuda(); major >= 12; --major) {
+    const std::string file = "libcublas.so." + std::to_string(major);
     if (const CublasApi* const api = fill_table(file)) return api;
     for (const std::string& folder : cuda_library_folders(nvrtc_folders)) {
       if (const auto* const api = fill_table(folder + "/" + file)) return api;
@@ -50,9 +63,10 @@ class Handles {
     const auto known = handles_.find(key);
     if (known != handles_.end()) return known->second.get();
     const CublasApi* const api = replaced_ != nullptr ? replaced_ : library();
-    auto& made = handles_[key];
+    // Nothing is remembered of a start that failed.
+    std::unique_ptr<Cublas> made;
     if (api != nullptr) made = std::make_unique<Cublas>(*api, gpu_of(device));
-    return made.get();
+    return handles_.emplace(key, std::move(made)).first->second.get();
   }
 
   void replace(const CublasApi* api) {
@@ -91,6 +105,7 @@ int operation(const CublasMatrix& matrix) {
 
 Cublas::Cublas(const CublasApi& api, std::shared_ptr<Gpu> gpu)
     : api_(api), gpu_(std::move(gpu)) {
+  gpu_->context().refuse_while_capturing("the start of cuBLAS");
   const CurrentContext current(gpu_->context());
   check(api_.create(&handle_), "cublasCreate");
   check(api_.set_stream(handle_, gpu_->context().stream()), "cublasSetStream");

@@ -34,6 +34,11 @@ std::string device_model(const Device& device) {
          cuda_version_text(cuda_platform().status().driver_version);
 }
 
+std::string device_architecture(const Device& device) {
+  if (device.kind != Device::Kind::cuda) return "";
+  return "sm_" + std::to_string(gpu_of(device)->device().capability);
+}
+
 Device best_device(std::string* why) {
   const Device first = {Device::Kind::cuda, 0};
   try {

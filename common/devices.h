@@ -24,6 +24,9 @@ Device gpu_or_simulator();
 /// model.
 std::string device_model(const Device& device);
 
+/// What kernels are compiled for, "sm_90"; empty but for a real GPU.
+std::string device_architecture(const Device& device);
+
 /// The first GPU of this machine if it can be used and something compiles for
 /// it; else the CPU, with the reason in `why`.
 Device best_device(std::string* why);

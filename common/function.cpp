@@ -15,6 +15,7 @@
 #include "log.h"
 #include "parallel.h"
 #include "provenance.h"
+#include "record_kernel.h"
 #include "replay.h"
 #include "trace.h"
 #include "warning.h"
@@ -252,7 +253,10 @@ CompiledProgram& Function::compile(std::uint64_t hash, const Program& program) {
                 code_places(made->plan));
     }
   }
-  if (!eager_) keep_source(made->plan);
+  if (!eager_) {
+    keep_source(made->plan);
+    record_kernel(made->plan);
+  }
   made->kernel = make_kernel(made->plan, options_.backend, device_of(program));
   if (!eager_) count({.compilations = 1, .recompiles = again ? 1 : 0});
   if (again) reports_.push_back(std::move(why));

@@ -99,8 +99,10 @@ std::string current_date() {
 }
 
 Provenance current_provenance() {
-  return {device_model(default_device()), thread_count(), compiler_name(),
-          system_name(), current_date()};
+  const Device device = default_device();
+  return {device_model(device), device_architecture(device),
+          thread_count(),       compiler_name(),
+          system_name(),        current_date()};
 }
 
 std::string short_path(const std::string& file) {

@@ -7,6 +7,7 @@ namespace fuse {
 /// Where, with what and when a run was made.
 struct Provenance {
   std::string device;
+  std::string architecture;  ///< of a GPU: "sm_90"; else empty
   int threads = 1;
   std::string compiler;
   std::string system;

@@ -112,6 +112,7 @@ void run_body(const std::string& name, const Options& options,
   const RunDevice device(name, options);
   const Provenance provenance = current_provenance();
   Outputs outputs(options);
+  run.wants_record = !options.record_file().empty();
   body(options);
   run.body_done = true;
   const Record& record = run.record;

@@ -13,6 +13,7 @@ struct RecipeRun {
   int places = 0;
   ShownLogs logs;
   bool body_done = false;
+  bool wants_record = false;
 };
 
 /// The recipe that is running, or null.

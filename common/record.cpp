@@ -56,9 +56,12 @@ std::string options_json(const Options& options) {
 }
 
 std::string provenance_json(const Provenance& provenance) {
-  return JsonObject()
-      .add("device", json_string(provenance.device))
-      .add("threads", number_text(provenance.threads))
+  JsonObject object;
+  object.add("device", json_string(provenance.device));
+  if (!provenance.architecture.empty()) {
+    object.add("architecture", json_string(provenance.architecture));
+  }
+  return object.add("threads", number_text(provenance.threads))
       .add("compiler", json_string(provenance.compiler))
       .add("system", json_string(provenance.system))
       .add("date", json_string(provenance.date))
@@ -148,6 +151,8 @@ std::string Record::record_json(const std::string& recipe,
   std::vector<RecordedValue> sorted = values_;
   std::sort(sorted.begin(), sorted.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::vector<std::string> kernels;
+  for (const std::string& hash : kernels_) kernels.push_back(json_string(hash));
   JsonObject values;
   for (const RecordedValue& value : sorted) {
     values.add(value.name, value_json(value));
@@ -159,6 +164,7 @@ std::string Record::record_json(const std::string& recipe,
              .add("options", options_json(options))
              .add("provenance", provenance_json(provenance))
              .add("steps", json_array_block(steps, 2))
+             .add("kernels", json_array_block(kernels, 2))
              .add("values", values.block(2))
              .block(0) +
          "\n";

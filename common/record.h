@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,8 @@ class Record {
   void add_value(RecordedValue value);
   /// Replaces the printed form of a value, for example by a padded one.
   void set_shown(const std::string& name, const std::string& shown);
+  /// The hash of a kernel's text; once is enough.
+  void add_kernel(const std::string& hash) { kernels_.insert(hash); }
   /// One line of the results: `json` is finished JSON text.
   void add_result(const std::string& name, std::string json);
 
@@ -69,6 +72,7 @@ class Record {
   std::vector<std::string> names_;
   std::vector<RecordedValue> values_;
   std::vector<std::pair<std::string, std::string>> results_;
+  std::set<std::string> kernels_;
 };
 
 }  // namespace fuse

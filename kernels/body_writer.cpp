@@ -402,7 +402,11 @@ class BodyWriter {
       separator = " &&\n           ";
     });
     out_ << (*separator == '\0' ? "true" : "")
-         << ";\n  }\n  static FUSE_FN void load(Packs& x, const Pointers& at, "
+         << ";\n  }\n  static FUSE_FN void want(const Pointers& at, i64 i) {\n";
+    for_moved_slots(&BodySlot::loaded, [&](const std::string& name, DType) {
+      out_ << "    device::want(at." << name << " + i);\n";
+    });
+    out_ << "  }\n  static FUSE_FN void load(Packs& x, const Pointers& at, "
             "i64 i) {\n";
     for_moved_slots(&BodySlot::loaded, [&](const std::string& name, DType) {
       out_ << "    x." << name << " = load_pack<pack>(at." << name

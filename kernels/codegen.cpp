@@ -26,12 +26,13 @@ void write_operations(const Plan& plan, std::ostream& out) {
   }
 }
 
-// fuse_run over `argument` and `call` for each body: a plain call for one, a
-// switch for several.
-std::string dispatch(const Plan& plan, const std::string& call) {
+// `call` for each body: a plain call for one, a switch over what `which` says
+// for several.
+std::string dispatch(const Plan& plan, const std::string& which,
+                     const std::string& call) {
   if (plan.bodies.size() == 1) return "    body0." + call + ";\n";
   std::ostringstream text;
-  text << "    switch (row.body) {\n";
+  text << "    switch (" << which << ") {\n";
   for (std::size_t b = 0; b < plan.bodies.size(); ++b) {
     text << "      case " << b << ":\n        body" << b << "." << call
          << ";\n        break;\n";
@@ -52,12 +53,12 @@ void write_entry_points(const Plan& plan, std::ostream& out) {
       << runners.str()
       << "  for_each_row(*launch, *part, [&](const Row& row, i64 begin, i64 "
          "end, bool whole) {\n"
-      << dispatch(plan, "run(row, begin, end, whole)")
+      << dispatch(plan, "row.body", "run(row, begin, end, whole)")
       << "  });\n}\n"
          "extern \"C\" FUSE_EXPORT void fuse_finish(const Launch* launch, i64 "
          "index) {\n"
       << runners.str() << "  const Row& row = launch->rows[index];\n  {\n"
-      << dispatch(plan, "finish(row)") << "  }\n}\n";
+      << dispatch(plan, "row.body", "finish(row)") << "  }\n}\n";
 }
 
 std::string bodies_text(const Plan& plan, Target target, PlaceText place_text) {
@@ -69,7 +70,7 @@ std::string bodies_text(const Plan& plan, Target target, PlaceText place_text) {
   return out.str();
 }
 
-// One runner a body, and what to do with `row`.
+// One runner a body, and what to do with `chunk`.
 void write_gpu_entry_point(const Plan& plan, std::ostream& out) {
   const auto args = i64(plan.args.size());
   const bool by_value = args <= gpu_value_args;
@@ -86,8 +87,8 @@ void write_gpu_entry_point(const Plan& plan, std::ostream& out) {
     out << "  const BlockRunner<Body" << b << "> body" << b
         << "(launch, args);\n";
   }
-  out << "  for_each_chunk(launch, [&](const Chunk& chunk, const Row& row) {\n"
-      << dispatch(plan, "run(chunk, row)") << "  });\n}\n";
+  out << "  for_each_chunk(launch, [&](const Chunk& chunk) {\n"
+      << dispatch(plan, "chunk.body", "run(chunk)") << "  });\n}\n";
 }
 
 }  // namespace
@@ -113,10 +114,13 @@ std::string generate_cpu_source(const Plan& plan) {
 }
 
 std::string generate_gpu_source(const Plan& plan) {
+  return std::string("#define FUSE_GPU 1\n") + device_text + "\n" +
+         gpu_loops_text + generate_gpu_part(plan);
+}
+
+std::string generate_gpu_part(const Plan& plan) {
   std::ostringstream out;
-  out << "#define FUSE_GPU 1\n"
-      << device_text << "\n"
-      << gpu_loops_text << "\nnamespace fuse {\nnamespace device {\n"
+  out << "\nnamespace fuse {\nnamespace device {\n"
       << bodies_text(plan, Target::gpu, nullptr);
   write_gpu_entry_point(plan, out);
   out << "}  // namespace device\n}  // namespace fuse\n";

@@ -26,6 +26,11 @@ std::string generate_cpu_source(const Plan& plan);
 /// kernel `fuse_kernel`, whose parameters gpu_layout.h describes.
 std::string generate_gpu_source(const Plan& plan);
 
+/// What of that source belongs to this plan: all but the two headers. It says
+/// nothing of places, addresses, sizes or the architecture, so that a machine
+/// without a GPU generates what one with a GPU runs.
+std::string generate_gpu_part(const Plan& plan);
+
 /// The texts of device.h, gpu_loops.h and the two files that the simulator puts
 /// around CUDA text, as built into the library.
 extern const char* const device_text;

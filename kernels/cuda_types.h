@@ -39,6 +39,7 @@ constexpr Result invalid_ptx = 218;
 constexpr Result nvlink_uncorrectable = 220;
 constexpr Result jit_compiler_not_found = 221;
 constexpr Result unsupported_ptx_version = 222;
+constexpr Result contained = 226;
 constexpr Result not_found = 500;
 constexpr Result not_ready = 600;
 constexpr Result illegal_address = 700;
@@ -52,10 +53,12 @@ constexpr Result misaligned_address = 716;
 constexpr Result invalid_address_space = 717;
 constexpr Result invalid_pc = 718;
 constexpr Result launch_failed = 719;
+constexpr Result tensor_memory_leak = 721;
 constexpr Result system_driver_mismatch = 803;
 constexpr Result compat_not_supported = 804;
 constexpr Result capture_unsupported = 900;
 constexpr Result capture_invalidated = 901;
+constexpr Result external_device = 911;
 
 // CUdevice_attribute.
 constexpr int attribute_max_threads_per_block = 1;

@@ -68,10 +68,14 @@ struct Part {
   i64 end;
 };
 
-// A share of a GPU's work: elements [begin, end) of one row. `shares` are all
-// that its tensor has; the last of them to end makes the per-tensor stores.
+// A share of a GPU's work: elements [begin, end) of one row, with what a block
+// has to know of that row. `shares` are all that its tensor has; the one that
+// read the per-tensor scalars last makes the per-tensor stores.
 struct Chunk {
-  i64 row;
+  i64 pointers;
+  i64 entry;
+  int body;
+  int instance;
   i64 begin;
   i64 end;
   i64 shares;
@@ -90,8 +94,8 @@ struct Launch {
 };
 
 // What a kernel on a GPU is given; all of it in the memory of the device.
-// `tickets` counts the shares of each tensor that have ended, and is zero
-// between launches.
+// `tickets` counts the shares of each tensor that have read its scalars, and is
+// zero between launches. Chunks say all about rows, so the table has none.
 struct GpuLaunch {
   Launch table;
   const Chunk* chunks;
@@ -327,11 +331,10 @@ FUSE_FN bool is_finite(double a) { return abs(a) <= 0x1.fffffffffffffp+1023; }
 FUSE_FN TwoDoubles multiply(TwoDoubles x, TwoDoubles y) {
   const double high = x.high * y.high;
   const bool ordinary = abs(high) > 0.0 && is_finite(high);
-  if (!ordinary) return {high, 0.0};
   const double low = FUSE_BUILTIN(fma)(x.high, y.high, -high) +
                      (x.high * y.low + x.low * y.high);
   const double sum = high + low;
-  return {sum, low - (sum - high)};
+  return {ordinary ? sum : high, ordinary ? low - (sum - high) : 0.0};
 }
 
 FUSE_FN TwoDoubles reciprocal(double x) {
@@ -343,12 +346,17 @@ FUSE_FN TwoDoubles reciprocal(double x) {
 
 // base to a whole power, the same on every machine. Negative powers multiply
 // reciprocals: dividing at the end would overflow where the result is small.
+// Without branches the two products of a round overlap; one thread of a GPU
+// waits for this before its block can begin.
 FUSE_CALLED double power(double base, i64 exponent) {
   TwoDoubles result = {1.0, 0.0};
   TwoDoubles square = exponent < 0 ? reciprocal(base) : TwoDoubles{base, 0.0};
   for (i64 rest = exponent < 0 ? -exponent : exponent; rest != 0; rest >>= 1) {
-    if (rest & 1) result = multiply(result, square);
-    if (rest > 1) square = multiply(square, square);
+    const TwoDoubles product = multiply(result, square);
+    const bool take = (rest & 1) != 0;
+    result = {take ? product.high : result.high,
+              take ? product.low : result.low};
+    square = multiply(square, square);
   }
   return result.high;
 }

@@ -25,4 +25,10 @@ class NoCompiler : public Error {
   using Error::Error;
 };
 
+/// A device has no memory left for what was asked.
+class OutOfMemory : public Error {
+ public:
+  using Error::Error;
+};
+
 }  // namespace fuse

@@ -20,6 +20,7 @@ bool is_sticky(cuda::Result code) {
   switch (code) {
     case cuda::ecc_uncorrectable:
     case cuda::nvlink_uncorrectable:
+    case cuda::contained:
     case cuda::illegal_address:
     case cuda::launch_timeout:
     case cuda::context_is_destroyed:
@@ -30,6 +31,8 @@ bool is_sticky(cuda::Result code) {
     case cuda::invalid_address_space:
     case cuda::invalid_pc:
     case cuda::launch_failed:
+    case cuda::tensor_memory_leak:
+    case cuda::external_device:
       return true;
     default:
       return false;

@@ -25,6 +25,15 @@ bool same_bits(std::span<const double> a, std::span<const double> b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
+// No more blocks than run at the same time, and of those only as many as all
+// get the same number of chunks, or one less: nobody works on when the others
+// are done.
+unsigned grid_for(i64 chunks, const GpuModule& module) {
+  const i64 most = std::min<i64>(chunks, i64(module.resident_blocks()));
+  const i64 rounds = (chunks + most - 1) / most;
+  return unsigned((chunks + rounds - 1) / rounds);
+}
+
 std::string number_text(double value) {
   std::array<char, 32> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value);
@@ -60,7 +69,6 @@ void GpuKernel::launch(const Table& table) {
   update_arguments(table, on_device);
   GpuLaunch launch = on_device.launch;
   launch.table.column_count = table.launch().column_count;
-  launch.table.row_count = table.launch().row_count;
   if (on_device.scalars != nullptr) {
     const auto* const first =
         static_cast<const double*>(on_device.scalars->block.data());
@@ -175,16 +183,17 @@ void GpuKernel::update_arguments(const Table& table, DeviceTable& to) {
 void GpuKernel::run(DeviceTable& table, const GpuLaunch& launch) {
   GpuContext& context = gpu_->context();
   const CurrentContext current(context);
-  const auto grid = unsigned(
-      std::min<i64>(launch.chunk_count, i64(module_->resident_blocks())));
+  const unsigned grid = grid_for(launch.chunk_count, *module_);
   GpuLaunch by_value = launch;
   std::array<void*, 2> parameters = {&by_value, table.arguments.data()};
-  context.check(context.api().launch_kernel(
-                    module_->function(), grid, 1, 1, unsigned(gpu_block), 1, 1,
-                    0, context.stream(), parameters.data(), nullptr),
-                "cuLaunchKernel",
-                "launching a kernel over " +
-                    std::to_string(launch.chunk_count) + " chunks");
+  const cuda::Result code = context.api().launch_kernel(
+      module_->function(), grid, 1, 1, unsigned(gpu_block), 1, 1, 0,
+      context.stream(), parameters.data(), nullptr);
+  if (code != cuda::success) {
+    context.check(code, "cuLaunchKernel",
+                  "launching a kernel over " +
+                      std::to_string(launch.chunk_count) + " chunks");
+  }
   ++counters_.launches;
   table.was_launched = true;
   if (!context.is_capturing()) return;
@@ -196,6 +205,7 @@ void GpuKernel::run(DeviceTable& table, const GpuLaunch& launch) {
 std::shared_ptr<GpuKernel> make_gpu_kernel(const std::string& source,
                                            std::shared_ptr<Gpu> gpu) {
   auto module = gpu->module(source);
+  static_cast<void>(module->resident_blocks());  // an error if there is none
   return std::make_shared<GpuKernel>(std::move(gpu), std::move(module));
 }
 

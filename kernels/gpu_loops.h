@@ -13,6 +13,23 @@ struct alignas(16) Pack {
   T value[count];
 };
 
+// Elements lie in the memory of the device, never in that of a block. The
+// compiler cannot know, because their addresses come out of a table.
+#if defined(__CUDACC__)
+#define FUSE_IN_GLOBAL(address) __builtin_assume(__isGlobal(address))
+#else
+#define FUSE_IN_GLOBAL(address) ((void)0)
+#endif
+
+// Asks for the memory around an address, and waits for nothing.
+FUSE_FN void want(const void* address) {
+#if defined(__CUDACC__)
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+#else
+  (void)address;
+#endif
+}
+
 template <class T>
 FUSE_FN bool is_aligned(const T* address) {
   return reinterpret_cast<unsigned long long>(address) % 16 == 0;
@@ -20,11 +37,13 @@ FUSE_FN bool is_aligned(const T* address) {
 
 template <int count, class T>
 FUSE_FN Pack<T, count> load_pack(const T* address) {
+  FUSE_IN_GLOBAL(address);
   return *reinterpret_cast<const Pack<T, count>*>(address);
 }
 
 template <class T, int count>
 FUSE_FN void store_pack(T* address, const Pack<T, count>& pack) {
+  FUSE_IN_GLOBAL(address);
   *reinterpret_cast<Pack<T, count>*>(address) = pack;
 }
 
@@ -103,32 +122,46 @@ class BlockRunner {
     if (threadIdx.x == 0) state().ready = false;
   }
 
-  FUSE_FN void run(const Chunk& chunk, const Row& row) const {
-    void* const* pointers = launch_.table.pointers + row.pointers;
+  FUSE_FN void run(const Chunk& chunk) const {
+    void* const* pointers = launch_.table.pointers + chunk.pointers;
+    ask_for_elements(chunk, pointers);
     __syncthreads();  // the others may still read the last tensor's
-    if (threadIdx.x == 0) prepare(state(), row, pointers);
+    if (threadIdx.x == 0) prepare(state(), chunk, pointers);
     __syncthreads();
+    // The ticket is taken before the elements: nobody waits for the answer.
+    const bool is_last =
+        Body::stores_per_tensor && threadIdx.x == 0 && take_ticket(chunk);
     if constexpr (requires { typename Body::Lines; }) {
-      run_line<Body>(state().t, pointers, launch_.table.strides + row.pointers,
-                     chunk.begin, chunk.end);
+      run_line<Body>(state().t, pointers,
+                     launch_.table.strides + chunk.pointers, chunk.begin,
+                     chunk.end);
     } else {
       run_elements<Body>(state().t, pointers, chunk.begin, chunk.end);
     }
-    if (Body::stores_per_tensor && threadIdx.x == 0) {
-      finish(chunk, row, pointers);
-    }
+    // After them: a tensor of one element may share its memory.
+    if (is_last) Body::finish(state().t, pointers);
   }
 
  private:
+  // They are on their way while the first thread prepares.
+  static FUSE_FN void ask_for_elements(const Chunk& chunk,
+                                       void* const* pointers) {
+    if constexpr (!requires { typename Body::Lines; }) {
+      const i64 first = chunk.begin + i64(threadIdx.x) * Body::pack;
+      if (first >= chunk.end) return;
+      Body::want(typename Body::Pointers(pointers), first);
+    }
+  }
+
   static FUSE_FN BlockState<Body>& state() {
     __shared__ BlockState<Body> of_block;
     return of_block;
   }
 
-  FUSE_FN void prepare(BlockState<Body>& s, const Row& row,
+  FUSE_FN void prepare(BlockState<Body>& s, const Chunk& chunk,
                        void* const* pointers) const {
     const double* columns =
-        launch_.table.columns + row.instance * launch_.table.column_count;
+        launch_.table.columns + chunk.instance * launch_.table.column_count;
     const typename Body::Inputs inputs = Body::inputs(pointers, columns);
     if (s.ready && same(inputs, s.inputs)) return;
     if (!s.ready) s.uniform = Body::uniform(args_);
@@ -148,29 +181,28 @@ class BlockRunner {
     return true;
   }
 
-  // Every share of a tensor reads its per-tensor scalars, so the one that ends
-  // last stores them. It also leaves the ticket as it was.
-  FUSE_FN void finish(const Chunk& chunk, const Row& row,
-                      void* const* pointers) const {
-    if (chunk.shares > 1) {
-      unsigned* const ticket = launch_.tickets + row.entry;
-      __threadfence();
-      if (i64(atomicAdd(ticket, 1U)) + 1 < chunk.shares) return;
-      *ticket = 0;
-    }
-    Body::finish(state().t, pointers);
+  // Every share of a tensor reads its per-tensor scalars, so the one that has
+  // read them last stores them. It also leaves the ticket as it was.
+  FUSE_FN bool take_ticket(const Chunk& chunk) const {
+    if (chunk.shares == 1) return true;
+    unsigned* const ticket = launch_.tickets + chunk.entry;
+    __threadfence();  // what was read comes before the ticket ...
+    if (i64(atomicAdd(ticket, 1U)) + 1 < chunk.shares) return false;
+    __threadfence();  // ... and the last ticket before what is stored
+    *ticket = 0;
+    return true;
   }
 
   const GpuLaunch& launch_;
   const double* const args_;
 };
 
-// Calls visit(chunk, row) for every share of this block.
+// Calls visit(chunk) for every share of this block.
 template <class Visit>
 FUSE_FN void for_each_chunk(const GpuLaunch& launch, Visit visit) {
   for (i64 c = blockIdx.x; c < launch.chunk_count; c += gridDim.x) {
     const Chunk chunk = launch.chunks[c];
-    visit(chunk, launch.table.rows[chunk.row]);
+    visit(chunk);
   }
 }
 

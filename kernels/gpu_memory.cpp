@@ -94,8 +94,10 @@ void GpuMemory::add_slab(std::size_t size) {
 }
 
 cuda::Address GpuMemory::allocate(std::size_t bytes) {
-  context_.refuse_while_capturing(std::to_string(bytes) +
-                                  " bytes of new memory");
+  if (context_.is_capturing()) {
+    context_.refuse_while_capturing(std::to_string(bytes) +
+                                    " bytes of new memory");
+  }
   const std::lock_guard lock(mutex_);
   if (bytes > largest_request) throw_full(bytes, cuda::out_of_memory);
   const std::size_t size = gpu_block_size(bytes);
@@ -159,13 +161,14 @@ void GpuMemory::throw_full(std::size_t bytes, cuda::Result code) {
                         byte_text(statistics_.bytes_in_use) + " in use";
   std::size_t free = 0;
   std::size_t total = 0;
+  const CurrentContext current(context_);
   if (context_.api().mem_get_info(&free, &total) == cuda::success) {
     message += ", and " + byte_text(static_cast<long long>(free)) + " of " +
                byte_text(static_cast<long long>(total)) + " are free";
   }
-  throw Error(message + " (cuMemAlloc failed with " +
-              code_text(context_.api(), code) +
-              "); use fewer or smaller tensors");
+  throw OutOfMemory(message + " (cuMemAlloc failed with " +
+                    code_text(context_.api(), code) +
+                    "); use fewer or smaller tensors");
 }
 
 }  // namespace fuse

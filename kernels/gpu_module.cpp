@@ -19,15 +19,18 @@ GpuModule::GpuModule(GpuContext& context, const ModuleImage& image)
   int blocks = 0;
   context.check(api.occupancy_blocks(&blocks, function_, gpu_block, 0),
                 "cuOccupancyMaxActiveBlocksPerMultiprocessor", doing);
-  if (blocks < 1) {
-    throw Error(context.label() + ": the kernel takes more of a " +
-                "multiprocessor than there is, with blocks of " +
-                std::to_string(gpu_block) +
-                " threads; compile the step as several functions");
-  }
   resident_blocks_ = unsigned(blocks) *
                      unsigned(std::max(1, context.device().multiprocessors));
   ask_resources();
+}
+
+unsigned GpuModule::resident_blocks() const {
+  if (resident_blocks_ > 0) return resident_blocks_;
+  throw Error(context_.label() +
+              ": the kernel takes more of a multiprocessor than there is, with "
+              "blocks of " +
+              std::to_string(gpu_block) +
+              " threads; compile the step as several functions");
 }
 
 void GpuModule::ask_resources() {

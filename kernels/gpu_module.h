@@ -19,7 +19,8 @@ class GpuModule {
 
   cuda::Function function() const { return function_; }
   /// Blocks of `gpu_block` threads that the device runs at the same time.
-  unsigned resident_blocks() const { return resident_blocks_; }
+  /// Throws Error when it cannot run one.
+  unsigned resident_blocks() const;
   /// Registers and shared memory as the device says, spills as the compiler
   /// said.
   const GpuResources& resources() const { return resources_; }

@@ -52,7 +52,6 @@ GpuTableLayout lay_out(const Table& table) {
     layout.tensor_count = std::max(layout.tensor_count, row.entry + 1);
   }
   std::size_t* const end = &layout.bytes;
-  layout.rows = place(end, table.rows().size(), sizeof(Row));
   layout.pointers = place(end, table.pointers().size(), sizeof(void*));
   layout.strided = !table.strides().empty();
   layout.strides = place(end, table.strides().size(), sizeof(i64));
@@ -67,15 +66,17 @@ void write_table(const Table& table, const GpuTableLayout& layout,
   // Gaps between the parts are zero as well, and so are the tickets.
   std::memset(memory, 0, layout.bytes);
   char* const start = static_cast<char*>(memory);
-  write(start, layout.rows, table.rows());
   write(start, layout.pointers, table.pointers());
   write(start, layout.strides, table.strides());
   const auto shares = count_shares(table.rows(), layout.tensor_count);
   char* next = start + layout.chunks;
-  for (std::size_t r = 0; r < table.rows().size(); ++r) {
-    const Row& row = table.rows()[r];
+  for (const Row& row : table.rows()) {
     for (i64 k = 0; k < chunks_of(row); ++k) {
-      const Chunk chunk = {i64(r), k * gpu_chunk,
+      const Chunk chunk = {row.pointers,
+                           row.entry,
+                           row.body,
+                           row.instance,
+                           k * gpu_chunk,
                            std::min((k + 1) * gpu_chunk, row.numel),
                            shares[std::size_t(row.entry)]};
       std::memcpy(next, &chunk, sizeof(chunk));
@@ -86,7 +87,6 @@ void write_table(const Table& table, const GpuTableLayout& layout,
 
 GpuLaunch launch_at(const GpuTableLayout& layout, cuda::Address start) {
   GpuLaunch launch = {};
-  launch.table.rows = pointer_at<const Row>(start, layout.rows);
   launch.table.pointers = pointer_at<void* const>(start, layout.pointers);
   if (layout.strided) {
     launch.table.strides = pointer_at<const i64>(start, layout.strides);

@@ -8,10 +8,9 @@
 namespace fuse {
 
 /// Where the parts of a table lie once it is uploaded, in bytes from its start:
-/// rows, addresses, strides (if there are any), chunks, and the tickets, which
-/// are zero.
+/// addresses, strides (if there are any), chunks, and the tickets, which are
+/// zero.
 struct GpuTableLayout {
-  std::size_t rows = 0;
   std::size_t pointers = 0;
   std::size_t strides = 0;
   bool strided = false;

@@ -82,7 +82,8 @@ constexpr std::string_view reserved =
     "bits16 f16 bf16 Memory from_float16 from_bfloat16 to_float16 to_bfloat16 "
     "round_float16 round_bfloat16 "
     // And what stands in a GPU's.
-    "Packs Pack pack aligned is_aligned load_pack store_pack take put from to "
+    "Packs Pack pack aligned is_aligned want load_pack store_pack take put "
+    "from to "
     "k stores_per_tensor threadIdx blockIdx blockDim gridDim "
     // The rest of what NVRTC defines.
     "NULL NOMINMAX STD THROWBADALLOC alloca assert va_arg va_copy va_end "

@@ -29,29 +29,38 @@ void append(std::vector<Row>& rows, const std::vector<Row>& more) {
   rows.insert(rows.end(), more.begin(), more.end());
 }
 
-// One case that fails, for memory say, does not end the others.
-void measure_case(const Case& wanted, bool only_bits, GpuResults& results) {
+// What cannot be measured does not end the rest.
+template <class Measure>
+void attempt(const std::string& title, GpuResults& results, Measure measure) {
   try {
-    results.bits.push_back(compare_bits(wanted));
-    if (only_bits) return;
-    append(results.compiles, measure_gpu_compile_times(wanted));
-    append(results.steps, measure_gpu_steps(wanted));
+    measure();
+  } catch (const OutOfMemory& error) {
+    results.skipped.push_back({title, error.what(), false});
   } catch (const Error& error) {
-    results.skipped.push_back({wanted.name, error.what()});
+    results.skipped.push_back({title, error.what(), true});
   }
+}
+
+// What matters most comes first.
+void measure_case(const Case& wanted, bool only_bits, GpuResults& results) {
+  attempt(wanted.name, results,
+          [&] { results.bits.push_back(compare_bits(wanted)); });
+  if (only_bits) return;
+  attempt(wanted.name, results,
+          [&] { append(results.steps, measure_gpu_steps(wanted)); });
+  attempt(wanted.name, results,
+          [&] { append(results.compiles, measure_gpu_compile_times(wanted)); });
 }
 
 void measure_reach(GpuResults& results) {
   constexpr const char* title = "more than 2^31 elements";
-  try {
-    results.reach.push_back(check_beyond_int(results.scale));
-    const GpuReach& reach = results.reach.back();
-    std::printf("%s\n  one tensor of %lld, updated to the last: %s\n", title,
+  attempt(title, results,
+          [&] { results.reach.push_back(check_beyond_int(results.scale)); });
+  print_case(results, title);
+  for (const GpuReach& reach : results.reach) {
+    std::printf("  one tensor of %lld, updated to the last: %s\n",
                 static_cast<long long>(reach.elements),
                 reach.updated ? "yes" : "NO");
-  } catch (const Error& error) {
-    results.skipped.push_back({title, error.what()});
-    print_case(results, title);
   }
   std::fflush(stdout);
 }
@@ -69,6 +78,9 @@ bool all_is_right(const GpuResults& results) {
   }
   for (const GpuBits& bits : results.bits) {
     if (!bits.as_eager || !bits.as_cpu) return false;
+  }
+  for (const GpuSkipped& skipped : results.skipped) {
+    if (skipped.failed) return false;
   }
   return true;
 }

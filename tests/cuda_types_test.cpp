@@ -115,6 +115,10 @@ static_assert(cuda::misaligned_address == CUDA_ERROR_MISALIGNED_ADDRESS);
 static_assert(cuda::invalid_address_space == CUDA_ERROR_INVALID_ADDRESS_SPACE);
 static_assert(cuda::invalid_pc == CUDA_ERROR_INVALID_PC);
 static_assert(cuda::launch_failed == CUDA_ERROR_LAUNCH_FAILED);
+// Not in the headers of every CUDA 12.
+static_assert(cuda::contained == 226);
+static_assert(cuda::tensor_memory_leak == 721);
+static_assert(cuda::external_device == CUDA_ERROR_EXTERNAL_DEVICE);
 static_assert(cuda::system_driver_mismatch ==
               CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
 static_assert(cuda::compat_not_supported ==

@@ -36,15 +36,17 @@ std::string constant(const char* name, std::size_t value) {
 std::string kernel_source() {
   const std::size_t table = offsetof(GpuLaunch, table);
   return constant("launch_bytes", sizeof(GpuLaunch)) +
-         constant("rows_at", table + offsetof(fuse::Launch, rows)) +
          constant("pointers_at", table + offsetof(fuse::Launch, pointers)) +
          constant("chunks_at", offsetof(GpuLaunch, chunks)) +
          constant("count_at", offsetof(GpuLaunch, chunk_count)) +
          constant("tickets_at", offsetof(GpuLaunch, tickets)) + R"(
 struct Launch { alignas(8) char bytes[launch_bytes]; };
 struct Arguments { double value[1]; };
-struct Row { long long numel, pointers, entry; int body, instance; };
-struct Chunk { long long row, begin, end, shares; };
+struct Chunk {
+  long long pointers, entry;
+  int body, instance;
+  long long begin, end, shares;
+};
 template <class T>
 __device__ T at(const Launch& launch, int offset) {
   return *reinterpret_cast<const T*>(launch.bytes + offset);
@@ -52,20 +54,18 @@ __device__ T at(const Launch& launch, int offset) {
 extern "C" __global__ void fuse_kernel(
     const __grid_constant__ Launch launch,
     const __grid_constant__ Arguments arguments) {
-  const Row* rows = at<const Row*>(launch, rows_at);
   void* const* pointers = at<void* const*>(launch, pointers_at);
   const Chunk* chunks = at<const Chunk*>(launch, chunks_at);
   const long long count = at<long long>(launch, count_at);
   unsigned* tickets = at<unsigned*>(launch, tickets_at);
   for (long long c = blockIdx.x; c < count; c += gridDim.x) {
     const Chunk chunk = chunks[c];
-    const Row row = rows[chunk.row];
-    float* data = static_cast<float*>(pointers[row.pointers]);
+    float* data = static_cast<float*>(pointers[chunk.pointers]);
     for (long long i = chunk.begin + threadIdx.x; i < chunk.end;
          i += blockDim.x) {
       data[i] = float(data[i] * arguments.value[0]);
     }
-    if (threadIdx.x == 0) atomicAdd(&tickets[row.entry], 1u);
+    if (threadIdx.x == 0) atomicAdd(&tickets[chunk.entry], 1u);
   }
 }
 )";

@@ -26,7 +26,7 @@ struct Step {
     gpus.driver.parameter_sizes = {sizeof(GpuLaunch), sizeof(double)};
     gpus.driver.kernel = [this](const CudaStandIn::Launch& launch) {
       const auto given = read_as<GpuLaunch>(launch.parameters[0]);
-      numels.push_back(given.table.rows[0].numel);
+      numels.push_back(given.chunks[0].end);
       scales.push_back(read_as<double>(launch.parameters[1]));
       if (given.table.columns != nullptr) {
         columns.push_back(given.table.columns[1]);

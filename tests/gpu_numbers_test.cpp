@@ -1,9 +1,12 @@
 // Numbers in the memory of a GPU: kernels read them, nothing waits for them.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -103,7 +106,89 @@ const std::vector<Case> cases = {
        return make<NAdam>(params, NAdamOptions{.lr = n(0.1)});
      }}};
 
+// A few operations on two lists, a list of per-tensor numbers and five single
+// ones: the same for the same seed, wherever the lists lie.
+class RandomStep {
+ public:
+  RandomStep(std::uint64_t seed, const Device& device)
+      : seed_(seed),
+        x_(moved(random_tensors(seed), device), "x"),
+        y_(moved(random_tensors(seed + 1), device), "y"),
+        counts_(TensorList::per_tensor(
+            scalars(x_.size(), DType::float64, device), "counts")) {
+    foreach_fill_(counts_, 1.5);
+    const std::array dtypes = {DType::float32, DType::float64, DType::bfloat16};
+    for (const DType dtype : dtypes) {
+      numbers_.push_back(
+          tensor(0.1 * double(seed % 7) + 0.3, dtype).to(device));
+    }
+  }
+
+  void run() {
+    Random random(seed_);
+    std::vector<Operand> values = {x_, y_, counts_, Scalar(0.7)};
+    for (const Tensor& number : numbers_) values.emplace_back(Scalar(number));
+    const auto here = std::source_location::current();
+    for (int n = 0; n < 6; ++n) {
+      const auto op = OpCode(random.below(op_count));
+      std::vector<const Operand*> in;
+      for (int k = 0; k < info(op).arity; ++k)
+        in.push_back(&random.pick(values));
+      values.push_back(apply(op, in, here));
+      const Operand& result = values.back();
+      if (!random.chance(0.5)) continue;
+      const bool elements =
+          result.is_list && result.list.impl()->rate == Rate::element;
+      foreach_copy_(elements || random.chance(0.5) ? x_ : counts_, result);
+    }
+  }
+
+  std::vector<Tensor> results() const {
+    std::vector<Tensor> all;
+    for (const TensorList& list : {x_, y_, counts_}) {
+      for (const Tensor& each : list) all.push_back(each.cpu());
+    }
+    return all;
+  }
+
+ private:
+  static Operand apply(OpCode op, const std::vector<const Operand*>& in,
+                       std::source_location place) {
+    const auto is_list = [](const Operand* each) { return each->is_list; };
+    if (std::any_of(in.begin(), in.end(), is_list)) {
+      return foreach_apply(op, in, place);
+    }
+    std::vector<const Scalar*> scalars;
+    for (const Operand* each : in) scalars.push_back(&each->scalar);
+    return scalar_apply(op, scalars, place);
+  }
+
+  std::uint64_t seed_;
+  TensorList x_;
+  TensorList y_;
+  TensorList counts_;
+  std::vector<Tensor> numbers_;
+};
+
 }  // namespace
+
+TEST_CASE("random operations on lists and numbers, wherever they lie") {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    CAPTURE(seed);
+    RandomStep host(seed, cpu_device);
+    RandomStep eager(seed, gpu);
+    RandomStep compiled(seed, gpu);
+    auto step = compile([&] { compiled.run(); }, {.fullgraph = true});
+    for (int i = 0; i < 2; ++i) {
+      host.run();
+      eager.run();
+      step();
+    }
+    REQUIRE(bitwise_equal(eager.results(), host.results()));
+    REQUIRE(bitwise_equal(compiled.results(), host.results()));
+    CHECK(step.counters().recompiles == 0);
+  }
+}
 
 TEST_CASE("hyper-parameters on the GPU give the bits of those in host memory") {
   for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16}) {

@@ -125,11 +125,10 @@ inline std::vector<char> expected_table(const fuse::Table& table) {
   std::vector<char> bytes;
   std::vector<fuse::Chunk> chunks;
   std::int64_t tensors = 0;
-  for (std::size_t r = 0; r < table.rows().size(); ++r) {
-    const fuse::Row& row = table.rows()[r];
-    append_bytes(&bytes, row);
+  for (const fuse::Row& row : table.rows()) {
     tensors = row.entry >= tensors ? row.entry + 1 : tensors;
-    fuse::Chunk open = {fuse::i64(r), 0, 0, 0};
+    fuse::Chunk open = {
+        row.pointers, row.entry, row.body, row.instance, 0, 0, 0};
     for (std::int64_t i = 0; i < row.numel; ++i) {
       if (i > 0 && i % 4096 == 0) {
         chunks.push_back(open);
@@ -139,15 +138,13 @@ inline std::vector<char> expected_table(const fuse::Table& table) {
     }
     chunks.push_back(open);
   }
-  pad(&bytes);
   for (void* const pointer : table.pointers()) append_bytes(&bytes, pointer);
   pad(&bytes);
   for (const fuse::i64 stride : table.strides()) append_bytes(&bytes, stride);
   pad(&bytes);
   for (fuse::Chunk& chunk : chunks) {
-    const auto entry = table.rows()[std::size_t(chunk.row)].entry;
     for (const fuse::Chunk& other : chunks) {
-      if (table.rows()[std::size_t(other.row)].entry == entry) ++chunk.shares;
+      if (other.entry == chunk.entry) ++chunk.shares;
     }
   }
   for (const fuse::Chunk& chunk : chunks) append_bytes(&bytes, chunk);

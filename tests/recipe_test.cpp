@@ -277,6 +277,7 @@ TEST_CASE("the record of a run") {
       "    {\"title\": \"Places\", \"text\": \"@{count}@{cpu}\\n"
       "at @{place}\\nand @{place_2}\\n\"}\n"
       "  ],\n"
+      "  \"kernels\": [],\n"
       "  \"values\": {\n"
       "    \"count\": {\"value\": 3, \"unit\": \"GB\", \"kind\": "
       "\"varying\", \"low\": 1, \"high\": 5, \"shown\": \"3 GB\"},\n"

@@ -42,6 +42,13 @@ class Book:
         """Where the operators on elements are declared."""
         return self.root / "common" / "map_element.h"
 
+    def gpu_code(self):
+        """What runs on a GPU and is no generated text."""
+        kernels, common = self.root / "kernels", self.root / "common"
+        headers = [kernels / "device.h", kernels / "gpu_loops.h"]
+        return [*(path for path in headers if path.is_file()),
+                *sorted([*kernels.rglob("*.cu"), *common.rglob("*.cu")])]
+
     def recipe_names(self):
         return sorted(path.stem for path in self.recipes.glob("*.cpp"))
 

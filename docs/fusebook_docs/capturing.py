@@ -42,7 +42,8 @@ def _steady(sample):
     """What must not differ between two captures of one program."""
     values = {name: (value.kind, value.unit, value.low, value.high)
               for name, value in sample.values.items()}
-    return sample.steps, sample.source_sha256, values
+    return (sample.steps, sample.source_sha256, sample.kernels,
+            sample.gpu_code_sha256, values)
 
 
 def _with_places_of(page, run):

@@ -3,7 +3,7 @@
 import difflib
 from dataclasses import dataclass
 
-from . import literate, patches, runner, samples
+from . import currency, literate, patches, runner, samples
 
 _DIFF_LINES = 40
 
@@ -35,8 +35,10 @@ def fresh(book, program, recipe, device, timeout, exercise=None, words=()):
     source = source_of(book, recipe, exercise)
     name = samples_name(recipe, exercise)
     raw = runner.run(book, program, name, device, timeout, words)
+    gpu_code = None if device == "cpu" else currency.gpu_code(book)
     record = samples.from_record(raw, f"record of {name}", exercise=exercise,
-                                 source_sha256=source.fingerprint)
+                                 source_sha256=source.fingerprint,
+                                 gpu_code_sha256=gpu_code)
     return record, [*_identity(record, recipe, device),
                     *titles("the program", record.titles,
                             "its source", source.step_titles),
@@ -100,7 +102,17 @@ def compare(page, run, page_name):
     if page.text_of("") is None and run.text_of(""):
         found.append(Difference("", "text before the first step",
                                 _diff("", run.text_of(""), page_name)))
-    return [*found, *_values(page, run)]
+    return [*found, *_values(page, run), *kernels(page, run)]
+
+
+def kernels(page, run):
+    """How the kernels of a run differ from those of a sample."""
+    new, gone = (set(run.kernels) - set(page.kernels),
+                 set(page.kernels) - set(run.kernels))
+    if new or gone:
+        yield Difference("", "generates other kernels than when the page was "
+                             f"captured: {len(new)} new, {len(gone)} gone, "
+                             f"{len(set(run.kernels)) - len(new)} as before")
 
 
 def _diff(page, run, page_name):

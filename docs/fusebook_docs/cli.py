@@ -14,6 +14,10 @@ from .book import Book, capture_command
 from .errors import BookError
 
 
+# A kernel's text depends on no size, and the simulated GPU is slow.
+_SMALL = {"layers": "2", "width": "8"}
+
+
 def main(arguments=None):
     options = _parser().parse_args(arguments)
     book = Book(options.root.resolve()) if options.root else Book.here()
@@ -53,6 +57,10 @@ def _parser():
     capture.add_argument("--option", action="append", default=[],
                          metavar="WORD", help="a word for the recipe's own "
                                               "command line; may be repeated")
+    _add_running(commands, "kernels", _kernels,
+                 "run a recipe, small, on a GPU or the simulated one and "
+                 "compare its kernels with the CPU's sample",
+                 device="cuda-sim")
     apply = _add(commands, "apply", _apply,
                  "write a recipe with the answer of an exercise in it")
     apply.add_argument("--recipe", required=True)
@@ -79,22 +87,23 @@ def _add(commands, name, command, text):
     return parser
 
 
-def _add_running(commands, name, command, text):
+def _add_running(commands, name, command, text, device="cpu"):
     parser = _add(commands, name, command, text)
     parser.add_argument("--program", required=True, type=Path, metavar="PATH",
                         help="the built recipe (or patched recipe)")
     parser.add_argument("--recipe", required=True)
     parser.add_argument("--exercise", help="the program is this exercise's")
-    parser.add_argument("--device", default="cpu", help="default: cpu")
+    parser.add_argument("--device", default=device,
+                        help="default: %(default)s")
     parser.add_argument("--timeout", type=float, default=300.0,
                         metavar="SECONDS", help="default: 300")
     return parser
 
 
-def _fresh(book, options):
+def _fresh(book, options, words=()):
     return checking.fresh(book, options.program, options.recipe,
                           options.device, options.timeout, options.exercise,
-                          getattr(options, "option", ()))
+                          words)
 
 
 def _name(options):
@@ -123,8 +132,27 @@ def _verify(book, options):
     return 0
 
 
+def _kernels(book, options):
+    """What a page says of a GPU's sample rests on this."""
+    page = samples.load(book, "cpu", options.recipe, options.exercise)
+    words = [word for name, value in _SMALL.items() if name in page.options
+             for word in (f"--{name}", value)]
+    run, found = _fresh(book, options, words)
+    missing = set(page.kernels) - set(run.kernels)
+    if missing:
+        found.append(checking.Difference(
+            "", f"{len(missing)} of the {len(page.kernels)} kernels of the "
+                "CPU's sample are not generated here"))
+    for difference in found:
+        print(f"{_name(options)}: {difference}")
+    if not found:
+        print(f"{_name(options)}: the kernels of the CPU's sample, "
+              f"{len(page.kernels)} of them.")
+    return 1 if found else 0
+
+
 def _capture(book, options):
-    run, found = _fresh(book, options)
+    run, found = _fresh(book, options, options.option)
     if found:
         print(f"{_name(options)}: not captured.", file=sys.stderr)
         for difference in found:

@@ -81,6 +81,8 @@ class Sample:
     steps: tuple[Step, ...]
     values: dict[str, Value]
     source_sha256: str
+    kernels: tuple[str, ...]  # hashes of what is generated for a GPU, sorted
+    gpu_code_sha256: str | None = None  # samples of a GPU have it
     exercise: str | None = None
 
     @property
@@ -133,7 +135,8 @@ def parse_json(data, path):
                         error.lineno) from None
 
 
-def from_record(record, path, *, source_sha256, exercise=None):
+def from_record(record, path, *, source_sha256, gpu_code_sha256=None,
+                exercise=None):
     """Checks the form of a record; `path` is for messages."""
     head = _head(record, path)
     steps = tuple(_step(raw, path) for raw in _get(record, "steps", list, path))
@@ -142,7 +145,8 @@ def from_record(record, path, *, source_sha256, exercise=None):
     if any(step.title == "" for step in steps[1:]):
         raise BookError("a step without a title", path)
     sample = Sample(steps=steps, exercise=exercise,
-                    source_sha256=source_sha256, **head)
+                    source_sha256=source_sha256,
+                    gpu_code_sha256=gpu_code_sha256, **head)
     return _whole(sample, path)
 
 
@@ -164,7 +168,15 @@ def _head(raw, path):
         "options": _get(raw, "options", dict, path),
         "provenance": provenance,
         "values": {name: _value(name, v, path) for name, v in values.items()},
+        "kernels": _kernels(raw, path),
     }
+
+
+def _kernels(raw, path):
+    found = _get(raw, "kernels", list, path)
+    if not all(isinstance(hash, str) and hash for hash in found):
+        raise BookError(f"'kernels' must be hashes, not {found!r}", path)
+    return tuple(sorted(found))
 
 
 def _get(raw, name, kind, path):
@@ -283,6 +295,7 @@ def load(book, device, recipe, exercise=None):
                         book.show(text_path)) from None
     sample = Sample(steps=steps, exercise=exercise,
                     source_sha256=_get(raw, "source_sha256", str, show),
+                    gpu_code_sha256=raw.get("gpu_code_sha256"),
                     **head)
     return _whole(sample, book.show(text_path))
 
@@ -309,12 +322,15 @@ def store(book, sample):
         "exercise": sample.exercise,
         "device": sample.device,
         "source_sha256": sample.source_sha256,
+        "gpu_code_sha256": sample.gpu_code_sha256,
+        "kernels": list(sample.kernels),
         "options": sample.options,
         "provenance": sample.provenance,
         "values": values,
     }
-    if sample.exercise is None:
-        del document["exercise"]
+    for name in ("exercise", "gpu_code_sha256"):
+        if document[name] is None:
+            del document[name]
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     write_files({paths[0]: format_text(sample.steps), paths[1]: f"{text}\n"})
     return paths

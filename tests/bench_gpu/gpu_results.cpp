@@ -61,6 +61,7 @@ std::string line(const GpuReach& reach) {
 std::string line(const GpuSkipped& skipped) {
   return row_of(skipped.of_case)
       .add("reason", json_string(skipped.reason))
+      .add("failed", truth(skipped.failed))
       .line();
 }
 
@@ -129,7 +130,8 @@ void print_case(const GpuResults& results, const std::string& of_case) {
   }
   for (const GpuSkipped& row : results.skipped) {
     if (row.of_case != of_case) continue;
-    std::printf("  left out: %s\n", row.reason.c_str());
+    std::printf("  %s: %s\n", row.failed ? "FAILED" : "left out",
+                row.reason.c_str());
   }
   std::fflush(stdout);
 }

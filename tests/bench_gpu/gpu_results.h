@@ -43,10 +43,12 @@ struct GpuReach {
   bool updated = false;
 };
 
-/// A case that could not be measured.
+/// A case that could not be measured, or not all of it: for want of memory, or
+/// because something failed.
 struct GpuSkipped {
   std::string of_case;
   std::string reason;
+  bool failed = false;
 };
 
 /// Everything measured so far.

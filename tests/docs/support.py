@@ -25,7 +25,7 @@ OPERATIONS = ("kernels/ops.def", "common/map_element.h",
               "tests/new_op/more_ops.def")
 sys.path.insert(0, str(ROOT / "docs"))
 
-from fusebook_docs import checking, cli, samples  # noqa: E402
+from fusebook_docs import checking, cli, currency, samples  # noqa: E402
 from fusebook_docs.book import Book  # noqa: E402
 
 _SCRIPT = """#!{python}
@@ -78,6 +78,7 @@ def toy_record(device="cpu"):
                      "value": "recipes/toy_optimizer.cpp:45"},
             "cpu_name": {"kind": "text", "value": "Toy <&> 9",
                          "shown": "Toy <&> 9"}},
+        "kernels": ["00aa", "11bb"],
     })
 
 
@@ -189,6 +190,17 @@ def fill_samples(root):
         samples.store(book, samples.from_record(
             record, "toy", exercise=exercise,
             source_sha256=source.fingerprint))
-    gpu = samples.from_record(toy_record("cuda"), "toy",
-                              source_sha256="0" * 64)
-    samples.store(book, gpu)
+    store_gpu(book, source_sha256="0" * 64)
+
+
+def store_gpu(book, *kernels, exercise=None, **fields):
+    """The sample of a GPU, up to date but for what is given."""
+    record = toy_record("cuda") if exercise is None else amsgrad_record()
+    record["device"] = "cuda"
+    if kernels:
+        record["kernels"] = list(kernels)
+    source = checking.source_of(book, "toy_optimizer", exercise)
+    fields = {"source_sha256": source.fingerprint,
+              "gpu_code_sha256": currency.gpu_code(book), **fields}
+    return samples.store(book, samples.from_record(
+        record, "toy", exercise=exercise, **fields))

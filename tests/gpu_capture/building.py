@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import sys
 
 from running import run
 
@@ -16,8 +17,18 @@ class CannotBuild(Exception):
     """Nothing can be captured without programs."""
 
 
+def exercises_of(root, recipe):
+    """The names of the patches of a recipe."""
+    folder = root / "docs" / "exercises" / recipe
+    return sorted(path.stem for path in folder.glob("*.patch"))
+
+
 def build(report, root, recipes, limit):
-    """Builds programs, then tests. Returns the folder they are in."""
+    """Builds recipes and benchmark, then tests and exercises.
+
+    Nothing can be done without the first; of the others, what fails holds up
+    nobody. Returns the folder they are in.
+    """
     report.stage("Building")
     ninja = shutil.which("ninja")
     if not shutil.which("cmake"):
@@ -33,7 +44,7 @@ def build(report, root, recipes, limit):
                    "Ninja" if ninja else "Unix Makefiles", end)
         _make(report, root, folder, [*recipes, *PROGRAMS], end, "build")
         report.good("recipes and benchmark")
-        _build_tests(report, root, folder, end)
+        _build_rest(report, root, folder, recipes, end)
     return folder
 
 
@@ -46,29 +57,40 @@ def _turn(root):
         yield
 
 
-def _build_tests(report, root, folder, end):
-    if not _has_doctest(folder):
+def _build_rest(report, root, folder, recipes, end):
+    targets = [f"{recipe}.{exercise}" for recipe in recipes
+               for exercise in exercises_of(root, recipe)]
+    if _has_doctest(folder):
+        targets = [*TESTS, *targets]
+    else:
         report.left_out("tests: doctest is not installed (doctest-dev)")
+    if not targets:
         return
+    for target in targets:  # what cannot be built shall not be an old one
+        (folder / "tests" / target).unlink(missing_ok=True)
     try:
-        _make(report, root, folder, TESTS, end, "build-tests")
-        report.good("tests")
+        _make(report, root, folder, targets, end, "build-rest",
+              keep_going=True)
+        report.good("tests and exercises")
     except CannotBuild as error:
-        report.failed(f"tests: {error}")
+        report.failed(f"not all of the tests and exercises: {error}")
 
 
 def _configure(report, root, folder, generator, end):
     done = run(["cmake", "-S", root, "-B", folder, "-G", generator,
-                "-DCMAKE_BUILD_TYPE=Release"],
+                "-DCMAKE_BUILD_TYPE=Release",
+                f"-DFUSEBOOK_PYTHON={sys.executable}"],
                report.log("configure"), report.left - end, root)
     if done.status != 0:
         raise CannotBuild(f"configuring: {done.ending}; see {done.log}")
 
 
-def _make(report, root, folder, targets, end, log):
+def _make(report, root, folder, targets, end, log, keep_going=False):
     jobs = str(len(os.sched_getaffinity(0)))
-    done = run(["cmake", "--build", folder, "-j", jobs, "--target", *targets],
-               report.log(log), report.left - end, root)
+    words = ["cmake", "--build", folder, "-j", jobs, "--target", *targets]
+    if keep_going:
+        words += ["--", "-k0" if (folder / "build.ninja").exists() else "-k"]
+    done = run(words, report.log(log), report.left - end, root)
     if done.status != 0:
         raise CannotBuild(f"building: {done.ending}; see {done.log}")
 

@@ -33,7 +33,7 @@ import running  # noqa: E402
 import sanitizer  # noqa: E402
 from report import Refused, Report  # noqa: E402
 
-from fusebook_docs import samples  # noqa: E402
+from fusebook_docs import checking, currency, samples  # noqa: E402
 from fusebook_docs.book import Book  # noqa: E402
 
 SIMULATED = gpu.Gpu("cuda-sim", "CUDA sim", "")
@@ -360,15 +360,19 @@ def compile(function, mode, fullgraph):
 class Building(Scratch):
     """With a stand-in for cmake that writes down how it was called."""
 
-    def build(self, doctest, *tools, status=0):
+    def build(self, doctest, *tools, status=0, rest=0):
+        patch = self.scratch / "docs" / "exercises" / "adam" / "amsgrad.patch"
+        patch.parent.mkdir(parents=True, exist_ok=True)
+        patch.write_text("")
         for name in tools:
             self.script(f"bin/{name}", "")
         (self.scratch / "bin").mkdir(exist_ok=True)
         (self.scratch / "bin" / "mkdir").symlink_to(shutil.which("mkdir"))
         self.script("bin/cmake", f"""
 echo "$@" >>{self.scratch}/calls
-[ "$1" = -S ] && mkdir -p "$4" && echo '{doctest}' >"$4/CMakeCache.txt"
-[ "$1" = --build ] && exit {status}
+[ "$1" = -S ] && mkdir -p "$4/tests" && echo '{doctest}' >"$4/CMakeCache.txt"
+[ "$6" = Ninja ] && : >"$4/build.ninja"
+case "$*" in *bench_gpu*) exit {status} ;; *adam.amsgrad*) exit {rest} ;; esac
 exit 0""")
         report = self.report()
         path = {"PATH": f"{self.scratch}/bin"}
@@ -383,16 +387,30 @@ exit 0""")
         self.assertEqual((folder, len(calls)), ("release", 3))
         self.assertIn("-G Ninja", calls[0])
         self.assertTrue(calls[1].endswith("--target adam bench_gpu"))
-        self.assertTrue(calls[2].endswith(" ".join(building.TESTS)))
+        tests = " ".join(building.TESTS)
+        self.assertTrue(calls[2].endswith(f"{tests} adam.amsgrad -- -k0"))
+        self.assertIn(f"-DFUSEBOOK_PYTHON={sys.executable}", calls[0])
         self.assertNotIn("left out", out)
+        self.assertNotIn("FAILED", out)
 
     def test_what_is_missing_is_left_out_with_a_line(self):
         folder, out, calls = self.build(
             "doctest_DIR:PATH=doctest_DIR-NOTFOUND", "make")
-        self.assertEqual((folder, len(calls)), ("release-make", 2))
+        self.assertEqual((folder, len(calls)), ("release-make", 3))
         self.assertIn("-G Unix Makefiles", calls[0])
+        self.assertTrue(calls[2].endswith("--target adam.amsgrad -- -k"))
         self.assertIn("left out     ninja is not installed", out)
         self.assertIn("left out     tests: doctest is not installed", out)
+
+    def test_an_exercise_that_cannot_be_built(self):
+        """It holds up nobody, and no older program takes its place."""
+        old = self.script("build/release/tests/adam.amsgrad", "")
+        kept = self.script("build/release/tests/adam", "")
+        folder, out, _ = self.build("doctest_DIR:PATH=/x", "ninja", rest=2)
+        self.assertEqual(folder, "release")
+        self.assertIn("FAILED       not all of the tests and exercises", out)
+        self.assertFalse(old.exists())
+        self.assertTrue(kept.exists())
 
     def test_nothing_can_be_built(self):
         for tools, status, message in (((), 0, "neither ninja nor make"),
@@ -403,6 +421,73 @@ exit 0""")
 
 
 class Samples(Scratch):
+    """With stand-ins for the docs tool and for what is built."""
+
+    PROGRAMS = ("recipes/adam", "recipes/sgd", "tests/adam.amsgrad",
+                "tests/adam.lr", "tests/sgd.lr")
+
+    def captured(self, real, limit, missing=(), tool=""):
+        for program in self.PROGRAMS:
+            if program not in missing:
+                self.script(f"build/{program}", "")
+            if "." in program:
+                patch = self.scratch / "docs" / "exercises" / program[6:].replace(
+                    ".", "/", 1)
+                patch.parent.mkdir(parents=True, exist_ok=True)
+                patch.with_name(f"{patch.name}.patch").write_text("")
+        main = self.scratch / "docs" / "fusebook_docs" / "__main__.py"
+        main.parent.mkdir(parents=True)
+        main.write_text(f"""
+import pathlib, sys, time
+words = dict(zip(sys.argv, sys.argv[1:]))
+stem = words["--recipe"]
+if "--exercise" in words:
+    stem += "." + words["--exercise"]
+{tool}
+folder = pathlib.Path(words["--samples"], words["--as"])
+folder.mkdir(exist_ok=True)
+for suffix in (".txt", ".json"):
+    folder.joinpath(stem + suffix).write_text(words["--program"])
+""")
+        device = gpu.Gpu("cuda", "NVIDIA H200", "") if real else SIMULATED
+        report = Report(self.scratch / "out", device, 60)
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            own_results.capture_samples(report, self.scratch,
+                                        self.scratch / "build",
+                                        ["adam", "sgd"], limit)
+        book = self.scratch / "docs" / "samples" / "h200"
+        return out.getvalue().splitlines()[2:], {
+            path.name for path in book.glob("*")}
+
+    def test_recipes_come_first_then_exercises(self):
+        lines, book = self.captured(True, 50)
+        self.assertEqual([line.split()[1] for line in lines], [
+            "adam", "sgd", "adam.amsgrad", "adam.lr", "sgd.lr"])
+        self.assertEqual(len(book), 10)
+        text = self.scratch / "docs" / "samples" / "h200" / "adam.lr.json"
+        self.assertTrue(text.read_text().endswith("build/tests/adam.lr"))
+
+    def test_the_simulator_leaves_the_book_alone(self):
+        lines, book = self.captured(False, 50)
+        self.assertEqual((len(lines), book), (5, set()))
+
+    def test_what_is_not_built(self):
+        lines, _ = self.captured(True, 50, missing=("tests/adam.lr",))
+        self.assertEqual(lines[3], "  left out     adam.lr: not built")
+
+    def test_what_was_captured_stays_when_time_is_up(self):
+        lines, book = self.captured(True, 4, tool="""
+if stem == "adam.amsgrad":
+    time.sleep(float(words["--timeout"]))
+    sys.exit("still running")
+""")
+        self.assertIn("FAILED       adam.amsgrad: exit code 1: still", lines[2])
+        self.assertEqual(lines[3:], [
+            f"  left out     {name}: no time is left"
+            for name in ("adam.lr", "sgd.lr")])
+        self.assertEqual(book, {"adam.txt", "adam.json", "sgd.txt",
+                                "sgd.json"})
+
     def test_samples_of_a_real_gpu_go_into_the_book(self):
         kept = self.scratch / "out"
         kept.mkdir()
@@ -487,17 +572,23 @@ class Whole(Scratch):
 
     def check_summary(self, text):
         for words in ("Fusebook on CUDA sim", "ok           device_test",
-                      "ok           compiling_optimizer", "30 rows",
+                      "ok           compiling_optimizer\n",
+                      "ok           compiling_optimizer.amsgrad\n", "30 rows",
                       "a simulated GPU has no peers", "failed: 0."):
             self.assertIn(words, text)
 
     def check_sample(self, folder):
-        book = Book(ROOT, folder)
-        sample = samples.load(book, "cuda_sim", "compiling_optimizer")
-        self.assertIn("CUDA simulator", sample.provenance["device"])
-        page = samples.load(Book(ROOT), "cpu", "compiling_optimizer")
-        self.assertEqual(sample.titles, page.titles)
-        self.assertEqual(sample.options, {"layers": 2, "width": 8})
+        book, name = Book(ROOT, folder), "compiling_optimizer"
+        exercises = book.exercise_names(name)
+        self.assertEqual(len(exercises), 3)
+        for exercise in (None, *exercises):
+            sample = samples.load(book, "cuda_sim", name, exercise)
+            self.assertIn("CUDA simulator", sample.provenance["device"])
+            page = samples.load(Book(ROOT), "cpu", name, exercise)
+            self.assertEqual(sample.titles, page.titles)
+            self.assertEqual(sample.options, {"layers": 2, "width": 8})
+            source = checking.source_of(book, name, exercise)
+            self.assertFalse(currency.is_stale(book, sample, source, page))
 
     def check_rows(self, document):
         self.assertTrue(document["simulated"])

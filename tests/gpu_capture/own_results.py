@@ -4,7 +4,7 @@ import json
 import shutil
 import sys
 
-from building import TESTS
+from building import TESTS, exercises_of
 from running import run
 
 # Small enough for a device that is simulated thread by thread.
@@ -37,30 +37,43 @@ def _counts(done):
 
 
 def capture_samples(report, root, programs, recipes, limit):
-    """Samples of the recipes, in the book where the device is a real one."""
+    """Samples of the recipes, then of their exercises."""
     report.stage("Samples")
-    gpu, end = report.gpu, report.left - limit
-    kept = report.folder / "samples"
+    end = report.left - limit
     for name in recipes:
-        program = programs / "recipes" / name
-        left = report.left - end
-        if left <= 0:
-            report.left_out(f"{name}: no time is left")
-            continue
-        command = [sys.executable, "-B", root / "docs" / "fusebook_docs",
-                   "capture", "--recipe", name, "--program", program,
-                   "--device", gpu.device, "--as", gpu.folder, "--fresh",
-                   "--samples", kept, "--timeout", f"{left:.1f}"]
-        if gpu.driver:
-            command += ["--driver", gpu.driver]
-        command += _tiny_options(report, program)
-        done = run(command, report.log(f"sample-{name}"), left + 5, root)
-        if done.status != 0:
-            report.failed(f"{name}: {done.ending}; see {done.log}")
-            continue
-        report.good(name)
-        if not gpu.simulated:
-            into_the_book(kept / gpu.folder, root, gpu, name)
+        _capture(report, root, programs / "recipes" / name, name, None, end)
+    for name in recipes:
+        for exercise in exercises_of(root, name):
+            program = programs / "tests" / f"{name}.{exercise}"
+            _capture(report, root, program, name, exercise, end)
+
+
+def _capture(report, root, program, recipe, exercise, end):
+    """One sample, in the book at once where the device is a real one."""
+    gpu, left, stem = report.gpu, report.left - end, program.name
+    kept = report.folder / "samples"
+    if left <= 0:
+        report.left_out(f"{stem}: no time is left")
+        return
+    if exercise and not program.exists():
+        report.left_out(f"{stem}: not built")
+        return
+    command = [sys.executable, "-B", root / "docs" / "fusebook_docs",
+               "capture", "--recipe", recipe, "--program", program,
+               "--device", gpu.device, "--as", gpu.folder, "--fresh",
+               "--samples", kept, "--timeout", f"{left:.1f}"]
+    if exercise:
+        command += ["--exercise", exercise]
+    if gpu.driver:
+        command += ["--driver", gpu.driver]
+    command += _tiny_options(report, program)
+    done = run(command, report.log(f"sample-{stem}"), left + 5, root)
+    if done.status != 0:
+        report.failed(f"{stem}: {done.ending}; see {done.log}")
+        return
+    report.good(stem)
+    if not gpu.simulated:
+        into_the_book(kept / gpu.folder, root, gpu, stem)
 
 
 def _tiny_options(report, program):
@@ -72,12 +85,12 @@ def _tiny_options(report, program):
     return [f"--option={word}" for word in _TINY]
 
 
-def into_the_book(kept, root, gpu, name):
-    """Copies a sample of a recipe to where the pages look for it."""
+def into_the_book(kept, root, gpu, stem):
+    """Copies a sample to where the pages look for it."""
     folder = root / "docs" / "samples" / gpu.folder
     folder.mkdir(parents=True, exist_ok=True)
     for suffix in ("txt", "json"):
-        shutil.copyfile(kept / f"{name}.{suffix}", folder / f"{name}.{suffix}")
+        shutil.copyfile(kept / f"{stem}.{suffix}", folder / f"{stem}.{suffix}")
 
 
 def run_benchmark(report, root, programs, limit):

@@ -224,6 +224,18 @@ FUNCTIONS = (
           "if (alike(known, hash, program) && known.plan.matches(program)) {",
           "if (alike(known, hash, program)) {",
           "function_test"),
+    fault("a record keeps the newest kernel alone", "common/record.h",
+          "{ kernels_.insert(hash); }", "{ kernels_ = {hash}; }",
+          "record_kernel_test"),
+    fault("an eager operation counts as a recipe's kernel",
+          "common/function.cpp",
+          """  if (!eager_) {
+    keep_source(made->plan);
+    record_kernel(made->plan);
+  }
+""", """  if (!eager_) keep_source(made->plan);
+  record_kernel(made->plan);
+""", "record_kernel_test"),
 )
 
 CACHE = (

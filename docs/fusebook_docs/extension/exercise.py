@@ -65,7 +65,8 @@ class Exercise(SphinxDirective):
             text = f"“{step.title}” now prints:" if step.title else "Now:"
             fold += nodes.paragraph("", text, classes=["answer-step"])
             lines = StringList()
-            for line in output_lines(found, step.title, name):
+            for line in output_lines(found, step.title, name,
+                                     page.samples):
                 lines.append(line, source, line_number - 1)
             self.state.nested_parse(lines, 0, fold)
         if len(steps) < len(found["cpu"].steps):

@@ -11,6 +11,7 @@ from ..errors import BookError
 
 KEY = "fusebook_page"
 _LABELS = {"cpu": "CPU", "cuda": "GPU", SIMULATED: "simulated GPU"}
+ANY_GPU = "cuda"  # where no GPU in particular is meant
 _logger = logging.getLogger(__name__)
 
 
@@ -25,8 +26,6 @@ class Page:
     samples: dict[str, samples.Sample]
     exercises: list[str] = field(default_factory=list)
 
-    def is_stale(self, sample, source=None):
-        return sample.source_sha256 != (source or self.recipe).fingerprint
 
 
 def current(env):
@@ -40,6 +39,11 @@ def current(env):
 def label(device):
     """What a page calls the device of a sample: "CPU", "H200", "RTX 4090"."""
     return _LABELS.get(device, device.upper().replace("_", " "))
+
+
+def is_gpu(device):
+    """Whether a device of samples is a real GPU."""
+    return device not in ("cpu", SIMULATED)
 
 
 def warn(message, path, line=None):
@@ -81,7 +85,8 @@ def open_samples(env, page, source, exercise=None, line=None):
 
 def _remember(env, book, name, exercise, devices):
     for device in devices:
-        for path in book.sample_paths(device, name, exercise):
+        used = [] if device == "cpu" else book.gpu_code()
+        for path in (*book.sample_paths(device, name, exercise), *used):
             env.note_dependency(str(path))
     known = _known(env).setdefault(env.docname, {})
     known[name, exercise] = devices

@@ -15,8 +15,7 @@ from sphinx import addnodes
 from sphinx.parsers import RSTParser
 from sphinx.util.docutils import SphinxDirective
 
-from .. import samples
-from ..book import SIMULATED
+from .. import currency, samples
 from ..errors import BookError
 from . import nodes as own
 from . import page as pages
@@ -98,20 +97,35 @@ class _Writer:
                   ".. recipe-program::", "")
 
 
-def output_lines(by_device, title, exercise=None):
-    """Directives that show a step's output, in tabs for several devices."""
-    shown = [device for device, sample in by_device.items()
-             if _prints(sample, by_device.get("cpu"), title)]
-    if len(shown) < 2:
-        return [line for device in shown
-                for line in _output_lines(device, title, exercise)]
+def output_lines(by_device, title, exercise=None, page_devices=()):
+    """Directives that show a step's output, in a tab for every device.
+
+    Devices that the page has, or a GPU if it has none, get a tab even where
+    they did not capture this output: it says so.
+    """
+    cpu = by_device.get("cpu")
+    tabs = {device: _output_lines(device, title, exercise)
+            for device, sample in by_device.items()
+            if _prints(sample, cpu, title)}
+    if cpu is not None and cpu.text_of(title):
+        for device in _lacking(by_device, page_devices):
+            tabs[device] = [f".. recipe-no-output:: {device}", ""]
+    if len(tabs) < 2:
+        return [line for lines in tabs.values() for line in lines]
     lines = [".. tab-set::", "   :sync-group: device", "   :class: devices", ""]
-    for device in shown:
+    for device, content in tabs.items():
         lines += [f"   .. tab-item:: {pages.label(device)}",
                   f"      :sync: {device}", ""]
-        lines += [f"      {line}"
-                  for line in _output_lines(device, title, exercise)]
+        lines += [f"      {line}" for line in content]
     return lines
+
+
+def _lacking(by_device, page_devices):
+    """GPUs that belong on a page and have not captured this."""
+    known = dict.fromkeys([*by_device, *page_devices])
+    gpus = [device for device in known if pages.is_gpu(device)]
+    return [device for device in gpus or [pages.ANY_GPU]
+            if device not in by_device]
 
 
 def _prints(sample, cpu, title):
@@ -164,10 +178,27 @@ class RecipeOutput(SphinxDirective):
         sample = found[device]
         where = f" of {title}" if title else ""
         panel = own.output(label=f"Output{where}, {pages.label(device)}")
-        stale = page.is_stale(sample, source)
+        stale = currency.is_stale(page.book, sample, source, found.get("cpu"))
         panel += _panel(sample, title, device, stale)
         self.set_source_info(panel)
         return [panel]
+
+
+class RecipeNoOutput(SphinxDirective):
+    """Stands where a GPU's output will be once it was captured."""
+
+    required_arguments = 1
+
+    def run(self):
+        device = self.arguments[0]
+        who = ("No GPU" if device == pages.ANY_GPU
+               else f"No {pages.label(device)}")
+        line = nodes.paragraph("", f"{who} has captured this output yet. ",
+                               classes=["no-output"])
+        command = "./fusebook capture --device cuda"
+        line += [nodes.Text("On a machine with one, "),
+                 nodes.literal(command, command), nodes.Text(" does.")]
+        return [line]
 
 
 def _panel(sample, title, device, stale):
@@ -208,10 +239,11 @@ def provenance(sample):
     """Where and when a sample was captured, in one line."""
     facts = sample.provenance
     where = facts["device"]
-    threads = facts.get("threads")
+    threads = facts.get("threads") if sample.device == "cpu" else None
     if threads:
         where += f", {threads} thread{'' if threads == 1 else 's'}"
-    extra = [facts[name] for name in ("driver",) if facts.get(name)]
+    extra = [facts[name] for name in ("architecture", "driver")
+             if facts.get(name)]
     return " · ".join([where, *extra, facts["compiler"], facts["date"]])
 
 
@@ -228,7 +260,7 @@ class RecipeStatus(SphinxDirective):
         line += nodes.literal(command, command)
         line += nodes.Text(".")
         found = [line]
-        if page.samples and set(page.samples) <= {"cpu", SIMULATED}:
+        if page.samples and not any(map(pages.is_gpu, page.samples)):
             text = ("No GPU has captured this recipe yet, so every output "
                     "below is from a CPU.")
             found.append(nodes.paragraph("", text, classes=["recipe-quiet"]))
@@ -264,4 +296,5 @@ def setup(app):
     app.add_directive("recipe-status", RecipeStatus)
     app.add_directive("recipe-code", RecipeCode)
     app.add_directive("recipe-output", RecipeOutput)
+    app.add_directive("recipe-no-output", RecipeNoOutput)
     app.add_directive("recipe-program", RecipeProgram)

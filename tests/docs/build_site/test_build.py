@@ -9,7 +9,8 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 
-from support import build, make_sources, plain_record, toy_record
+from support import (build, make_sources, plain_record, store_gpu,
+                     toy_record)
 
 from fusebook_docs import samples
 from fusebook_docs.book import Book
@@ -89,7 +90,8 @@ class Page(SiteCase):
         blocks = self.page("recipes/plain_recipe").select("div.recipe-code")
         self.assertEqual(len(blocks), 3)
         panel = blocks[1].find_next_sibling()
-        self.assertEqual(panel["class"], ["recipe-output"])
+        self.assertIn("sd-tab-set", panel["class"])
+        self.assertEqual(len(panel.select(".recipe-output")), 1)
         self.assertEqual(panel.find_next_sibling(), blocks[2])
         self.assertIn("int main", blocks[2].get_text())
 
@@ -110,7 +112,7 @@ class Page(SiteCase):
 
     def test_tabs_and_stale_samples(self):
         tabs = self.page().select(".sd-tab-set.devices")
-        self.assertEqual(len(tabs), 2)
+        self.assertEqual(len(tabs), 3)  # two steps and an answer
         labels = [label.get_text().strip() for label in tabs[0].select("label")]
         self.assertEqual(labels, ["CPU", "GPU"])
         lines = [p.get_text() for p in tabs[0].select(".provenance")]
@@ -129,6 +131,20 @@ class Page(SiteCase):
         self.assertEqual(len(quiet), 1)
         self.assertIn("No GPU", quiet[0].get_text())
         self.assertEqual(self.page().select(".recipe-quiet"), [])
+
+    def test_every_output_has_a_tab_for_a_gpu(self):
+        """Also an answer that the GPU of the page did not capture."""
+        plain = self.page("recipes/plain_recipe").select(".devices")
+        answer = self.page().select(".answer .devices")
+        for tabs in (plain, answer):
+            self.assertEqual(len(tabs), 1)
+            labels = [label.get_text().strip()
+                      for label in tabs[0].select("label")]
+            self.assertEqual(labels, ["CPU", "GPU"])
+            self.assertEqual(len(tabs[0].select(".recipe-output")), 1)
+            text = tabs[0].select_one(".no-output").get_text()
+            self.assertIn("No GPU has captured this output yet", text)
+        self.assertEqual(len(self.page().select(".no-output")), 1)
 
     def test_excerpt(self):
         article = self.page(BACKGROUND)
@@ -236,6 +252,25 @@ class Errors(SiteCase):
                 self.edit(source, old, new)
                 self.broken(f"{BACKGROUND}.rst:", word)
                 self.edit(source, new, old)
+
+    def stale(self):
+        """Which outputs of the GPU say that they are old, in page order."""
+        self.built()
+        panels = self.page().select('.recipe-output[aria-label$="GPU"]')
+        return [bool(panel.select(".stale")) for panel in panels]
+
+    def test_what_became_of_a_gpu_sample(self):
+        """Two steps and an answer; the page is read anew by itself."""
+        store_gpu(self.book)
+        store_gpu(self.book, exercise="amsgrad")
+        self.assertEqual(self.stale(), [False, False, False])
+        store_gpu(self.book, "22cc", exercise="amsgrad")
+        self.assertEqual(self.stale(), [False, False, True])
+        path = self.root / "common" / "by_hand.cu"
+        path.write_text("int b;\n")
+        store_gpu(self.book)
+        path.write_text("int c;\n")
+        self.assertEqual(self.stale(), [True, True, True])
 
     def test_old_gpu_sample_is_no_error(self):
         record = toy_record("cuda")

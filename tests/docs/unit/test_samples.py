@@ -67,7 +67,7 @@ class Record(unittest.TestCase):
 
     def test_every_field_is_needed(self):
         for name in ("format", "recipe", "device", "options", "provenance",
-                     "steps", "values"):
+                     "steps", "values", "kernels"):
             with self.subTest(name):
                 self.refused(lambda r, n=name: r.pop(n), repr(name))
                 self.refused(lambda r, n=name: r.update({n: None}), repr(name))
@@ -83,6 +83,10 @@ class Record(unittest.TestCase):
         self.refused(lambda r: r["steps"].append(r["steps"][1]), "twice")
         self.refused(lambda r: r["steps"].append({"title": "", "text": "a"}),
                      "without a title")
+
+    def test_kernels(self):
+        for kernels in ([1], [None], [""]):
+            self.refused(lambda r, k=kernels: r.update(kernels=k), "hashes")
 
     def test_placeholder_without_value(self):
         self.refused(lambda r: r["values"].pop("ratio"), RUN, "@{ratio}")

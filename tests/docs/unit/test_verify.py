@@ -4,9 +4,10 @@ import json
 import unittest
 from dataclasses import replace
 
-from support import RUN, BookCase, amsgrad_record, toy_record
+from support import (RUN, BookCase, amsgrad_record, toy_record,
+                     write_program)
 
-from fusebook_docs import samples
+from fusebook_docs import currency, samples
 
 RECIPE = "toy_optimizer"
 
@@ -63,6 +64,49 @@ class Verify(VerifyCase):
         record = toy_record()
         record["steps"][0]["text"] = "hello\n"
         self.red(record, "before the first step", "+hello")
+
+    def test_other_kernels(self):
+        """Their text is what a GPU would run: nothing printed shows it."""
+        for kernels, words in ((["00aa", "22cc"], "1 new, 1 gone, 1 as"),
+                               (["00aa"], "0 new, 1 gone, 1 as"),
+                               (["00aa", "11bb", "22cc"], "1 new, 0 gone")):
+            record = toy_record()
+            record["kernels"] = kernels
+            self.red(record, "other kernels", words,
+                     "./fusebook capture toy_optimizer")
+        record["kernels"] = ["11bb", "00aa"]
+        self.assertEqual(self.verify(record)[0], 0)
+
+    def test_kernels_of_a_gpu(self):
+        """Those of the CPU's sample must be among them."""
+        for kernels, status, words in (
+                (["00aa", "11bb"], 0, "the kernels of the CPU's sample, 2"),
+                (["00aa", "11bb", "22cc"], 0, "2 of them"),
+                (["00aa", "22cc"], 1, "1 of the 2 kernels"),
+                ([], 1, "2 of the 2 kernels")):
+            record = toy_record("cuda-sim")
+            record["kernels"] = kernels
+            code, out = self.run_on("kernels", record)
+            self.assertEqual(code, status, out)
+            self.assertIn(words, out)
+            self.assertIn("toy_optimizer (cuda-sim)", out)
+        record["kernels"] = ["00aa", "11bb"]
+        record["steps"][1]["title"] = "Setup"
+        self.assertEqual(self.run_on("kernels", record)[0], 1)
+
+    def test_kernels_are_looked_at_on_a_small_model(self):
+        path = self.book.sample_paths("cpu", RECIPE)[1]
+        for options, words in (({"layers": 10, "width": 64, "seed": 1},
+                                "--layers 2 --width 8"), ({"seed": 1}, "")):
+            sample = json.loads(path.read_text())
+            path.write_text(json.dumps({**sample, "options": options}))
+            program = write_program(self.root / "p", toy_record("cuda-sim"))
+            program.write_text(program.read_text().replace(
+                "import json", f"import sys\nassert sys.argv[5:] == "
+                f"{words.split()!r}, sys.argv\nimport json", 1))
+            code, out = self.command("kernels", "--program", program,
+                                     "--recipe", RECIPE)
+            self.assertEqual(code, 0, out)
 
     def test_skipped_step(self):
         record = toy_record()
@@ -130,6 +174,11 @@ class Verify(VerifyCase):
         sample = samples.load(book, "h200", RECIPE)
         self.assertEqual(sample.device, "h200")
         self.assertEqual(sample.provenance["driver"], "driver 1.2")
+        self.assertEqual(sample.gpu_code_sha256,
+                         currency.gpu_code(self.book))
+        self.assertEqual(sample.kernels, ("00aa", "11bb"))
+        cpu = samples.load(self.book, "cpu", RECIPE)
+        self.assertIsNone(cpu.gpu_code_sha256)
         self.red(record, "device 'cuda:0'", any_device=True)
 
     def test_record_of_something_else(self):
@@ -201,6 +250,17 @@ class Capture(BookCase):
         self.assertEqual(self.files(), before)
         self.capture(record, "--fresh")
         self.assertNotEqual(self.files(), before)
+
+    def test_written_whole_when_the_kernels_moved(self):
+        """Times belong to the kernels that they were taken of."""
+        self.capture()
+        record = toy_record()
+        record["kernels"] = ["22cc"]
+        record["values"]["eager_us"].update(value=9.0, shown="9.0 us")
+        self.assertIn("captured in", self.capture(record))
+        sample = samples.load(self.book, "cpu", RECIPE)
+        self.assertEqual(sample.kernels, ("22cc",))
+        self.assertEqual(sample.values["eager_us"].value, 9.0)
 
     def test_written_when_the_text_moved(self):
         self.capture()
