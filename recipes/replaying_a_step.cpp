@@ -24,7 +24,7 @@ static void try_to_capture(auto& fn) {
   try {
     capture_graph(fn);
   } catch (const Error& error) {
-    print_block(error.what(), {place(fn.place())});
+    print_error(error, {place(fn.place())});
   }
 }
 
@@ -70,8 +70,8 @@ static void replaying_a_step(const Options& options) {
   step("A scheduler stays outside");
   // A graph holds the launch, not the C++ around it. A scheduler between two
   // replays works as ever: it writes into the tensor that holds the rate, and
-  // the next replay reads it from there. These writes and the launches stay in
-  // order, and nobody waits.
+  // the next replay reads it from there. These writes and the launches happen
+  // in the order in which they were asked for.
   ExponentialLR sched(adam, {.gamma = 0.5}), twins_sched(twins, {.gamma = 0.5});
   for (int i = 0; i < 3; ++i) {
     graph.replay();
