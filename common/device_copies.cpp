@@ -1,8 +1,13 @@
 #include "device_copies.h"
 
+#include <cmath>
+#include <source_location>
+
 #include "allocator.h"
 #include "devices.h"
+#include "program_on_gpu.h"
 #include "tensor_layout.h"
+#include "tensor_list.h"
 
 namespace fuse {
 namespace {
@@ -21,72 +26,88 @@ Tensor room_like(const Tensor& model, const Device& device) {
   return Tensor(std::move(impl));
 }
 
-// Host memory for what is to be written over all of a tensor: only what lies
-// between its elements has to be fetched.
-Tensor host_room(const Tensor& target) {
-  const bool gaps = extent_bytes(*target.impl()) != target.nbytes();
-  return gaps ? on_host(target) : room_like(target, cpu_device);
+// Both dense in the same order, on two devices, with elements of one dtype.
+void transfer(const Tensor& target, const Tensor& source) {
+  if (target.device().is_cpu()) {
+    gpu_with(source)->copy_to_host(target.raw_data(), source.raw_data(),
+                                   source.nbytes());
+  } else {
+    const Tensor host = on_host(source);
+    gpu_with(target)->copy_to_device(target.raw_data(), host.raw_data(),
+                                     host.nbytes());
+  }
 }
+
+// One operation on one device: target = source, converted.
+void run_copy(const Tensor& target, const Tensor& source) {
+  const TensorList from({source});
+  const TensorList to({target});
+  const auto here = std::source_location::current();
+  Program program;
+  const auto read = program.slot(from.impl()->view(), from.impl()->info());
+  const auto written = program.slot(to.impl()->view(), to.impl()->info());
+  program.store(written, program.load(read, here), here);
+  run_on_gpu(program);
+}
+
+void copy_within(const Tensor& target, const Tensor& source) {
+  if (share_bytes(*target.impl(), *source.impl())) {
+    return copy_within(target, source.clone());
+  }
+  const bool plain = target.dtype() == source.dtype() &&
+                     target.is_contiguous() && source.is_contiguous();
+  if (plain) {
+    gpu_with(target)->copy_on_device(target.raw_data(), source.raw_data(),
+                                     target.nbytes());
+  } else {
+    run_copy(target, source);
+  }
+}
+
+bool is_zero(double value) { return value == 0 && !std::signbit(value); }
 
 }  // namespace
 
 Tensor on_host(const Tensor& tensor) {
   if (tensor.device().is_cpu()) return tensor;
-  Tensor host = room_like(tensor, cpu_device);
-  gpu_with(tensor)->copy_to_host(host.raw_data(), tensor.raw_data(),
-                                 extent_bytes(*tensor.impl()));
-  return host;
-}
-
-void write_back(const Tensor& tensor, const Tensor& host) {
-  gpu_with(tensor)->copy_to_device(tensor.raw_data(), host.raw_data(),
-                                   extent_bytes(*tensor.impl()));
+  return copy_to(tensor, cpu_device);
 }
 
 Tensor copy_to(const Tensor& tensor, const Device& device) {
-  if (device.is_cpu()) return on_host(tensor);
-  Tensor copy = room_like(tensor, device);
-  const std::size_t bytes = extent_bytes(*tensor.impl());
+  const Tensor copy = room_like(tensor, device);
   if (tensor.device() == device) {
-    gpu_of(device)->copy_on_device(copy.raw_data(), tensor.raw_data(), bytes);
+    gpu_of(device)->copy_on_device(copy.raw_data(), tensor.raw_data(),
+                                   tensor.nbytes());
   } else {
-    gpu_of(device)->copy_to_device(copy.raw_data(), on_host(tensor).raw_data(),
-                                   bytes);
+    transfer(copy, tensor);
   }
   return copy;
 }
 
 void copy_across(const Tensor& target, const Tensor& source) {
-  const bool plain = target.dtype() == source.dtype() &&
-                     target.is_contiguous() && source.is_contiguous();
-  const bool same_device = target.device() == source.device();
-  if (plain && same_device && share_bytes(*target.impl(), *source.impl())) {
-    copy_across(target, source.clone());  // a device copies nothing onto itself
-  } else if (plain && same_device) {
-    gpu_with(target)->copy_on_device(target.raw_data(), source.raw_data(),
-                                     target.nbytes());
-  } else if (target.device().is_cpu()) {
-    Tensor(target).copy_(on_host(source));
-  } else if (plain) {
-    write_back(target, on_host(source));
+  if (target.device() == source.device()) return copy_within(target, source);
+  const bool narrows = size_of(target.dtype()) < size_of(source.dtype());
+  const DType dtype = narrows ? target.dtype() : source.dtype();
+  const Tensor sent = source.to(dtype).contiguous();
+  if (target.is_contiguous() && target.dtype() == dtype) {
+    transfer(target, sent);
   } else {
-    Tensor host = host_room(target);
-    host.copy_(on_host(source));
-    write_back(target, host);
+    Tensor(target).copy_(copy_to(sent, target.device()));
   }
 }
 
 void fill_on_device(const Tensor& target, double value) {
   if (target.numel() == 0) return;
-  const std::size_t bytes = extent_bytes(*target.impl());
-  const bool zero = value == 0 && 1 / value > 0;
-  if (zero && bytes == target.nbytes()) {
-    gpu_with(target)->fill_bytes(target.raw_data(), 0, bytes);
+  if (is_zero(value) && is_dense(*target.impl())) {
+    gpu_with(target)->fill_bytes(target.raw_data(), 0, target.nbytes());
     return;
   }
-  Tensor host = host_room(target);
-  host.fill_(value);
-  write_back(target, host);
+  const TensorList list({target});
+  const auto here = std::source_location::current();
+  Program program;
+  const auto slot = program.slot(list.impl()->view(), list.impl()->info());
+  program.store(slot, program.argument(value, {}), here);
+  run_on_gpu(program);
 }
 
 }  // namespace fuse

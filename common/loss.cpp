@@ -1,11 +1,16 @@
 #include "loss.h"
 
+#include <array>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <utility>
 
 #include "element.h"
 #include "error.h"
+#include "program_on_gpu.h"
+#include "sums_of_tensors.h"
+#include "tensor_list.h"
 
 namespace fuse {
 namespace {
@@ -26,13 +31,6 @@ void check_pair(const Tensor& output, const Tensor& target) {
               ", but the target " + describe(target));
 }
 
-// Tensors may lie at any address.
-template <class T>
-double difference_at(const Tensor& a, const Tensor& b, std::size_t i) {
-  return double(load_element<T>(a.raw_data(), i)) -
-         double(load_element<T>(b.raw_data(), i));
-}
-
 // Contiguous and without the way back: what goes back may not keep itself
 // alive.
 Tensor plain(const Tensor& tensor) {
@@ -43,63 +41,81 @@ Tensor plain(const Tensor& tensor) {
   return Tensor(std::move(impl));
 }
 
+// grad = scale * (output - target), computed as float64 and rounded once.
+void write_on_host(const Tensor& grad, double scale, const Tensor& output,
+                   const Tensor& target) {
+  with_type(grad.dtype(), [&](auto type) {
+    using T = decltype(type);
+    // Tensors may lie at any address.
+    const auto at = [](const Tensor& tensor, std::size_t i) {
+      return double(load_element<T>(tensor.raw_data(), i));
+    };
+    for (std::size_t i = 0; i < std::size_t(grad.numel()); ++i) {
+      const double difference = at(output, i) - at(target, i);
+      store_element(grad.raw_data(), i, T(scale * difference));
+    }
+  });
+}
+
+// The same on a GPU.
+void write_on_gpu(const Tensor& grad, double scale, const Tensor& output,
+                  const Tensor& target) {
+  const TensorList lists[] = {{output}, {target}, {grad}};
+  const auto here = std::source_location::current();
+  Program program;
+  const auto slot = [&](const TensorList& list) {
+    return program.slot(list.impl()->view(), list.impl()->info());
+  };
+  const auto load = [&](const TensorList& list) {
+    return program.cast(program.load(slot(list), here), DType::float64, here);
+  };
+  const std::array both = {load(lists[0]), load(lists[1])};
+  const std::array factors = {program.argument(scale, {}),
+                              program.apply(OpCode::sub, both, here)};
+  program.store(slot(lists[2]), program.apply(OpCode::mul, factors, here),
+                here);
+  run_on_gpu(program);
+}
+
 /// d(loss)/d(output) = 2 (output - target) / count.
 class MseBackward : public GradFn {
  public:
   MseBackward(const Tensor& output, const Tensor& target,
               std::shared_ptr<GradFn> next)
-      : device_(output.device()),
-        output_(plain(output.cpu())),
-        target_(plain(target.cpu())),
+      : output_(plain(output)),
+        target_(plain(target)),
         next_(std::move(next)) {}
 
   void backward(const Tensor& grad_output) override {
-    const Tensor grad = empty(output_.shape(), output_.dtype(), cpu_device);
+    const Device device = output_.device();
+    const Tensor grad = empty(output_.shape(), output_.dtype(), device);
     const double scale = grad_output.item() * 2 / double(output_.numel());
-    with_type(grad.dtype(), [&](auto type) {
-      using T = decltype(type);
-      for (std::size_t i = 0; i < std::size_t(grad.numel()); ++i) {
-        const double difference = difference_at<T>(output_, target_, i);
-        store_element(grad.raw_data(), i, T(scale * difference));
-      }
-    });
-    next_->backward(grad.to(device_));
+    output_.address(false);
+    target_.address(false);
+    const auto write = device.is_cpu() ? write_on_host : write_on_gpu;
+    write(grad, scale, output_, target_);
+    next_->backward(grad);
   }
 
  private:
-  Device device_;
   Tensor output_;
   Tensor target_;
   std::shared_ptr<GradFn> next_;
 };
 
-template <class T>
-double mean_square(const Tensor& output, const Tensor& target) {
-  double sum = 0;
-  for (std::size_t i = 0; i < std::size_t(output.numel()); ++i) {
-    const double difference = difference_at<T>(output, target, i);
-    sum += difference * difference;
-  }
-  return sum / double(output.numel());
-}
-
 }  // namespace
 
 Tensor mse_loss(const Tensor& output, const Tensor& target) {
   check_pair(output, target);
-  const double mean = with_type(output.dtype(), [&](auto type) {
-    using T = decltype(type);
-    // Asking for the data has a recording make it first.
-    const Tensor left = output.cpu().contiguous();
-    const Tensor right = target.cpu().contiguous();
-    static_cast<void>(left.data<T>());
-    static_cast<void>(right.data<T>());
-    return mean_square<T>(left, right);
-  });
-  Tensor loss = tensor(mean, output.dtype());
+  // Asking for the address has a recording make the numbers first.
+  output.address(false);
+  target.address(false);
+  const Tensor beside = target.to(output.device());
+  const double sum = sum_of_squared_differences(output, beside);
+  Tensor loss = tensor(sum / double(output.numel()), output.dtype());
   if (output.impl()->grad_fn != nullptr) {
     loss.impl()->grad_fn =
-        std::make_shared<MseBackward>(output, target, output.impl()->grad_fn);
+        std::make_shared<MseBackward>(output, beside, output.impl()->grad_fn);
   }
   return loss;
 }

@@ -22,11 +22,13 @@ class Generator {
 
 /// Overwrites every element with a number drawn evenly from `low` to `high`.
 /// A float32 draws one of 2^24 steps, a float64 one of 2^53, a float16 one of
-/// 2^11, a bfloat16 one of 2^8.
+/// 2^11, a bfloat16 one of 2^8. Numbers are always drawn on the host, and then
+/// copied to the tensor's device: every device gets the same ones.
 void uniform_(const Tensor& tensor, double low, double high,
               Generator& generator);
 
-/// A tensor of numbers drawn evenly from [0, 1), like `torch.rand`.
+/// A tensor of numbers drawn evenly from [0, 1), like `torch.rand`; by
+/// `uniform_`, on the host.
 Tensor rand(const Shape& shape, Generator& generator,
             DType dtype = DType::float32);
 

@@ -1,6 +1,5 @@
 #include "tensor.h"
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +10,7 @@
 #include "device_copies.h"
 #include "element.h"
 #include "error.h"
+#include "sums_of_tensors.h"
 #include "tensor_layout.h"
 
 namespace fuse {
@@ -115,24 +115,6 @@ void convert(const TensorImpl& target, const TensorImpl& source) {
   });
 }
 
-/// Sums in float64 with a fixed number of partial sums, so the result has the
-/// same bits however wide the machine's vectors are.
-template <class T>
-double sum_elements(const void* data, std::size_t count) {
-  constexpr std::size_t lanes = 8;
-  std::array<double, lanes> partial{};
-  std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      partial[lane] += double(load_element<T>(data, i + lane));
-    }
-  }
-  double total = 0;
-  for (const double part : partial) total += part;
-  for (; i < count; ++i) total += double(load_element<T>(data, i));
-  return total;
-}
-
 /// d(sum)/d(element) is one for every element.
 class SumBackward : public GradFn {
  public:
@@ -203,8 +185,8 @@ double Tensor::item() const {
 
 std::vector<double> Tensor::to_vector() const {
   touch(*impl_, false);
-  if (!device().is_cpu()) return on_host(*this).to_vector();
   if (!is_contiguous()) return contiguous().to_vector();
+  if (!device().is_cpu()) return on_host(*this).to_vector();
   std::vector<double> values(static_cast<std::size_t>(numel()));
   with_type(dtype(), [&](auto type) {
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -219,11 +201,12 @@ bool Tensor::is_contiguous() const { return fuse::is_contiguous(*impl_); }
 Tensor Tensor::contiguous() const {
   if (is_contiguous()) return *this;
   touch(*impl_, false);
-  if (!device().is_cpu()) {
-    return copy_to(on_host(*this).contiguous(), device());
+  Tensor copy = empty(shape(), dtype(), device());
+  if (device().is_cpu()) {
+    copy_elements(*copy.impl_, *impl_);
+  } else {
+    copy_across(copy, *this);
   }
-  Tensor copy = empty(shape(), dtype(), cpu_device);
-  copy_elements(*copy.impl_, *impl_);
   return copy;
 }
 
@@ -318,12 +301,7 @@ void Tensor::set_grad(const Tensor& grad) {
 
 Tensor Tensor::sum() const {
   touch(*impl_, false);
-  const Tensor ordered = on_host(*this).contiguous();
-  const double total = with_type(dtype(), [&](auto type) {
-    return sum_elements<decltype(type)>(ordered.raw_data(),
-                                        std::size_t(numel()));
-  });
-  Tensor result = tensor(total, dtype());
+  Tensor result = tensor(sum_of(*this), dtype());
   if (impl_->grad_fn != nullptr) {
     result.impl_->grad_fn = std::make_shared<SumBackward>(*impl_);
   }

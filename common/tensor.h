@@ -135,7 +135,9 @@ class Tensor {
   /// shape, dtype or device differ from this tensor's.
   void set_grad(const Tensor& grad);
 
-  /// Sum of all elements as a 0-d tensor in host memory, differentiable.
+  /// Sum of all elements as a 0-d tensor in host memory, differentiable. Added up
+  /// as float64, in an order that depends on the number of elements alone, so
+  /// with the same bits on every device; from a GPU comes one number.
   Tensor sum() const;
   /// Back-propagates from a 0-d tensor. Throws Error when nothing led to it.
   void backward() const;

@@ -127,4 +127,9 @@ std::string generate_gpu_part(const Plan& plan) {
   return out.str();
 }
 
+std::string gpu_sums_source() {
+  return std::string("#define FUSE_GPU 1\n") + device_text + "\n" + sums_text +
+         "\n" + gpu_sums_text;
+}
+
 }  // namespace fuse

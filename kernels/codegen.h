@@ -31,11 +31,17 @@ std::string generate_gpu_source(const Plan& plan);
 /// without a GPU generates what one with a GPU runs.
 std::string generate_gpu_part(const Plan& plan);
 
-/// The texts of device.h, gpu_loops.h and the two files that the simulator puts
-/// around CUDA text, as built into the library.
+/// The complete source for a GPU of the kernel `sum_chunks`, which sums.h
+/// describes.
+std::string gpu_sums_source();
+
+/// The texts of device.h, gpu_loops.h, the two files that the simulator puts
+/// around CUDA text, sums.h and gpu_sums.h, as built into the library.
 extern const char* const device_text;
 extern const char* const gpu_loops_text;
 extern const char* const gpu_sim_prelude_text;
 extern const char* const gpu_sim_trailer_text;
+extern const char* const sums_text;
+extern const char* const gpu_sums_text;
 
 }  // namespace fuse

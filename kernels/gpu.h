@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -37,6 +39,14 @@ class Gpu {
   /// For measurements and tests.
   void forget_modules();
 
+  /// Bytes that `copy_to_device` and `copy_to_host` were given so far. What
+  /// kernels are launched with (tables, scalars) is not among them.
+  struct Transfers {
+    std::int64_t to_device = 0;
+    std::int64_t to_host = 0;
+  };
+  Transfers transfers() const { return {to_device_, to_host_}; }
+
   // -- copies, in the order of the stream; `bytes` may be 0
 
   /// Copies from host memory, which may change as soon as this returns.
@@ -57,6 +67,8 @@ class Gpu {
   std::shared_ptr<ModuleCompiler> compiler_;
   std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<GpuModule>> modules_;
+  std::atomic<std::int64_t> to_device_ = 0;
+  std::atomic<std::int64_t> to_host_ = 0;
 };
 
 /// Memory on a device, given back at the end; empty by default.

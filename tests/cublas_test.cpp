@@ -2,12 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "compile.h"
 #include "error.h"
+#include "fake_cublas.h"
 #include "foreach.h"
 #include "model.h"
 #include "random.h"
@@ -19,65 +19,6 @@ using namespace testing;
 namespace {
 
 const Device sim = parse_device("cuda-sim");
-
-// A cuBLAS of plain loops over columns, on the simulated GPU, whose memory the
-// host can read.
-struct Fake {
-  long products = 0;
-  int code = 0;  // what every product returns
-};
-Fake fake;
-
-template <class T>
-int multiply(CublasHandle, int op_a, int op_b, int m, int n, int k,
-             const T* alpha, const T* a, int lda, const T* b, int ldb,
-             const T* beta, T* c, int ldc) {
-  ++fake.products;
-  if (fake.code != 0) return fake.code;
-  REQUIRE(lda >= (op_a == 0 ? m : k));
-  REQUIRE(ldb >= (op_b == 0 ? k : n));
-  REQUIRE(ldc >= m);
-  const auto at = [](const T* matrix, int leading, int op, int row,
-                     int column) {
-    return op == 0 ? matrix[row + std::ptrdiff_t(column) * leading]
-                   : matrix[column + std::ptrdiff_t(row) * leading];
-  };
-  for (int j = 0; j < n; ++j) {
-    for (int i = 0; i < m; ++i) {
-      double sum = 0;
-      for (int l = 0; l < k; ++l) {
-        sum += double(at(a, lda, op_a, i, l)) * double(at(b, ldb, op_b, l, j));
-      }
-      T& to = c[i + std::ptrdiff_t(j) * ldc];
-      const T old = *beta == T(0) ? T(0) : *beta * to;
-      to = T(double(*alpha) * sum + double(old));
-    }
-  }
-  return 0;
-}
-
-const CublasApi table = {
-    [](CublasHandle* handle) {
-      *handle = reinterpret_cast<CublasHandle>(&fake);
-      return 0;
-    },
-    [](CublasHandle) { return 0; },
-    [](CublasHandle, cuda::Stream) { return 0; },
-    &multiply<float>,
-    &multiply<double>,
-    [](int) { return "made up"; },
-};
-
-struct Replaced {
-  Replaced() {
-    fake = {};
-    set_cublas_api(&table);
-  }
-  ~Replaced() {
-    set_cublas_api(nullptr);
-    set_default_device(cpu_device);
-  }
-};
 
 // Outputs and all gradients of two backward passes through a stack with biases.
 std::vector<Tensor> train(const Device& device, DType dtype,

@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -17,18 +16,13 @@
 #include "optim/all.h"
 #include "random.h"
 #include "step_testing.h"
+#include "tested_device.h"
 
 using namespace fuse;
 using namespace testing;
 using step_testing::mixed_shapes;
 
 namespace {
-
-// The simulated GPU, or the one that FUSEBOOK_TEST_DEVICE names.
-Device tested_device() {
-  const char* const name = std::getenv("FUSEBOOK_TEST_DEVICE");
-  return parse_device(name == nullptr ? "cuda-sim" : name);
-}
 
 const Device sim = tested_device();
 const std::string sim_name = to_string(sim);
@@ -62,12 +56,6 @@ std::vector<Tensor> parameters(const std::vector<Shape>& shapes,
   }
   return params;
 }
-
-// What is different afterwards is put back.
-struct DefaultDevice {
-  explicit DefaultDevice(const Device& device) { set_default_device(device); }
-  ~DefaultDevice() { set_default_device(cpu_device); }
-};
 
 }  // namespace
 

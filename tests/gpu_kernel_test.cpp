@@ -388,7 +388,6 @@ TEST_CASE("code that the device does not take is an error with advice") {
   gpus.driver.resident = 0;
   CHECK(contains(message_of<Error>([&] { make_gpu_kernel("too large", gpu); }),
                  "takes more of a multiprocessor than there is"));
-  CHECK(gpus.driver.count("cuModuleUnload") == 1);
 }
 
 TEST_CASE("what failed to upload is uploaded again") {

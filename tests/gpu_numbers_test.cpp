@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <source_location>
@@ -12,12 +11,14 @@
 
 #include "compile.h"
 #include "compute_device.h"
+#include "devices.h"
 #include "foreach.h"
 #include "lr_scheduler.h"
 #include "optim/all.h"
 #include "random.h"
 #include "step_testing.h"
 #include "tensor_list.h"
+#include "tested_device.h"
 
 using namespace fuse;
 using namespace testing;
@@ -25,11 +26,7 @@ using step_testing::mixed_shapes;
 
 namespace {
 
-// The simulated GPU, or the one that FUSEBOOK_TEST_DEVICE names.
-const Device gpu = [] {
-  const char* const name = std::getenv("FUSEBOOK_TEST_DEVICE");
-  return parse_device(name == nullptr ? "cuda-sim" : name);
-}();
+const Device gpu = tested_device();
 const std::string gpu_name = to_string(gpu);
 
 // Parameters with gradients, the same numbers on every device.
@@ -193,8 +190,8 @@ TEST_CASE("random operations on lists and numbers, wherever they lie") {
 TEST_CASE("hyper-parameters on the GPU give the bits of those in host memory") {
   for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16}) {
     for (const Case& each : cases) {
-      CAPTURE(each.name);
-      CAPTURE(name_of(dtype));
+      CAPTURE(std::string(each.name));
+      CAPTURE(std::string(name_of(dtype)));
       const auto here = parameters(cpu_device);
       const auto there = parameters(gpu);
       const auto eagerly = parameters(gpu);
@@ -211,8 +208,13 @@ TEST_CASE("hyper-parameters on the GPU give the bits of those in host memory") {
           optimizer->group(0)["lr"].assign(0.02 * (i + 1));
         }
         cpu->step();
+        const auto before = gpu_of(gpu)->transfers();
         step();
+        const auto after = gpu_of(gpu)->transfers();
         eager->step();
+        // What the first step makes, it fills.
+        if (i > 0) CHECK(after.to_device == before.to_device);
+        if (i > 0) CHECK(after.to_host == before.to_host);
         REQUIRE(bitwise_equal(there, here));
         REQUIRE(bitwise_equal(eagerly, here));
       }

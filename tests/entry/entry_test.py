@@ -176,7 +176,12 @@ class CommandLine(Entry):
         self.assertEqual(done.stdout, str(["--device", "cuda", "adam",
                                            "broken", "sgd"]) + "\n")
         self.assertFalse((self.checkout / "build").exists())
+        done = self.expect(3, "capture", "--device", "cuda", "--only",
+                           "bench,peers", "adam")
+        self.assertEqual(done.stdout, str(["--device", "cuda", "--only",
+                                           "bench,peers", "adam"]) + "\n")
         self.expect(2, "capture", "--out", "x")
+        self.expect(2, "capture", "--only", "bench")
 
     def test_help(self):
         for arguments in ([], ["help"], ["--help"], ["run", "--help"]):

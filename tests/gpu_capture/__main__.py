@@ -1,6 +1,7 @@
 """Everything a GPU has to show, in one command that needs no network.
 
-    python3 tests/gpu_capture --device cuda [--out DIR] [RECIPE...]
+    python3 tests/gpu_capture --device cuda [--out DIR] [--only STAGES]
+                              [RECIPE...]
 
 Our own results come first: tests on the device, samples of the recipes, the
 benchmark; then PyTorch where it is installed, and compute-sanitizer. Every
@@ -30,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # left but for the sanitizer's.
 BUILD, TESTS, SAMPLES, BENCH, SANITIZER = .45, .15, .2, .25, .15
 ARCHIVE = 5.0  # seconds for the end
+STAGES = ("tests", "samples", "bench", "peers", "sanitizer")
 
 
 def main():
@@ -53,10 +55,22 @@ def _options():
         prog="gpu_capture", description=__doc__.partition("\n")[0])
     parser.add_argument("--device", required=True)
     parser.add_argument("--out", type=Path, metavar="DIR")
+    parser.add_argument("--only", type=_stage_names, default=STAGES,
+                        metavar="STAGES", help=", ".join(STAGES) +
+                        ": one or more of them, with commas; default: all")
     parser.add_argument("--programs", type=Path, metavar="DIR",
                         help="build nothing; use what was built there")
     parser.add_argument("recipes", nargs="*", metavar="RECIPE")
     return parser.parse_args()
+
+
+def _stage_names(text):
+    names = text.split(",")
+    unknown = [name for name in names if name not in STAGES]
+    if unknown:
+        raise argparse.ArgumentTypeError(
+            f"'{unknown[0]}' is no stage; there are {', '.join(STAGES)}")
+    return names
 
 
 def _budget():
@@ -100,13 +114,27 @@ def _stages(report, options):
     if programs is None:
         programs = building.build(report, ROOT, recipes, _share(report, BUILD))
     programs = programs.resolve()
-    own_results.run_tests(report, ROOT, programs, _share(report, TESTS))
-    own_results.capture_samples(report, ROOT, programs, recipes,
-                                _share(report, SAMPLES))
-    own_results.run_benchmark(report, ROOT, programs, _share(report, BENCH))
-    seconds = _share(report, 1 - SANITIZER, SANITIZER)
-    peers.compare(report, peers.measure(report, ROOT, seconds))
-    sanitizer.check(report, ROOT, programs, _share(report, SANITIZER))
+    def limit(share, kept=0.0):
+        """Of some stages each may take all the time there is."""
+        return _share(report, share if _is_whole(options) else 1.0, kept)
+
+    if "tests" in options.only:
+        own_results.run_tests(report, ROOT, programs, limit(TESTS))
+    if "samples" in options.only:
+        own_results.capture_samples(report, ROOT, programs, recipes,
+                                    limit(SAMPLES))
+    if "bench" in options.only:
+        own_results.run_benchmark(report, ROOT, programs, limit(BENCH))
+    if "peers" in options.only:
+        kept = SANITIZER if "sanitizer" in options.only else 0.0
+        seconds = limit(1 - kept, kept)
+        peers.compare(report, peers.measure(report, ROOT, seconds))
+    if "sanitizer" in options.only:
+        sanitizer.check(report, ROOT, programs, limit(SANITIZER))
+
+
+def _is_whole(options):
+    return set(options.only) == set(STAGES)
 
 
 def _share(report, share, kept=0.0):

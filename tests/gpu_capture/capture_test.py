@@ -209,6 +209,8 @@ class Sanitizer(unittest.TestCase):
                 ("==1== RACECHECK SUMMARY: 2 hazards displayed", 99, "failed"),
                 ("Error: cannot attach", 1, "unavailable"),
                 ("Error: cannot attach", 0, "unavailable"),
+                ("Error: Device not supported\n"
+                 "==1== ERROR SUMMARY: 1 error", 99, "unavailable"),
                 ("==1== so far", None, "unfinished")):
             self.assertEqual(self.verdict(text, status)[0], kind, text)
 
@@ -283,8 +285,10 @@ class Peers(Scratch):
         order = peers.in_order(peers.CASES)
         self.assertEqual(len(set(order)), 15)
         self.assertEqual({group for group, _ in order[:5]}, {"eager"})
-        self.assertEqual({case for _, case in order[-4:]},
-                         {"1000 x 64", "10000 x 64"})
+        self.assertEqual([case for _, case in order[5:]],
+                         2 * ["10 x 1024 x 1024", "1 x 2^28"] +
+                         2 * ["1000 x 64"] +
+                         2 * ["10000 x 64", "GPT-2 small"])
 
     def test_gpt2_has_its_parameters(self):
         sizes = [run.split(":") for run in peers.CASES["GPT-2 small"]]
@@ -546,6 +550,15 @@ class Interrupted(Scratch):
         self.assertIn("FAILED       foreach_map", out)
         self.assertIn("failed: 4.", self.summary())
         self.assertIn("fusebook-cuda_sim/summary.txt", self.archived())
+
+    def test_some_stages_have_all_the_time(self):
+        status, out = self.capture("--only", "bench,sanitizer", *self.build(
+            bench_gpu="sleep 5; echo broken; exit 1"), FUSEBOOK_BUDGET="16")
+        self.assertEqual(status, 1, out)
+        self.assertIn("exit code 1: broken", out)  # a quarter was too little
+        self.assertNotIn("device_test", out)
+        self.assertNotIn("foreach_map", out)
+        self.assertNotIn("PyTorch", out)
 
     def test_only_an_earlier_capture_is_replaced(self):
         report = self.report()

@@ -10,6 +10,7 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 _PLACES = ("/usr/local/cuda/bin/compute-sanitizer",
            "/usr/local/cuda/compute-sanitizer/compute-sanitizer")
 _SCALE = "4096"
+_UNSUPPORTED = "Device not supported"
 _FOUND = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:error|hazard)")
 
 
@@ -48,6 +49,8 @@ def verdict(done):
     found = _FOUND.findall(done.text)
     if done.status is None:
         return "unfinished", done.ending
+    if _UNSUPPORTED in done.text:
+        return "unavailable", _UNSUPPORTED
     if not found:
         return "unavailable", done.last_line
     if int(found[-1]) > 0:

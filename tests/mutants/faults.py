@@ -399,5 +399,34 @@ STRIDES = (
           "if (each.raw_data() == tensor.data) return true;", "strided_test"),
 )
 
+TRAINING = (
+    fault("the last elements of a chunk are left out", "kernels/sums.h",
+          "team.each(int(end - first),", "team.each(int(end - first) - 1,",
+          "sums_of_tensors_test"),
+    fault("lanes are added in another order", "kernels/sums.h",
+          "half > 0; half /= 2", "half > 0; half /= 4",
+          "sums_of_tensors_test"),
+    fault("a loss goes back before what was recorded", "common/loss.cpp",
+          "    target_.address(false);\n", "", "sums_of_tensors_test"),
+    fault("a fill of -0 is one of 0", "common/device_copies.cpp",
+          "value == 0 && !std::signbit(value)", "value == 0",
+          "device_copies_test"),
+    fault("overlapping tensors of a device are copied at once",
+          "common/device_copies.cpp",
+          "if (share_bytes(*target.impl(), *source.impl()))", "if (false)",
+          "device_copies_test"),
+    fault("the larger dtype goes between devices", "common/device_copies.cpp",
+          "size_of(target.dtype()) < size_of(source.dtype())",
+          "size_of(target.dtype()) > size_of(source.dtype())",
+          "device_copies_test"),
+    fault("a copy on a device goes to where the one before went",
+          "common/program_on_gpu.cpp",
+          "  ready.table.bind(ready.plan, program, 1);",
+          "  if (ready.table.rows().empty()) {\n"
+          "    ready.table.bind(ready.plan, program, 1);\n  }",
+          "device_copies_test"),
+)
+
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
-          ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS)
+          ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS +
+          TRAINING)
