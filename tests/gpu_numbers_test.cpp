@@ -259,6 +259,26 @@ TEST_CASE("groups with numbers of their own share one body") {
   CHECK(step.counters().launches == 2);
 }
 
+TEST_CASE("groups that share a number share one body, and load it once") {
+  const auto build = [](const Device& device) {
+    const Tensor lr = tensor(0.1).to(device);
+    const auto first = parameters(device, 1);
+    const auto second = parameters(device, 2);
+    auto sgd = std::make_unique<SGD>(
+        std::vector<SGD::Group>{{first, {.lr = lr}}, {second, {.lr = lr}}});
+    return std::pair(sgd->parameters(), std::move(sgd));
+  };
+  auto [here, cpu] = build(cpu_device);
+  auto [there, compiled] = build(gpu);
+  auto step = compile([&, &optimizer = *compiled] { optimizer.step(); });
+  step();
+  cpu->step();
+  CHECK(bitwise_equal(there, here));
+  const std::string code = step.output_code();
+  CHECK(!contains(code, "Body1"));
+  CHECK(code.find("load_scalar<float>") == code.rfind("load_scalar<float>"));
+}
+
 TEST_CASE("arithmetic on numbers that the GPU has, in the kernel") {
   const auto numbers = random_tensors(3);
   const TensorList x(moved(numbers, gpu), "x");

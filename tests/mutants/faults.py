@@ -33,7 +33,8 @@ OPERATIONS = (
           "return (raised != raised || raised < high) ? raised : high;",
           "return raised != raised ? high : raised;", "ops_test"),
     fault("a power drops its lowest digits", "kernels/device.h",
-          "return {sum, low - (sum - high)};", "return {sum, 0.0};",
+          "return {ordinary ? sum : high, ordinary ? low - (sum - high) : 0.0};",
+          "return {ordinary ? sum : high, 0.0};",
           "ops_test"),
 )
 
