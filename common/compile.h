@@ -31,8 +31,8 @@ struct CompileOptions {
 template <class F>
 class Compiled {
  public:
-  Compiled(F function, FunctionOptions options)
-      : function_(std::move(function)),
+  Compiled(F body, FunctionOptions options)
+      : function_(std::move(body)),
         state_(std::make_shared<State>(std::move(options))) {}
 
   template <class... Args>
