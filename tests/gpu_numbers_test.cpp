@@ -264,9 +264,9 @@ TEST_CASE("groups that share a number share one body, and load it once") {
     const Tensor lr = tensor(0.1).to(device);
     const auto first = parameters(device, 1);
     const auto second = parameters(device, 2);
-    auto sgd = std::make_unique<SGD>(
-        std::vector<SGD::Group>{{first, {.lr = lr}}, {second, {.lr = lr}}});
-    return std::pair(sgd->parameters(), std::move(sgd));
+    auto adam = std::make_unique<Adam>(
+        std::vector<Adam::Group>{{first, {.lr = lr}}, {second, {.lr = lr}}});
+    return std::pair(adam->parameters(), std::move(adam));
   };
   auto [here, cpu] = build(cpu_device);
   auto [there, compiled] = build(gpu);
