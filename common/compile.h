@@ -31,8 +31,8 @@ struct CompileOptions {
 template <class F>
 class Compiled {
  public:
-  Compiled(F function, FunctionOptions options)
-      : function_(std::move(function)),
+  Compiled(F body, FunctionOptions options)
+      : function_(std::move(body)),
         state_(std::make_shared<State>(std::move(options))) {}
 
   template <class... Args>
@@ -69,6 +69,15 @@ class Compiled {
   std::string summary() const { return state_->function.summary(); }
   /// What the last call fused and, where something was not, why.
   std::string report() const { return fusion_report(state_->function); }
+  /// Where it was compiled.
+  std::source_location place() const {
+    return state_->function.options().place;
+  }
+  /// What finds, makes and launches its kernels; it lives as long as this or
+  /// the pointer.
+  std::shared_ptr<Function> function() const {
+    return {state_, &state_->function};
+  }
   /// See assert_fused.
   void check_fused(std::int64_t launches, std::source_location place) const {
     check_launches(state_->function, launches, place);

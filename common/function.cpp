@@ -54,11 +54,6 @@ std::shared_ptr<Kernel> make_kernel(const Plan& plan, Backend backend,
   }
 }
 
-Device device_of(const Program& program) {
-  const auto slots = program.slots();
-  return slots.empty() ? cpu_device : device_of_memory(slots[0].memory);
-}
-
 Target target_of(const Program& program) {
   return device_of(program).is_cpu() ? Target::cpu : Target::gpu;
 }
@@ -122,6 +117,13 @@ bool alike(const CompiledProgram& known, std::uint64_t hash,
 }
 
 }  // namespace
+
+Device device_of(const Program& program) {
+  for (const SlotInfo& slot : program.slots()) {
+    if (slot.memory != 0) return device_of_memory(slot.memory);
+  }
+  return cpu_device;
+}
 
 void Function::begin() {
   was_called_ = true;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "binding.h"
+#include "compute_device.h"
 #include "counters.h"
 #include "guard_report.h"
 #include "kernel.h"
@@ -43,6 +44,9 @@ struct CompiledProgram {
   bool counts_as_launch = true;
 };
 
+/// The device whose memory its lists lie in.
+Device device_of(const Program& program);
+
 /// One thing that a call of a function did, for reports.
 struct CallEvent {
   const CompiledProgram* launched = nullptr;
@@ -62,8 +66,21 @@ class Function final : public Executor {
   void relaunch();
   void graph_break(const std::string& why) override;
 
+  // -- for CUDA graphs, see cuda_graph.h
+
+  /// Where it was launched last. Throws Error when it was not.
+  Device device() const;
+  /// Launches a program while a graph is captured, with the kernel and the
+  /// table of an earlier call. Throws Error when one of them would have to be
+  /// made, or when a number's value would be frozen in the graph.
+  const CompiledProgram& launch_captured(const Program& program);
+  /// A graph made a call that launched this, over so many bytes.
+  void count_replay(const CompiledProgram& launched, std::int64_t bytes);
+
   const Counters& counters() const { return counters_; }
   const FunctionOptions& options() const { return options_; }
+  /// "function step in file:line".
+  std::string where() const;
   /// Generated source of the newest kernel; empty before the first call.
   std::string output_code() const;
   /// What the newest kernel fuses, in a few lines; see describe(Plan).
@@ -94,6 +111,9 @@ class Function final : public Executor {
   bool at_limit(std::uint64_t hash, const Program& program) const;
   void run_eagerly(std::uint64_t hash, const Program& program);
   void launch(CompiledProgram& compiled, const Program& program);
+  void refuse_scheduled_numbers(const Program& program) const;
+  void refuse_given_numbers(const CompiledProgram& known,
+                            const Program& program) const;
   void count(const Counters& more);
 
   FunctionOptions options_;

@@ -7,6 +7,7 @@
 #include "checkpoint.h"
 #include "compile.h"
 #include "counters.h"
+#include "cuda_graph.h"
 #include "cuda_kernel.h"
 #include "devices.h"
 #include "foreach.h"

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <exception>
 #include <functional>
 #include <limits>
 #include <source_location>
@@ -94,6 +95,11 @@ void print(const Args&... args) {
 /// Prints a text of any number of lines. Wherever the text contains what one
 /// of `varying` shows, the record keeps the name of that value.
 void print_block(const std::string& text,
+                 const std::vector<Printable>& varying = {});
+
+/// Prints what an error says, a line for each of its parts: they end with a
+/// colon or a semicolon. `varying` as above.
+void print_error(const std::exception& error,
                  const std::vector<Printable>& varying = {});
 
 /// The value with blanks before or after it up to `width` characters, to line

@@ -127,6 +127,21 @@ void print_block(const std::string& text,
   write_out(block);
 }
 
+void print_error(const std::exception& error,
+                 const std::vector<Printable>& varying) {
+  std::string text;
+  for (const char* next = error.what(); *next != '\0'; ++next) {
+    const bool ends_part = *next == ' ' && !text.empty() &&
+                           (text.back() == ':' || text.back() == ';');
+    if (ends_part) {
+      text += "\n  ";
+    } else {
+      text += *next;
+    }
+  }
+  print_block(text, varying);
+}
+
 // Names of columns hold single blanks, so two blanks are a border.
 void print_cells(const std::vector<std::string>& cells) {
   std::string line;

@@ -25,6 +25,9 @@ class Table {
   /// built again. Throws Error when a stored tensor overlaps another one.
   bool bind(const Plan& plan, const Program& program, int threads);
 
+  /// True when `bind` would build it again.
+  bool lists_changed(const Program& program, int threads) const;
+
   /// What a kernel is given; valid until the next bind.
   Launch launch() const;
   std::span<const Part> parts() const { return parts_; }
@@ -51,7 +54,6 @@ class Table {
   bool coincident() const { return coincident_; }
 
  private:
-  bool lists_changed(const Program& program, int threads) const;
   void gather(const Plan& plan, const Program& program);
   void gather_instance(const Plan& plan, const Program& program,
                        std::size_t instance);

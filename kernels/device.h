@@ -348,17 +348,22 @@ FUSE_FN TwoDoubles reciprocal(double x) {
 
 // base to a whole power, the same on every machine. Negative powers multiply
 // reciprocals: dividing at the end would overflow where the result is small.
-// Without branches the two products of a round overlap; one thread of a GPU
-// waits for this before its block can begin.
+// On a GPU, where a whole block waits for one thread's power, the two products
+// of a round overlap because nothing branches between them.
 FUSE_CALLED double power(double base, i64 exponent) {
   TwoDoubles result = {1.0, 0.0};
   TwoDoubles square = exponent < 0 ? reciprocal(base) : TwoDoubles{base, 0.0};
   for (i64 rest = exponent < 0 ? -exponent : exponent; rest != 0; rest >>= 1) {
-    const TwoDoubles product = multiply(result, square);
     const bool take = (rest & 1) != 0;
+#if defined(FUSE_GPU)
+    const TwoDoubles product = multiply(result, square);
     result = {take ? product.high : result.high,
               take ? product.low : result.low};
     square = multiply(square, square);
+#else
+    if (take) result = multiply(result, square);
+    if (rest > 1) square = multiply(square, square);
+#endif
   }
   return result.high;
 }

@@ -50,7 +50,7 @@ void Gpu::forget_modules() {
 void Gpu::copy_to_device(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   const std::string doing = copying(bytes, "to the device");
-  context_.refuse_while_capturing("a copy from the host");
+  context_.refuse_in_capture("a copy from the host");
   to_device_ += std::int64_t(bytes);
   if (bytes <= staged_limit) {
     staging_.upload(address_of(to), bytes, doing,
@@ -67,7 +67,7 @@ void Gpu::copy_to_device(void* to, const void* from, std::size_t bytes) {
 void Gpu::copy_to_host(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   const std::string doing = copying(bytes, "from the device");
-  context_.refuse_while_capturing("a copy to the host");
+  context_.refuse_in_capture("a copy to the host");
   to_host_ += std::int64_t(bytes);
   const CurrentContext current(context_);
   context_.check(context_.api().memcpy_dtoh_async(to, address_of(from), bytes,

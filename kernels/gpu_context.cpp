@@ -87,7 +87,7 @@ void GpuContext::fail(cuda::Result code, const char* call,
 }
 
 void GpuContext::synchronize(std::string_view doing) {
-  refuse_while_capturing("a wait for the device");
+  refuse_in_capture("a wait for the device");
   const CurrentContext current(*this);
   check(api_.stream_synchronize(stream_), "cuStreamSynchronize", doing);
 }
@@ -97,6 +97,13 @@ void GpuContext::refuse_while_capturing(const std::string& what) const {
   throw Error(label_ + ": a step is being captured and needs " + what +
               ", which a replay would not repeat; run the step once before "
               "capturing it, and change nothing in between");
+}
+
+void GpuContext::refuse_in_capture(const std::string& what) const {
+  if (!is_capturing_) return;
+  throw Error(label_ + ": a step is being captured and needs " + what +
+              ", which a replay would not repeat; do that outside of the step, "
+              "before or after its replays");
 }
 
 void GpuContext::keep_for_graph(std::shared_ptr<const void> used) {

@@ -48,8 +48,11 @@ class GpuContext {
 
   // -- while a step is captured in a graph (see gpu_graph.h)
   bool is_capturing() const { return is_capturing_; }
-  /// Throws Error when a step is being captured; `what` would be lost in it.
+  /// Throws Error when a step is being captured; `what` would be lost in it,
+  /// and running the step before would make it ready.
   void refuse_while_capturing(const std::string& what) const;
+  /// Likewise, where nothing but leaving it out would help.
+  void refuse_in_capture(const std::string& what) const;
   /// Keeps something alive as long as the graph that is being captured.
   void keep_for_graph(std::shared_ptr<const void> used);
 

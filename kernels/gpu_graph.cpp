@@ -24,7 +24,7 @@ GpuGraph::~GpuGraph() {
 
 void GpuGraph::launch() {
   GpuContext& context = gpu_->context();
-  context.refuse_while_capturing("the replay of another step");
+  context.refuse_in_capture("the replay of another step");
   const CurrentContext current(context);
   context.check(context.api().graph_launch(exec_, context.stream()),
                 "cuGraphLaunch", "replaying a captured step");

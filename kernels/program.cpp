@@ -141,12 +141,15 @@ ValueId Program::append(const Node& node, int domain,
 ValueId Program::load(std::int32_t slot, std::source_location place) {
   const auto index = std::size_t(slot);
   last_read_[index] = std::int32_t(nodes_.size());
-  if (current_[index] < 0) {
-    const SlotInfo info = slots_[index];
+  const SlotInfo info = slots_[index];
+  // Like constants, numbers in memory are loaded anew wherever they are used:
+  // groups that share one then still look the same. They are read when the
+  // tensors are reached.
+  const bool one_for_all = info.rate == Rate::uniform;
+  if (current_[index] < 0 || one_for_all) {
     const DType dtype =
         info.rate == Rate::element ? info.dtype : DType::float64;
-    // A number in memory is read when the tensors are reached.
-    const Rate rate = std::max(info.rate, Rate::entry);
+    const Rate rate = one_for_all ? Rate::entry : info.rate;
     current_[index] = append({OpCode::load, rate, dtype, 0, {slot}},
                              slot_domains_[index], place);
   }

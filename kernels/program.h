@@ -28,6 +28,8 @@ struct Origin {
   /// A number that is known to move, such as a rate in the middle of its
   /// schedule: better an argument from the beginning than baked and recompiled.
   bool moves = false;
+  /// A scheduler has been attached to it; it may move, or not yet.
+  bool scheduled = false;
 };
 
 /// `param_groups[0]["lr"]`, "operand 2 at file:line" (of a call; the index is
@@ -62,7 +64,8 @@ struct SlotInfo {
   /// Some tensor of the list does not lie in row-major order; `Program::slot`
   /// sees to it.
   bool strided = false;
-  /// Whose memory the list lies in; 0 is the host. One program, one memory.
+  /// Whose memory the list lies in; 0 is the host's, or that of a list without
+  /// tensors. One program, one memory.
   std::uint8_t memory = 0;
 };
 static_assert(sizeof(SlotInfo) == 4, "slots are compared as bytes");

@@ -165,6 +165,31 @@ TEST_CASE("a capture that is left leaves nothing behind") {
   CHECK(step.gpu->memory().statistics().bytes_in_use == 0);
 }
 
+TEST_CASE("what is written after a replay does not overtake it") {
+  Step step;
+  const GpuBlock rate(step.gpu, sizeof(double));
+  const GpuBlock seen(step.gpu, sizeof(double));
+  GpuCapture capturing(step.gpu);
+  step.gpu->copy_on_device(seen.data(), rate.data(), sizeof(double));
+  const auto graph = capturing.finish();
+  const auto assign = [&](double value) {
+    step.gpu->copy_to_device(rate.data(), &value, sizeof(value));
+  };
+  const auto read = [&] {
+    double value = 0;
+    step.gpu->copy_to_host(&value, seen.data(), sizeof(value));
+    return value;
+  };
+  step.gpus.driver.deferred = true;
+  assign(0.5);
+  graph->launch();
+  assign(0.25);
+  CHECK(step.gpus.driver.pending() > 0);  // nothing has waited
+  CHECK(read() == 0.5);
+  graph->launch();
+  CHECK(read() == 0.25);
+}
+
 TEST_CASE("a graph keeps its table while others come and go") {
   Step step;
   const SampleTable first({11}, 1, 0.5);

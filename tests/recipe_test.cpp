@@ -149,12 +149,15 @@ TEST_CASE("what print shows") {
     print();
     print(tensor(0.01), " ", Shape{2, 3});
     print_block("two\nlines");
+    print_error(Error("a.cpp:12: no; do this; or that::x"));
+    print_error(Error(""));
   });
   CHECK(result.code == 0);
   CHECK(result.err.empty());
   CHECK(result.out ==
         "layers: 10\n0.1 0.1 1e-08 truefalse!\n\ntensor(0.0100) [2, 3]\n"
-        "two\nlines\n");
+        "two\nlines\n"
+        "a.cpp:12:\n  no;\n  do this;\n  or that::x\n\n");
 }
 
 TEST_CASE("headings stand apart") {

@@ -31,7 +31,10 @@ void SchedulerBase::set_lr(std::size_t group, double value) {
 
 void SchedulerBase::read_last_lr() {
   last_lr_.resize(optimizer_->group_count());
-  for (std::size_t g = 0; g < last_lr_.size(); ++g) last_lr_[g] = lr(g);
+  for (std::size_t g = 0; g < last_lr_.size(); ++g) {
+    last_lr_[g] = lr(g);
+    optimizer_->group(g)["lr"].set_scheduled();
+  }
 }
 
 void SchedulerBase::visit_state(StateFields& fields) {
@@ -168,7 +171,9 @@ void RuleScheduler::set_rates(std::int64_t epoch, How how) {
   for (std::size_t g = 0; g < base_lrs_.size(); ++g) {
     set_lr(g, next_lrs_[g]);
     if (!cycles_momentum()) continue;
-    momentum_of(optimizer().group(g))->assign(next_momentums_[g]);
+    Scalar* const momentum = momentum_of(optimizer().group(g));
+    momentum->assign(next_momentums_[g]);
+    momentum->set_scheduled();
   }
   last_epoch_ = epoch;
   read_last_lr();

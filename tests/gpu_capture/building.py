@@ -10,7 +10,7 @@ from running import run
 
 PROGRAMS = ("bench_gpu",)
 TESTS = ("gpu_device_test", "device_test", "gpu_numbers_test",
-         "device_copies_test", "sums_of_tensors_test")
+         "cuda_graph_test", "device_copies_test", "sums_of_tensors_test")
 
 
 class CannotBuild(Exception):

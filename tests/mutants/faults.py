@@ -33,7 +33,8 @@ OPERATIONS = (
           "return (raised != raised || raised < high) ? raised : high;",
           "return raised != raised ? high : raised;", "ops_test"),
     fault("a power drops its lowest digits", "kernels/device.h",
-          "return {sum, low - (sum - high)};", "return {sum, 0.0};",
+          "return {ordinary ? sum : high, ordinary ? low - (sum - high) : 0.0};",
+          "return {ordinary ? sum : high, 0.0};",
           "ops_test"),
 )
 
@@ -321,6 +322,29 @@ GPU = (
           "compile_cuda_test"),
 )
 
+GRAPHS = (
+    fault("a graph lets go of its tensors", "common/cuda_graph.cpp",
+          "  made_.lists_.assign(recorder_.lists().begin(), "
+          "recorder_.lists().end());\n", "", "cuda_graph_test"),
+    fault("a replay is not counted", "common/cuda_graph.cpp",
+          "  function_->count_replay(*launched_, bytes_);\n", "",
+          "cuda_graph_test"),
+    fault("a number in host memory is frozen in a graph",
+          "common/function_capture.cpp",
+          "  refuse_given_numbers(*known, program);\n", "",
+          "cuda_graph_test"),
+    fault("a scheduled number is frozen in a graph",
+          "common/function_capture.cpp",
+          "  refuse_scheduled_numbers(program);\n", "", "cuda_graph_test"),
+    fault("numbers that never moved cannot be captured",
+          "common/function_capture.cpp",
+          "    if (is_plain(program, scalar) && may_bake(origin)) continue;\n",
+          "", "cuda_graph_test"),
+    fault("a graph repeats what was not recorded", "common/recorder.cpp",
+          "  if (write) recorder->outside_write(tensor);\n", "",
+          "cuda_graph_test"),
+)
+
 STRIDES = (
     fault("dimensions merge although one tensor forbids it",
           "kernels/lines.cpp",
@@ -405,4 +429,5 @@ TRAINING = (
 )
 
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
-          ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + TRAINING)
+          ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS +
+          TRAINING)
