@@ -7,6 +7,9 @@
 #endif
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
+
+#include <mutex>
+#include <vector>
 #endif
 
 namespace fuse {
@@ -19,6 +22,34 @@ constexpr std::size_t page_bytes = 4096;
 
 thread_local SimFiber* running = nullptr;
 
+#if defined(__SANITIZE_THREAD__)
+// To the thread sanitizer each stack is a thread, and making one takes it longer
+// than most launches: so they are used again.
+class IdleThreads {
+ public:
+  void* take() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return __tsan_create_fiber(0);
+    void* const thread = idle_.back();
+    idle_.pop_back();
+    return thread;
+  }
+  void give_back(void* thread) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(thread);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<void*> idle_;
+};
+
+IdleThreads& idle_threads() {
+  static auto* const all = new IdleThreads;  // outlives every static object
+  return *all;
+}
+#endif
+
 }  // namespace
 
 SimFiber::SimFiber()
@@ -27,13 +58,13 @@ SimFiber::SimFiber()
   inside_.stack = memory_.get();
   inside_.bytes = stack_bytes;
 #if defined(__SANITIZE_THREAD__)
-  inside_.thread = __tsan_create_fiber(0);
+  inside_.thread = idle_threads().take();
 #endif
 }
 
 SimFiber::~SimFiber() {
 #if defined(__SANITIZE_THREAD__)
-  __tsan_destroy_fiber(inside_.thread);
+  idle_threads().give_back(inside_.thread);
 #endif
 }
 
