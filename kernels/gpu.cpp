@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace fuse {
@@ -16,6 +17,14 @@ cuda::Address address_of(const void* pointer) {
 
 std::string copying(std::size_t bytes, const char* where) {
   return "copying " + std::to_string(bytes) + " bytes " + where;
+}
+
+// The copy that was put on the stream last uses memory of the caller, which is
+// the caller's again once an error is on its way: so nothing comes before the
+// wait that could fail, not even turning to the device.
+void wait_for_copy(GpuContext& context, std::string_view doing) {
+  context.check(context.api().stream_synchronize(context.stream()),
+                "cuStreamSynchronize", doing);
 }
 
 }  // namespace
@@ -61,7 +70,7 @@ void Gpu::copy_to_device(void* to, const void* from, std::size_t bytes) {
   context_.check(context_.api().memcpy_htod_async(address_of(to), from, bytes,
                                                   context_.stream()),
                  "cuMemcpyHtoDAsync", doing);
-  context_.synchronize(doing);
+  wait_for_copy(context_, doing);
 }
 
 void Gpu::copy_to_host(void* to, const void* from, std::size_t bytes) {
@@ -73,7 +82,7 @@ void Gpu::copy_to_host(void* to, const void* from, std::size_t bytes) {
   context_.check(context_.api().memcpy_dtoh_async(to, address_of(from), bytes,
                                                   context_.stream()),
                  "cuMemcpyDtoHAsync", doing);
-  context_.synchronize(doing);
+  wait_for_copy(context_, doing);
 }
 
 void Gpu::copy_on_device(void* to, const void* from, std::size_t bytes) {

@@ -1,7 +1,5 @@
 #include "gpu_sim_block.h"
 
-#include <ucontext.h>
-
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -11,6 +9,7 @@
 #include "calls.h"
 #include "codegen.h"
 #include "error.h"
+#include "gpu_sim_fiber.h"
 
 namespace fuse {
 namespace {
@@ -32,9 +31,6 @@ struct SimThread {
 using Bind = void (*)(SimThread*, const void*);
 using SizeOf = unsigned long (*)(int);
 using Call = void (*)(void* const*);
-
-// Kernels are leaves: they need little.
-constexpr std::size_t stack_bytes = 64 * 1024;
 
 struct Order {
   SimOrder kind = SimOrder::ascending;
@@ -71,8 +67,7 @@ SimIndex index_of(std::int64_t number, SimSize size) {
 
 // One thread of the block that is running.
 struct Fiber {
-  ucontext_t context;
-  std::unique_ptr<char[]> stack;
+  SimFiber stack;
   bool waits = false;
   bool done = false;
 };
@@ -88,9 +83,7 @@ class BlockRun {
         parameters_(parameters),
         thread_(thread),
         block_(block),
-        fibers_(std::size_t(block.count())) {
-    for (Fiber& fiber : fibers_) fiber.stack.reset(new char[stack_bytes]);
-  }
+        fibers_(std::size_t(block.count())) {}
 
   // False when threads wait for others that have ended.
   bool run(const Order& order, std::uint64_t& state) {
@@ -112,7 +105,7 @@ class BlockRun {
     BlockRun& run = *running_block;
     Fiber& fiber = *run.running_;
     fiber.waits = true;
-    swapcontext(&fiber.context, &run.scheduler_);
+    fiber.stack.pause();
   }
 
  private:
@@ -123,13 +116,9 @@ class BlockRun {
     run.running_->waits = false;
   }
 
-  void prepare(Fiber& fiber) {
+  static void prepare(Fiber& fiber) {
     fiber.done = fiber.waits = false;
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = stack_bytes;
-    fiber.context.uc_link = &scheduler_;
-    makecontext(&fiber.context, &BlockRun::enter, 0);
+    fiber.stack.start(&BlockRun::enter);
   }
 
   void resume(Fiber& fiber, std::int64_t number) {
@@ -137,7 +126,7 @@ class BlockRun {
     fiber.waits = false;
     running_ = &fiber;
     running_block = this;
-    swapcontext(&scheduler_, &fiber.context);
+    fiber.stack.resume();
     running_block = nullptr;
   }
 
@@ -152,7 +141,6 @@ class BlockRun {
   SimSize block_;
   std::vector<Fiber> fibers_;
   Fiber* running_ = nullptr;
-  ucontext_t scheduler_{};
 };
 
 std::string text_for(const std::string& text, const std::string& name) {

@@ -159,7 +159,8 @@ TEST_CASE("code to look at names operations and places, code to compile not") {
   float x = 1;
   void* address = &x;
   const std::int64_t one = 1;
-  const auto slot = p.slot({1, &address, &one, 1, "x"}, {});
+  const auto slot = p.slot({1, &address, &one, 1, "x"},
+                           {fuse::DType::float32, fuse::Rate::element});
   const auto here = std::source_location::current();
   const ValueId in[] = {p.load(slot, here)};
   p.store(slot, p.apply(OpCode::neg, in, here), here);

@@ -178,6 +178,33 @@ TEST_CASE("memory that is short at any moment is one error at most") {
   CHECK(short_of_memory > 2);
 }
 
+TEST_CASE("no copy still uses the caller's memory once it has failed") {
+  std::vector<char> bytes(100000, 3);
+  std::set<std::string> failed;
+  for (const bool to_device : {true, false}) {
+    for (int n = 1;; ++n) {
+      GpuFixture gpus;
+      prepare(gpus, true);
+      const auto gpu = gpus.platform.gpu();
+      const GpuBlock block(gpu, bytes.size());
+      gpus.driver.fail_nth(n, 999);
+      const std::string message = message_of<Error>([&] {
+        to_device
+            ? gpu->copy_to_device(block.data(), bytes.data(), bytes.size())
+            : gpu->copy_to_host(bytes.data(), block.data(), bytes.size());
+      });
+      if (!gpus.driver.has_failed()) break;
+      INFO(gpus.driver.failed_call << ": " << message);
+      CHECK(gpus.driver.pending() == 0);
+      failed.insert(gpus.driver.failed_call);
+    }
+  }
+  CHECK(failed == std::set<std::string>{"cuCtxPushCurrent", "cuCtxPopCurrent",
+                                        "cuMemcpyHtoDAsync",
+                                        "cuMemcpyDtoHAsync",
+                                        "cuStreamSynchronize"});
+}
+
 TEST_CASE("a device that cannot be started can be tried again") {
   GpuFixture gpus;
   for (const char* const name :

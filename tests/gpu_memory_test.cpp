@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -19,6 +20,22 @@ namespace {
 
 constexpr std::size_t kib = 1024;
 constexpr std::size_t mib = 1024 * kib;
+
+// How many slabs hold so many blocks of a small size: the first one has 8, each
+// later one twice as many, up to 2 MiB.
+int slabs_for(std::size_t blocks, std::size_t size) {
+  int slabs = 0;
+  for (std::size_t held = 0, next = 8; held < blocks; ++slabs) {
+    held += next;
+    next = std::min(2 * next, 2 * mib / size);
+  }
+  return slabs;
+}
+
+struct InUse {
+  std::size_t now = 0;
+  std::size_t most = 0;
+};
 
 }  // namespace
 
@@ -67,6 +84,7 @@ TEST_CASE("blocks are aligned, do not overlap, and small ones share slabs") {
   GpuMemory& memory = gpu->memory();
   Random random(1);
   std::map<fuse::cuda::Address, std::size_t> used;  // start, size asked for
+  std::map<std::size_t, InUse> blocks;              // of each size
   std::size_t total = 0;
   for (int i = 0; i < 20000; ++i) {
     if (!used.empty() && random.chance(0.4)) {
@@ -76,6 +94,7 @@ TEST_CASE("blocks are aligned, do not overlap, and small ones share slabs") {
               ->first);
       memory.release(at->first, at->second);
       total -= gpu_block_size(at->second);
+      --blocks[gpu_block_size(at->second)].now;
       used.erase(at);
       continue;
     }
@@ -94,10 +113,14 @@ TEST_CASE("blocks are aligned, do not overlap, and small ones share slabs") {
     gpu->fill_bytes(reinterpret_cast<void*>(std::uintptr_t(at)), 1, size);
     used[at] = size;
     total += gpu_block_size(size);
+    InUse& alike = blocks[gpu_block_size(size)];
+    alike.most = std::max(alike.most, ++alike.now);
     REQUIRE(memory.statistics().bytes_in_use == std::int64_t(total));
   }
   CHECK(used.size() > 3000);
-  CHECK(gpus.driver.count("cuMemAlloc") < 60);
+  int slabs = 0;
+  for (const auto& [size, alike] : blocks) slabs += slabs_for(alike.most, size);
+  CHECK(gpus.driver.count("cuMemAlloc") == slabs);
   CHECK(gpus.driver.bytes_allocated() ==
         std::size_t(memory.statistics().bytes_in_use +
                     memory.statistics().bytes_cached));

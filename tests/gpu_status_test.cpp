@@ -58,6 +58,10 @@ TEST_CASE("the toolkit's stand-in has every call and says that it is none") {
   const CudaDriver driver = fuse::load_cuda_driver(FUSEBOOK_CUDA_STUB);
   REQUIRE(driver.problem == "");
   REQUIRE(driver.api != nullptr);
+  // A table stays for ever, which the leak sanitizer sees where it is kept.
+  static const void* kept = nullptr;
+  kept = driver.api;
+  CHECK(kept != nullptr);
   const GpuStatus status = look_for_gpus(driver);
   CHECK(status.absence == GpuAbsence::no_driver);
   CHECK(contains(status.problem, "the toolkit's empty stand-in"));
