@@ -74,8 +74,7 @@ std::string eager_text(const RecompileReport& why) {
          " it runs eagerly, operation by operation, however often it is "
          "called, since with Policy::specialize it gets no more than " +
          std::to_string(specialization_limit) +
-         " kernels; make each of them a tensor on the GPU, and compile the "
-         "function anew";
+         " kernels; make each of them a tensor on the GPU";
 }
 
 // Why there is no kernel for what was recorded.
