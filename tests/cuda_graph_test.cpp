@@ -19,6 +19,7 @@
 
 #include "checkpoint.h"
 #include "compile.h"
+#include "cuda_kernel.h"
 #include "devices.h"
 #include "foreach.h"
 #include "gpu_sim.h"
@@ -426,6 +427,16 @@ TEST_CASE("what a replay would not repeat is refused") {
   refused([&] { target.copy_(source); },
           "outside of list operations, which a replay would not repeat");
   refused([&] { target.fill_(0); }, "writes to a tensor on ");
+  // Past the tensors, on the device itself.
+  void* const bytes = target.raw_data();
+  const auto device = gpu_of(gpu);
+  refused([&] { device->fill_bytes(bytes, 1, 16); }, "memory to be filled");
+  refused([&] { device->copy_on_device(bytes, source.raw_data(), 16); },
+          "a copy within the device");
+  const CudaKernel kernel(
+      gpu, "extern \"C\" __global__ void one(float* x) { *x = 1; }\n", "one");
+  refused([&] { kernel.launch({}, {}, static_cast<float*>(bytes)); },
+          "a launch of its own");
   refused([&] { zeros({4}, DType::float32, gpu); }, "bytes of new memory");
   refused([&] { kept = foreach_neg(list); }, "bytes of new memory");
   CHECK(target.to_vector() == std::vector<double>(4, 0));
