@@ -18,11 +18,9 @@ std::shared_ptr<Gpu> gpu_with(const Tensor& tensor) {
 
 // Uninitialised, with the shape and the strides of `model`.
 Tensor room_like(const Tensor& model, const Device& device) {
-  auto impl = std::make_shared<TensorImpl>(*model.impl());
+  auto impl = bare(*model.impl());
   impl->storage = allocate_storage(extent_bytes(*model.impl()), device);
   impl->data = impl->storage->data;
-  impl->grad.reset();
-  impl->grad_fn.reset();
   return Tensor(std::move(impl));
 }
 

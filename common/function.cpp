@@ -119,8 +119,10 @@ bool alike(const CompiledProgram& known, std::uint64_t hash,
 }  // namespace
 
 Device device_of(const Program& program) {
-  const auto slots = program.slots();
-  return slots.empty() ? cpu_device : device_of_memory(slots[0].memory);
+  for (const SlotInfo& slot : program.slots()) {
+    if (slot.memory != 0) return device_of_memory(slot.memory);
+  }
+  return cpu_device;
 }
 
 void Function::begin() {

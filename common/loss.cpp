@@ -10,6 +10,7 @@
 #include "error.h"
 #include "program_on_gpu.h"
 #include "sums_of_tensors.h"
+#include "tensor_layout.h"
 #include "tensor_list.h"
 
 namespace fuse {
@@ -35,10 +36,7 @@ void check_pair(const Tensor& output, const Tensor& target) {
 // alive.
 Tensor plain(const Tensor& tensor) {
   if (!tensor.is_contiguous()) return tensor.contiguous();
-  auto impl = std::make_shared<TensorImpl>(*tensor.impl());
-  impl->grad_fn.reset();
-  impl->grad.reset();
-  return Tensor(std::move(impl));
+  return Tensor(bare(*tensor.impl()));
 }
 
 // grad = scale * (output - target), computed as float64 and rounded once.

@@ -5,7 +5,9 @@
 #include <atomic>
 
 #include "error.h"
+#include "loops.h"
 #include "map_scope.h"
+#include "number_in_memory.h"
 #include "tensor_layout.h"
 
 namespace fuse {
@@ -109,14 +111,25 @@ std::uint64_t Recorder::next_serial() {
   return ++last;
 }
 
+// Empty lists are nowhere.
+const ListImpl* Recorder::first_placed() const {
+  for (const auto& list : held_) {
+    if (list->count > 0) return list.get();
+  }
+  return nullptr;
+}
+
 // A kernel reaches the memory of one device.
 void Recorder::check_device(const ListImpl& list) const {
-  if (held_.empty() || held_[0]->device == list.device) return;
+  const ListImpl* const first = first_placed();
+  if (first == nullptr || list.count == 0) return;
+  if (first->device == list.device) return;
   const auto name = [](const ListImpl& each) {
-    return each.label.empty() ? std::string("a list") : each.label;
+    if (!each.label.empty()) return each.label;
+    return std::string(each.rate == Rate::uniform ? "a number" : "a list");
   };
-  throw Error(name(*held_[0]) + " is on " + to_string(held_[0]->device) +
-              " but " + name(list) + " is on " + to_string(list.device) +
+  throw Error(name(*first) + " is on " + to_string(first->device) + " but " +
+              name(list) + " is on " + to_string(list.device) +
               ", and one launch works on one device; move the tensors with "
               "to(), or compile a function for each");
 }
@@ -139,7 +152,46 @@ ValueId Recorder::value_of(const TensorList& list, std::source_location place) {
 bool Recorder::loads(const Scalar& scalar) const {
   if (!scalar.is_on_gpu()) return false;
   if (!scalar.is_tensor()) return scalar.recorded(serial_) >= 0;
-  return held_.empty() || held_[0]->device == scalar.tensor().device();
+  const ListImpl* const first = first_placed();
+  return first == nullptr || first->device == scalar.tensor().device();
+}
+
+std::shared_ptr<LaterNumber> Recorder::later(ValueId value) {
+  later_.push_back({value, std::make_shared<LaterNumber>()});
+  return later_.back().number;
+}
+
+double Recorder::number(ValueId value) const {
+  const Node& node = program_.node(value);
+  const auto leaf = std::size_t(node.in[0]);
+  if (node.op == OpCode::load) {
+    return read_number(program_.lists()[leaf], program_.slots()[leaf]);
+  }
+  if (node.arity == 0) return program_.scalars()[leaf].value;
+  std::array<double, 4> values{};
+  std::array<const void*, 4> in{};
+  for (std::size_t k = 0; k < node.arity; ++k) {
+    values[k] = number(node.in[k]);
+    in[k] = &values[k];
+  }
+  double result = 0;
+  const LoopRow& row =
+      loops().ops[std::size_t(DType::float64)][std::size_t(node.op)];
+  row[(1U << node.arity) - 1](&result, in.data(), 1);
+  return result;
+}
+
+bool Recorder::awaits_numbers() const {
+  return std::any_of(later_.begin(), later_.end(), [](const Later& each) {
+    return each.number.use_count() > 1;
+  });
+}
+
+// Whoever still holds one may use it in what is recorded next.
+void Recorder::read_numbers() {
+  for (const Later& each : later_) {
+    if (each.number.use_count() > 1) each.number->value = number(each.value);
+  }
 }
 
 ValueId Recorder::load(const Scalar& number, std::source_location place) {
@@ -304,6 +356,7 @@ void Recorder::execute() {
     Recorder& recorder;
     ~Cleanup() { recorder.abandon(); }
   } cleanup{*this};
+  read_numbers();
   std::vector<Result> results = materialize();
   if (!program_.stores().empty()) executor_.execute(program_);
   for (Result& result : results) {
@@ -314,7 +367,9 @@ void Recorder::execute() {
 }
 
 void Recorder::flush(const std::string& why) {
-  if (program_.stores().empty() && pending_.empty()) return;
+  if (program_.stores().empty() && pending_.empty() && !awaits_numbers()) {
+    return abandon();  // numbers that were loaded may be others from now on
+  }
   executor_.graph_break(
       why + ", after the operation at " +
       at(program_.place(ValueId(program_.nodes().size()) - 1)));
@@ -334,6 +389,7 @@ void Recorder::abandon() {
   program_.clear();
   held_.clear();
   pending_.clear();
+  later_.clear();
   serial_ = next_serial();
 }
 

@@ -57,6 +57,10 @@ class Recorder {
   /// True for a number that the kernel will read, or compute from such a one:
   /// its value is not known here.
   bool loads(const Scalar& scalar) const;
+  /// Where such a number is left when the host has to know it.
+  std::shared_ptr<LaterNumber> later(ValueId value);
+  /// What a recorded number is now, after a wait for the GPU.
+  double number(ValueId value) const;
 
   /// Executes what was recorded so far because of an access from outside.
   void flush(const std::string& why);
@@ -93,6 +97,9 @@ class Recorder {
   ValueId load(const Scalar& number, std::source_location place);
   void take_slots(Operands operands);
   void check_device(const ListImpl& list) const;
+  const ListImpl* first_placed() const;
+  bool awaits_numbers() const;
+  void read_numbers();
   std::int32_t slot_of(const std::shared_ptr<ListImpl>& list);
   TensorList pending(ValueId value, Operands operands);
   std::shared_ptr<ListImpl> take_spare();
@@ -105,6 +112,11 @@ class Recorder {
   std::vector<std::shared_ptr<ListImpl>> held_;     // one a slot
   std::vector<std::shared_ptr<ListImpl>> pending_;  // without memory so far
   std::vector<std::shared_ptr<ListImpl>> spare_;    // to be pending again
+  struct Later {
+    ValueId value;
+    std::shared_ptr<LaterNumber> number;
+  };
+  std::vector<Later> later_;  // numbers that the host may ask for
   std::uint64_t serial_;
 };
 

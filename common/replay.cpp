@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <optional>
 
-#include "devices.h"
-#include "element.h"
 #include "hazards.h"
 #include "loops.h"
+#include "number_in_memory.h"
 #include "tensor_list.h"
 
 namespace fuse {
@@ -44,21 +42,6 @@ TensorList allocate(const ListView& like, SlotInfo info) {
     tensors.push_back(empty({like.numels[i]}, info.dtype, device));
   }
   return TensorList(std::move(tensors));
-}
-
-// A number in the memory of a device.
-double read(const ListView& list, SlotInfo info) {
-  const Device device = device_of_memory(info.memory);
-  double number = 0;
-  if (device.is_cpu()) {
-    std::memcpy(&number, list.addresses[0], size_of(info.dtype));
-  } else {
-    gpu_of(device)->copy_to_host(&number, list.addresses[0],
-                                 size_of(info.dtype));
-  }
-  return with_type(info.dtype, [&](auto type) {
-    return double(load_element<decltype(type)>(&number, 0));
-  });
 }
 
 class Replay {
@@ -114,8 +97,8 @@ class Replay {
     Value& value = values_[std::size_t(id)];
     if (node.op == OpCode::load && is_number(id)) {
       const std::int32_t slot = node.in[0];
-      value.number = read(program_.lists()[std::size_t(slot)],
-                          program_.slots()[std::size_t(slot)]);
+      value.number = read_number(program_.lists()[std::size_t(slot)],
+                                 program_.slots()[std::size_t(slot)]);
     } else if (node.op == OpCode::load) {
       value.view = program_.lists()[std::size_t(node.in[0])];
       value.info = program_.slots()[std::size_t(node.in[0])];

@@ -24,17 +24,22 @@ Scalar::Scalar(const Tensor& tensor, std::source_location place)
 
 double Scalar::value() const {
   if (is_tensor()) return tensor_.item();
-  if (!is_unknown_) return value_;
-  throw Error("the number computed at " +
-              std::string(origin_.place.file_name()) + ":" +
-              std::to_string(origin_.place.line()) +
-              " comes from a tensor on a GPU, and only the kernel that it was "
-              "recorded for will know it; where the host needs it, or after a "
-              "graph break, compute with item() of that tensor");
+  if (later_ == nullptr) return value_;
+  if (Recorder* const recorder = Recorder::current();
+      recorder != nullptr && recorded(recorder->serial()) >= 0) {
+    return recorder->number(recorded_);
+  }
+  if (later_->value) return *later_->value;
+  throw Error(
+      "the number computed at " + std::string(origin_.place.file_name()) + ":" +
+      std::to_string(origin_.place.line()) +
+      " comes from a tensor on a GPU, and what recorded it ended with an "
+      "exception before anybody read it; compute it anew");
 }
 
 bool Scalar::is_on_gpu() const {
-  return is_unknown_ || (is_tensor() && !tensor_.device().is_cpu());
+  if (later_ != nullptr) return !later_->value;
+  return is_tensor() && !tensor_.device().is_cpu();
 }
 
 void Scalar::touch() const {
@@ -75,17 +80,16 @@ double evaluate(OpCode op, std::span<const Scalar* const> operands) {
 Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,
                     std::source_location place) {
   Recorder* const recorder = Recorder::current();
-  const bool unknown =
-      recorder != nullptr &&
-      std::any_of(operands.begin(), operands.end(), [&](const Scalar* operand) {
-        return recorder->loads(*operand);
-      });
-  Scalar result(unknown ? 0 : evaluate(op, operands), place);
-  result.is_unknown_ = unknown;
-  if (recorder != nullptr) {
-    result.recorded_ = recorder->record_scalar(op, operands, place);
-    result.recording_ = recorder->serial();
-  }
+  if (recorder == nullptr) return Scalar(evaluate(op, operands), place);
+  // Any of them may flush the recording.
+  for (const Scalar* const operand : operands) operand->touch();
+  const bool later = std::any_of(
+      operands.begin(), operands.end(),
+      [&](const Scalar* operand) { return recorder->loads(*operand); });
+  Scalar result(later ? 0 : evaluate(op, operands), place);
+  result.recorded_ = recorder->record_scalar(op, operands, place);
+  result.recording_ = recorder->serial();
+  if (later) result.later_ = recorder->later(result.recorded_);
   return result;
 }
 

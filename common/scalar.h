@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <source_location>
 #include <span>
 #include <string>
@@ -9,6 +11,12 @@
 #include "tensor.h"
 
 namespace fuse {
+
+/// What a recording computes from a number on a GPU: the kernel will know it,
+/// the host only where it asks.
+struct LaterNumber {
+  std::optional<double> value;
+};
 
 /// A number that a step depends on: a learning rate, a beta, a literal. It is
 /// either a double, whose bits a compiled step may bake into its code and
@@ -27,8 +35,8 @@ class Scalar {
          std::source_location place = std::source_location::current());
 
   bool is_tensor() const { return tensor_.defined(); }
-  /// The number as it is now. Throws Error for what a recording has computed
-  /// from a number on a GPU, since only the kernel will know it.
+  /// The number as it is now; of one on a GPU, after a wait for it. Throws Error
+  /// for what was computed from such a number in a recording that failed.
   double value() const;
   const Tensor& tensor() const { return tensor_; }
 
@@ -64,7 +72,7 @@ class Scalar {
   Origin origin_;
   std::uint64_t recording_ = 0;
   ValueId recorded_ = -1;
-  bool is_unknown_ = false;  // computed on a GPU
+  std::shared_ptr<LaterNumber> later_;  // else value_ is the number
 };
 
 /// As torch prints it: "tensor(0.0047)", or the shortest text that reads back

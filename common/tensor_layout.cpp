@@ -120,4 +120,15 @@ void copy_to_all(const TensorImpl& target, const void* element) {
              {target.shape.data(), none.data(), target.shape.size()});
 }
 
+std::shared_ptr<TensorImpl> bare(const TensorImpl& tensor) {
+  auto impl = std::make_shared<TensorImpl>();
+  impl->storage = tensor.storage;
+  impl->data = tensor.data;
+  impl->numel = tensor.numel;
+  impl->dtype = tensor.dtype;
+  impl->shape = tensor.shape;
+  impl->strides = tensor.strides;
+  return impl;
+}
+
 }  // namespace fuse

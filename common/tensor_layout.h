@@ -45,4 +45,8 @@ void copy_elements(const TensorImpl& target, const TensorImpl& source);
 /// Copies one element, at any address, into all elements of a tensor.
 void copy_to_all(const TensorImpl& target, const void* element);
 
+/// The same elements in the same memory, and nothing else of the tensor: no
+/// gradient, no way back.
+std::shared_ptr<TensorImpl> bare(const TensorImpl& tensor);
+
 }  // namespace fuse

@@ -186,13 +186,9 @@ std::shared_ptr<ListImpl> number_list(const Tensor& number,
   TensorImpl& impl = *number.impl();
   const std::scoped_lock lock(mutex);
   auto& list = impl.as_number;
-  // A copy of the handle may have been given other memory.
-  if (list != nullptr && list->addresses[0] == impl.data) return list;
-  auto plain = std::make_shared<TensorImpl>(impl);  // else it held itself
-  plain->grad.reset();
-  plain->grad_fn.reset();
-  plain->as_number.reset();
-  list = make({Tensor(std::move(plain))}, Rate::uniform, label.c_str());
+  if (list == nullptr) {  // of a handle of its own, else it held itself
+    list = make({Tensor(bare(impl))}, Rate::uniform, label.c_str());
+  }
   return list;
 }
 

@@ -25,8 +25,10 @@ struct ListImpl {
   void hold(std::vector<Tensor> list);
   ListView view() const;
   void add_layouts();
+  /// An empty list is nowhere, so that it goes with any other.
   SlotInfo info() const {
-    return {dtype, rate, !layouts.empty(), memory_code(device)};
+    const std::uint8_t memory = count == 0 ? 0 : memory_code(device);
+    return {dtype, rate, !layouts.empty(), memory};
   }
 
   std::vector<Tensor> tensors;

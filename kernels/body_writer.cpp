@@ -1,8 +1,10 @@
 #include "body_writer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <sstream>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,6 +42,26 @@ std::string rounded(DType dtype, const std::string& text) {
   return is_reduced(dtype) ? converted("round_", dtype, text) : text;
 }
 
+// Operations whose result is a quiet NaN if it is one: they add, multiply,
+// divide or take roots. The others may move the bits of an operand.
+bool is_arithmetic(OpCode op) {
+  constexpr OpCode all[] = {
+      OpCode::add,  OpCode::add_scaled, OpCode::sub,     OpCode::sub_scaled,
+      OpCode::mul,  OpCode::div,        OpCode::sqrt,    OpCode::rsqrt,
+      OpCode::lerp, OpCode::reciprocal, OpCode::addcmul, OpCode::addcdiv,
+  };
+  return std::find(std::begin(all), std::end(all), op) != std::end(all);
+}
+
+// True when all elements, in memory and between operations, are bfloat16.
+bool has_bfloat16_alone(const Body& body) {
+  const auto differs = [](const auto& item) {
+    return item.rate == Rate::element && item.dtype != DType::bfloat16;
+  };
+  return std::none_of(body.slots.begin(), body.slots.end(), differs) &&
+         std::none_of(body.nodes.begin(), body.nodes.end(), differs);
+}
+
 // Writes one body as a struct. The three stages (uniform, entry, element)
 // become functions; what a later stage reads of an earlier one becomes a field.
 class BodyWriter {
@@ -50,6 +72,8 @@ class BodyWriter {
         names_(name_body(body)),
         number_(number),
         target_(target),
+        in_lanes_(target == Target::cpu && runs_in_lanes(body)),
+        bfloat16_alone_(has_bfloat16_alone(body)),
         place_text_(place_text),
         out_(out) {
     find_needs();
@@ -64,6 +88,7 @@ class BodyWriter {
     write_compute();
     write_memory();
     if (target_ == Target::gpu) write_packs();
+    if (in_lanes_) write_lanes();
     write_finish();
     out_ << "};\n";
   }
@@ -144,13 +169,22 @@ class BodyWriter {
     write_element_types();
   }
 
+  // Registers of the element stage: where elements also run in lanes, one or
+  // many floats.
+  const char* element_type(DType dtype) const {
+    return in_lanes_ ? "Float" : type_of(dtype);
+  }
+
   void write_element_types() {
-    out_ << "  struct Element {\n";
+    out_ << (in_lanes_ ? "  template <class Float>\n  struct Elements {\n"
+                       : "  struct Element {\n");
     for_element_slots([&](std::size_t s) {
-      out_ << "    " << type_of(body_.slots[s].dtype) << " " << names_.slots[s]
-           << ";\n";
+      out_ << "    " << element_type(body_.slots[s].dtype) << " "
+           << names_.slots[s] << ";\n";
     });
-    out_ << "  };\n  struct Pointers {\n";
+    out_ << "  };\n"
+         << (in_lanes_ ? "  using Element = Elements<float>;\n" : "")
+         << "  struct Pointers {\n";
     for_element_slots([&](std::size_t s) {
       out_ << "    Unaligned<" << memory_type_of(body_.slots[s].dtype) << ">* "
            << names_.slots[s] << ";\n";
@@ -218,9 +252,14 @@ class BodyWriter {
   std::string expression(const BodyNode& n) const {
     if (n.op == OpCode::cast) return cast_expression(n);
     std::string text(name_of(n.op));
-    text += "<" + std::string(type_of(n.dtype)) + ">(";
+    text += "<" + std::string(register_type(n)) + ">(";
     for (int k = 0; k < n.arity; ++k) {
       text += (k == 0 ? "" : ", ") + operand(n.in[k], n);
+    }
+    const bool quiet = in_lanes_ && bfloat16_alone_ &&
+                       n.rate == Rate::element && is_arithmetic(n.op);
+    if (quiet) {
+      return converted("round_result_", n.dtype, text + ")");
     }
     return rounded(n.dtype, text + ")");
   }
@@ -229,7 +268,11 @@ class BodyWriter {
   std::string cast_expression(const BodyNode& n) const {
     const std::string value = operand(n.in[0], n);
     if (is_reduced(n.dtype)) return rounded(n.dtype, value);
-    return std::string(type_of(n.dtype)) + "(" + value + ")";
+    return std::string(register_type(n)) + "(" + value + ")";
+  }
+
+  const char* register_type(const BodyNode& n) const {
+    return n.rate == Rate::element ? element_type(n.dtype) : type_of(n.dtype);
   }
 
   struct Line {
@@ -242,7 +285,7 @@ class BodyWriter {
     for (std::int32_t id = 0; id < std::int32_t(body_.nodes.size()); ++id) {
       const BodyNode& n = node(id);
       if (n.rate != stage || n.arity == 0) continue;
-      const char* type = stage == Rate::element ? type_of(n.dtype) : "double";
+      const char* type = stage == Rate::element ? register_type(n) : "double";
       lines.push_back({"    const " + std::string(type) + " " + name(id) +
                            " = " + expression(n) + ";",
                        note(n)});
@@ -331,11 +374,14 @@ class BodyWriter {
 
   void write_compute() {
     out_ << "\n  // Once an element.\n"
-            "  static FUSE_FN void compute(Element& x, const PerTensor& t) {\n";
+         << (in_lanes_ ? "  template <class Float>\n" : "")
+         << "  static FUSE_FN void compute("
+         << (in_lanes_ ? "Elements<Float>" : "Element")
+         << "& x, const PerTensor& t) {\n";
     for (std::int32_t id = 0; id < std::int32_t(body_.nodes.size()); ++id) {
       const BodyNode& n = node(id);
       if (n.op != OpCode::load || n.rate != Rate::element) continue;
-      out_ << "    const " << type_of(n.dtype) << " " << name(id) << " = x."
+      out_ << "    const " << register_type(n) << " " << name(id) << " = x."
            << name(id) << ";\n";
     }
     write_stage(Rate::element);
@@ -373,6 +419,38 @@ class BodyWriter {
            << to_memory(body_.slots[s].dtype, "x." + names_.slots[s]) << ";\n";
     });
     out_ << "  }\n";
+  }
+
+  // Several elements at once, through the memory and in registers.
+  void write_lanes() {
+    out_ << "\n#if defined(FUSE_LANES)\n  using Lanes = Floats;\n"
+            "  static FUSE_FN void load(Elements<Floats>& x, const Pointers& "
+            "at, i64 i, i64 n) {\n";
+    for_element_slots([&](std::size_t s) {
+      if (!body_.slots[s].loaded) return;
+      const std::string& name = names_.slots[s];
+      out_ << "    x." << name << " = Floats::load_"
+           << name_of(body_.slots[s].dtype) << "(at." << name << " + i, n);\n";
+    });
+    out_ << "  }\n  static FUSE_FN void store(const Elements<Floats>& x, const "
+            "Pointers& at, i64 i, i64 n) {\n";
+    for (const Store& store : body_.stores) {
+      const auto s = std::size_t(store.slot);
+      if (body_.slots[s].rate != Rate::element) continue;
+      const std::string& name = names_.slots[s];
+      out_ << "    x." << name << ".store_" << lanes_in_memory(store) << "(at."
+           << name << " + i, n);\n";
+    }
+    out_ << "  }\n#endif\n";
+  }
+
+  // What an operation has rounded is at hand as memory holds it.
+  std::string lanes_in_memory(const Store& store) const {
+    const DType dtype = body_.slots[std::size_t(store.slot)].dtype;
+    const BodyNode& value = node(store.value);
+    const bool rounded = value.rate == Rate::element && value.arity > 0 &&
+                         value.dtype == dtype && is_reduced(dtype);
+    return rounded ? "rounded" : name_of(dtype);
   }
 
   // As many neighbours as fill 16 bytes of the smallest type.
@@ -467,13 +545,46 @@ class BodyWriter {
   BodyNames names_;
   int number_;
   Target target_;
+  bool in_lanes_;
+  bool bfloat16_alone_;
   PlaceText place_text_;
   std::ostream& out_;
   std::set<std::int32_t> uniform_needs_;
   std::set<Need> entry_needs_;
 };
 
+// True for operations that lanes can do at once: not those that call the
+// library for each element.
+bool is_plain(OpCode op) {
+  if (op == OpCode::cast) return true;
+  const std::string_view value = info(op).value;
+  for (const char* const call : {"exp", "log", "tanh", "pow"}) {
+    const std::string text = "math::" + std::string(call) + "(";
+    if (value.find(text) != value.npos) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+bool runs_in_lanes(const Body& body) {
+  bool reduced = false;
+  for (const BodySlot& slot : body.slots) {
+    if (slot.rate != Rate::element) continue;
+    if (slot.dtype == DType::float64) return false;
+    reduced = reduced || is_reduced(slot.dtype);
+  }
+  for (const BodyNode& node : body.nodes) {
+    if (node.rate != Rate::element) continue;
+    if (node.dtype == DType::float64) return false;
+    if (node.arity == 0) continue;
+    if (!is_plain(node.op)) return false;
+    // Per-tensor numbers are doubles, which a cast takes as they are.
+    const BodyNode& from = body.nodes[std::size_t(node.in[0])];
+    if (node.op == OpCode::cast && from.rate != Rate::element) return false;
+  }
+  return reduced;
+}
 
 void write_body(const Body& body, int number, Target target,
                 PlaceText place_text, std::ostream& out) {

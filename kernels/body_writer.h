@@ -15,6 +15,10 @@ using PlaceText = std::string (*)(const std::source_location& place);
 /// What a body is written for. On a GPU elements also move in packs.
 enum class Target : std::uint8_t { cpu, gpu };
 
+/// True for a body that a CPU runs with several elements at once, through the
+/// text of lanes.h: it has 16-bit elements, and computes them in float32.
+bool runs_in_lanes(const Body& body);
+
 /// Writes a body as `struct Body<number>`: what the loops of device.h or gpu_loops.h
 /// need, with named values. With `place_text`, each line says which operation it is
 /// and where it was written.

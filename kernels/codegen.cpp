@@ -26,6 +26,34 @@ void write_operations(const Plan& plan, std::ostream& out) {
   }
 }
 
+// What the bodies that run in lanes need of operations.
+void write_lane_operations(const Plan& plan, std::ostream& out) {
+  std::set<OpCode> used;
+  for (const Body& body : plan.bodies) {
+    if (!runs_in_lanes(body)) continue;
+    for (const BodyNode& node : body.nodes) {
+      const bool in_lanes = node.rate == Rate::element && node.arity > 0;
+      if (in_lanes && node.op != OpCode::cast) used.insert(node.op);
+    }
+  }
+  if (used.empty()) return;
+  out << "#if defined(FUSE_LANES)\n";
+  for (const OpCode op : used) {
+    const OpInfo& row = info(op);
+    std::string parameters;
+    std::string operands;
+    for (int k = 0; k < row.arity; ++k) {
+      const std::string separator = k == 0 ? "" : ", ";
+      parameters += separator + "Floats " + "abcd"[k];
+      operands += separator + "abcd"[k];
+    }
+    out << "template <>\nFUSE_FN Floats " << row.name << "<Floats>("
+        << parameters << ") {\n  return in_lanes<" << row.name << "<float>>("
+        << operands << ");\n}\n";
+  }
+  out << "#endif\n";
+}
+
 // `call` for each body: a plain call for one, a switch over what `which` says
 // for several.
 std::string dispatch(const Plan& plan, const std::string& which,
@@ -64,6 +92,7 @@ void write_entry_points(const Plan& plan, std::ostream& out) {
 std::string bodies_text(const Plan& plan, Target target, PlaceText place_text) {
   std::ostringstream out;
   write_operations(plan, out);
+  if (target == Target::cpu) write_lane_operations(plan, out);
   for (std::size_t b = 0; b < plan.bodies.size(); ++b) {
     write_body(plan.bodies[b], int(b), target, place_text, out);
   }
@@ -103,8 +132,16 @@ std::string annotated_bodies(const Plan& plan, Target target,
 }
 
 std::string generate_cpu_source(const Plan& plan) {
+  const bool in_lanes =
+      std::any_of(plan.bodies.begin(), plan.bodies.end(), runs_in_lanes);
   std::ostringstream out;
-  out << device_text
+  // Lanes are as wide as registers get; memory is touched half as wide.
+  if (in_lanes) {
+    out << "#if defined(__AVX512F__) && !defined(__clang__)\n"
+           "#pragma GCC target(\"prefer-vector-width=512\")\n#endif\n";
+  }
+  out << device_text << "\n"
+      << (in_lanes ? lanes_text : "")
       << "\n#define FUSE_EXPORT __attribute__((visibility(\"default\")))\n"
          "namespace fuse {\nnamespace device {\nconst Calls* calls;\n"
       << generate_bodies(plan);

@@ -18,8 +18,8 @@ std::string generate_bodies(const Plan& plan);
 std::string annotated_bodies(const Plan& plan, Target target,
                              PlaceText place_text);
 
-/// The complete source for the host compiler: device.h, the bodies, and the
-/// exported functions `fuse_init`, `fuse_run` and `fuse_finish`.
+/// The complete source for the host compiler: device.h, where 16-bit elements
+/// need it lanes.h, the bodies, and the exported functions `fuse_init`, `fuse_run` and `fuse_finish`.
 std::string generate_cpu_source(const Plan& plan);
 
 /// The complete source for a GPU: device.h, gpu_loops.h, the bodies, and the
@@ -35,9 +35,10 @@ std::string generate_gpu_part(const Plan& plan);
 /// describes.
 std::string gpu_sums_source();
 
-/// The texts of device.h, gpu_loops.h, the two files that the simulator puts
+/// The texts of device.h, lanes.h, gpu_loops.h, the two files that the simulator puts
 /// around CUDA text, sums.h and gpu_sums.h, as built into the library.
 extern const char* const device_text;
+extern const char* const lanes_text;
 extern const char* const gpu_loops_text;
 extern const char* const gpu_sim_prelude_text;
 extern const char* const gpu_sim_trailer_text;

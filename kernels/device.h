@@ -135,7 +135,8 @@ using Unaligned = typename UnalignedOf<T>::type;
 // and bfloat16 (the upper half of a float). Memory holds their bits; registers
 // hold floats. All conversions round once, halves to even; numbers beyond the
 // range become infinite, denormals stay, and a NaN stays one. They are written
-// without branches, so that loops over them become vector code.
+// without branches, so that loops over them become vector code; lanes.h has the
+// same in instructions made for it.
 typedef unsigned short bits16;
 
 FUSE_FN unsigned bits_of(float value) {
@@ -190,7 +191,8 @@ FUSE_FN float from_float16(bits16 bits) {
   const unsigned sign = unsigned(bits) << 16 & 0x80000000U;
   const unsigned size = unsigned(bits) << 13 & 0x0fffe000U;
   const float denormal = float(int(size)) * 0x1p-37f;
-  const unsigned infinite = size | 0x7f800000U;
+  const unsigned infinite =
+      size | (int(size) > 0x0f800000 ? 0x7fc00000U : 0x7f800000U);
   const unsigned ordinary = size + 0x38000000U;
   const unsigned large = int(size) >= 0x0f800000 ? infinite : ordinary;
   return float_of((int(size) < 0x00800000 ? bits_of(denormal) : large) | sign);
@@ -411,7 +413,12 @@ FUSE_FN void run_at(const typename Body::PerTensor entry, const At at,
 template <class Body>
 FUSE_FN void run_elements(const typename Body::PerTensor entry,
                           void* const* pointers, i64 begin, i64 end) {
-  run_at<Body>(entry, typename Body::Pointers(pointers), begin, end);
+  const typename Body::Pointers at(pointers);
+  if constexpr (requires { typename Body::Lanes; }) {
+    Body::Lanes::template run<Body>(entry, at, begin, end);
+  } else {
+    run_at<Body>(entry, at, begin, end);
+  }
 }
 
 // Where all elements lie side by side, as in tensors that are dense in the same

@@ -1,3 +1,4 @@
+#include <type_traits>
 #include <utility>
 
 #define FUSE_DEVICE baseline

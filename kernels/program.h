@@ -64,7 +64,8 @@ struct SlotInfo {
   /// Some tensor of the list does not lie in row-major order; `Program::slot`
   /// sees to it.
   bool strided = false;
-  /// Whose memory the list lies in; 0 is the host. One program, one memory.
+  /// Whose memory the list lies in; 0 is the host's, or that of a list without
+  /// tensors. One program, one memory.
   std::uint8_t memory = 0;
 };
 static_assert(sizeof(SlotInfo) == 4, "slots are compared as bytes");

@@ -264,9 +264,9 @@ TEST_CASE("groups that share a number share one body, and load it once") {
     const Tensor lr = tensor(0.1).to(device);
     const auto first = parameters(device, 1);
     const auto second = parameters(device, 2);
-    auto sgd = std::make_unique<SGD>(
-        std::vector<SGD::Group>{{first, {.lr = lr}}, {second, {.lr = lr}}});
-    return std::pair(sgd->parameters(), std::move(sgd));
+    auto adam = std::make_unique<Adam>(
+        std::vector<Adam::Group>{{first, {.lr = lr}}, {second, {.lr = lr}}});
+    return std::pair(adam->parameters(), std::move(adam));
   };
   auto [here, cpu] = build(cpu_device);
   auto [there, compiled] = build(gpu);
@@ -371,24 +371,130 @@ TEST_CASE("numbers on a GPU and lists in host memory") {
   CHECK(list[0].to_vector() == std::vector<double>{9, 18});
   auto before = compile([&] { foreach_mul_(list, Scalar(a) * 2.0); });
   CHECK(message_of<Error>([&] { before(); }) ==
-        "a list is on " + gpu_name +
+        "a number is on " + gpu_name +
             " but list is on cpu, and one launch works on one device; move "
             "the tensors with to(), or compile a function for each");
 }
 
-TEST_CASE("what was computed on the GPU is not known after a graph break") {
+TEST_CASE("what was computed on the GPU goes on after a graph break") {
   const TensorList list({tensor({1.0, 2.0}).to(gpu)}, "list");
   const Tensor a = number(3.0);
+  double seen = 0;
   auto step = compile([&] {
     const Scalar twice = Scalar(a) * 2.0;
     foreach_mul_(list, twice);
-    static_cast<void>(list[0].to_vector());
+    seen = list[0].to_vector()[1];
     foreach_add_(list, twice);
   });
-  const std::string message = message_of<Error>([&] { step(); });
+  step();
+  CHECK(seen == 12);
+  CHECK(list[0].to_vector() == std::vector<double>{12, 18});
+  CHECK(step.counters().graph_breaks == 1);
+}
+
+TEST_CASE("a number has the value that it had when it was computed with") {
+  const auto run = [](const Device& device, bool compiled, bool fullgraph) {
+    const Tensor p = tensor({1.0, 2.0}).to(device);
+    const TensorList params({p}, "params");
+    Tensor lr = tensor(0.5).to(device);
+    const auto body = [&] {
+      const Scalar rate = Scalar(lr) * -1.0;
+      lr.fill_(lr.item() * 0.5);
+      foreach_add_(params, rate);
+    };
+    auto step = compile(body, {.fullgraph = fullgraph});
+    for (int i = 0; i < 2; ++i) compiled ? step() : body();
+    CHECK(lr.item() == 0.125);
+    CHECK(step.counters().graph_breaks ==
+          (compiled && !device.is_cpu() ? 2 : 0));
+    return p.to_vector();
+  };
+  const std::vector<double> expected = {1 - 0.5 - 0.25, 2 - 0.5 - 0.25};
+  for (const Device& device : {cpu_device, gpu}) {
+    CHECK(run(device, false, false) == expected);
+    CHECK(run(device, true, false) == expected);
+  }
+  CHECK(contains(message_of<Error>([&] { run(gpu, true, true); }),
+                 "a tensor of the recording is changed from outside"));
+}
+
+TEST_CASE("the host may ask for what was computed, or keep it") {
+  const TensorList list({tensor({1.0, 2.0}).to(gpu)}, "list");
+  const Tensor a = number(3.0);
+  Scalar kept = 0.0;
+  auto step = compile([&] {
+    const Scalar twice = Scalar(a) * 2.0;
+    if (twice.value() > 5) foreach_mul_(list, twice);
+    kept = twice + 1.0;
+  });
+  step();
+  CHECK(kept.value() == 7);
+  foreach_add_(list, kept);
+  CHECK(list[0].to_vector() == std::vector<double>{13, 19});
+  CHECK(step.counters().graph_breaks == 0);
+}
+
+TEST_CASE("what was recorded in vain is not known") {
+  const TensorList list({tensor({1.0, 2.0}).to(gpu)}, "list");
+  const Tensor a = number(3.0);
+  Scalar kept = 0.0;
+  auto step = compile([&] {
+    kept = Scalar(a) * 2.0;
+    foreach_mul_(list, kept);
+    throw Error("enough");
+  });
+  CHECK(message_of<Error>([&] { step(); }) == "enough");
+  const std::string message = message_of<Error>([&] { kept.value(); });
   CHECK(contains(message, "the number computed at "));
   CHECK(contains(message, "gpu_numbers_test.cpp:"));
-  CHECK(contains(message, "compute with item() of that tensor"));
+  CHECK(contains(message, "ended with an exception before"));
+}
+
+TEST_CASE("a number that a recorded operation writes is read after it") {
+  for (const Device& device : {cpu_device, gpu}) {
+    const Tensor lr = tensor(2.0).to(device);
+    const TensorList list({tensor({1.0}).to(device)}, "list");
+    const TensorList rates({lr}, "rates");
+    auto step = compile([&] {
+      foreach_mul_(rates, 3.0);
+      foreach_mul_(list, Scalar(lr) * 2.0);
+    });
+    step();
+    CHECK(list[0].to_vector() == std::vector<double>{12});
+  }
+}
+
+TEST_CASE("empty lists go with lists and numbers anywhere") {
+  const TensorList list({tensor({1.0, 2.0}).to(gpu)}, "list");
+  const TensorList none;
+  const Tensor a = number(3.0);
+  for (const bool first : {false, true}) {
+    auto step = compile([&] {
+      if (first) foreach_mul_(none, Scalar(a));
+      foreach_mul_(list, Scalar(a));
+      if (!first) foreach_mul_(none, 2.0);
+    });
+    step();
+    CHECK(step.counters().launches == 1);
+  }
+  CHECK(list[0].to_vector() == std::vector<double>{9, 18});
+}
+
+TEST_CASE("a copy of a number does not keep the memory of the GPU") {
+  const auto in_use = [] {
+    return gpu_of(gpu)->memory().statistics().bytes_in_use;
+  };
+  const std::int64_t before = in_use();
+  Tensor host;
+  {
+    const Tensor many = zeros({1 << 20}, DType::float32, gpu);
+    const Tensor one = many.select(0, 7);
+    foreach_add_({tensor({1.0}).to(gpu)}, Scalar(one));
+    host = one.cpu();
+    CHECK(in_use() >= before + (4 << 20));
+  }
+  CHECK(in_use() < before + (1 << 20));
+  CHECK(host.item() == 0);
 }
 
 TEST_CASE("a number that becomes a tensor on the GPU is a recompile") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <bit>
 #include <map>
 #include <string>
 #include <vector>
@@ -137,6 +138,29 @@ TEST_CASE("every operation, interpreted and compiled") {
   }
 }
 
+TEST_CASE("a NaN of any bits stays one") {
+  for (const std::uint64_t bits :
+       {0x7fffffffffffffffU, 0xffffffffffffffffU, 0x7ff8000000000000U,
+        0x7ffffff000000000U, 0x7ff0000000000001U}) {
+    for (const DType dtype : {DType::bfloat16, DType::float16}) {
+      const TensorList numbers =
+          TensorList::per_tensor({tensor(std::bit_cast<double>(bits))});
+      const TensorList sums = {full({37}, 1, dtype)};
+      const TensorList products = {full({37}, 1, dtype)};
+      auto step = compile([&] {
+        foreach_add_(sums, numbers);
+        foreach_mul_(products, numbers);
+      });
+      step();
+      CHECK(step.counters().compilations == 1);
+      for (int i = 0; i < 37; ++i) {
+        REQUIRE(std::isnan(sums[0].to_vector()[std::size_t(i)]));
+        REQUIRE(std::isnan(products[0].to_vector()[std::size_t(i)]));
+      }
+    }
+  }
+}
+
 TEST_CASE("generated code says where it rounds") {
   const TensorList params({full({3}, 1, DType::bfloat16)}, "params");
   const TensorList grads({full({3}, 1, DType::float16)}, "grads");
@@ -151,16 +175,19 @@ TEST_CASE("generated code says where it rounds") {
   CHECK(contains(code, "x.params = from_bfloat16(at.params[i]);"));
   CHECK(contains(code, "at.params[i] = to_bfloat16(x.params);"));
   CHECK(contains(code, "at.grads[i] = to_float16(x.grads);"));
+  CHECK(contains(code, "x.params = Floats::load_bfloat16(at.params + i, n);"));
+  CHECK(contains(code, "x.params.store_rounded(at.params + i, n);"));
+  CHECK(contains(code, "x.grads.store_rounded(at.grads + i, n);"));
   CHECK(contains(code, "Unaligned<bf16>* params;"));
   CHECK(contains(code, "in.steps = load_scalar<bf16>("));
   CHECK(contains(code, "store_scalar<bf16>("));
   // The result of an operation, not its parts; constants are floats.
-  CHECK(contains(code, "= round_bfloat16(addcmul<float>(params, params, t."));
+  CHECK(contains(code, "= round_bfloat16(addcmul<Float>(params, params, t."));
   CHECK(contains(code, "0x1.99999ap-4f /* 0.1 */));"));
   // From float16 to float32 there is nothing to round.
   CHECK(contains(code, "= round_float16(addcmul_1);"));
-  CHECK(contains(code, "= float(grads_next);"));
-  CHECK(contains(code, "= sub<float>("));
+  CHECK(contains(code, "= Float(grads_next);"));
+  CHECK(contains(code, "= sub<Float>("));
 }
 
 TEST_CASE("lists may be called like the conversions") {

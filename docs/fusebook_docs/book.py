@@ -45,7 +45,9 @@ class Book:
     def gpu_code(self):
         """What runs on a GPU and is no generated text."""
         kernels, common = self.root / "kernels", self.root / "common"
-        headers = [kernels / "device.h", kernels / "gpu_loops.h"]
+        headers = [kernels / name for name in (
+            "device.h", "gpu_layout.h", "gpu_loops.h", "gpu_sums.h",
+            "sums.h")]
         return [*(path for path in headers if path.is_file()),
                 *sorted([*kernels.rglob("*.cu"), *common.rglob("*.cu")])]
 

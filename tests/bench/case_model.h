@@ -30,6 +30,16 @@ class CaseModel {
     return copies;
   }
 
+  /// The same in another type, with gradients of their own.
+  std::vector<Tensor> copy(DType dtype) const {
+    std::vector<Tensor> copies;
+    for (std::size_t i = 0; i < params_.size(); ++i) {
+      copies.push_back(params_[i].to(dtype));
+      copies.back().set_grad(grads_[i].to(dtype));
+    }
+    return copies;
+  }
+
  private:
   std::vector<Tensor> params_;
   std::vector<Tensor> grads_;

@@ -51,6 +51,16 @@ void add_fused(std::vector<Variant>& variants, const CaseModel& model) {
       {"bare kernel", [fused]() mutable { fused.relaunch(); }, bytes});
 }
 
+// Half of the bytes, and a rounding after each operation. Compare with
+// "compiled": the limit is that of float32.
+void add_reduced(std::vector<Variant>& variants, const CaseModel& model,
+                 DType dtype) {
+  auto adam = std::make_shared<Adam>(model.copy(dtype));
+  const Step step = compile([adam] { adam->step(); });
+  variants.push_back(
+      {std::string("compiled, ") + name_of(dtype), step, bytes_of(step)});
+}
+
 void add_interpreted(std::vector<Variant>& variants, const CaseModel& model) {
   auto adam = std::make_shared<Adam>(model.copy());
   const Step step =
@@ -79,6 +89,8 @@ std::vector<Variant> variants_of(const Case& wanted) {
   auto hand = std::make_shared<AdamByHand>(model.copy());
   variants.push_back({"by hand", [hand] { hand->step(); }, variants[0].bytes});
   add_fused(variants, model);
+  add_reduced(variants, model, DType::bfloat16);
+  add_reduced(variants, model, DType::float16);
   add_interpreted(variants, model);
   add_eager(variants, "foreach", model, true);
   add_eager(variants, "tensor by tensor", model, false);
@@ -86,9 +98,9 @@ std::vector<Variant> variants_of(const Case& wanted) {
 }
 
 // Parameters and two averages of each variant, the gradients, what the limits
-// move, and the temporaries of a list.
+// move, the temporaries of a list, and four lists of halves for two types.
 void require_memory_for(const Case& wanted) {
-  constexpr std::int64_t arrays = 5 * 3 + 2 + 2 * 4 + 2;
+  constexpr std::int64_t arrays = 5 * 3 + 2 + 2 * 4 + 2 + 2 * 4 / 2;
   const std::int64_t elements = std::accumulate(
       wanted.sizes.begin(), wanted.sizes.end(), std::int64_t(0));
   require_memory(elements * arrays * std::int64_t(sizeof(float)));

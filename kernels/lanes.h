@@ -1,0 +1,229 @@
+// Many floats at once, for kernels on numbers of 16 bits. Every operation on
+// those ends with a conversion, and a CPU has instructions for that which
+// compilers do not find from a loop over single elements. Included by the
+// prebuilt loops, and after device.h in the source of a kernel with elements of
+// 16 bits; without such instructions it has only single
+// floats.
+#ifndef FUSEBOOK_LANES_H
+#define FUSEBOOK_LANES_H
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__F16C__)
+#define FUSE_LANES 16
+#elif defined(__AVX2__) && defined(__F16C__)
+#define FUSE_LANES 8
+#endif
+
+// The result of arithmetic on bfloat16 alone. If it is a NaN, it is a quiet one
+// whose lower half is empty, as that of its operands was: rounding then leaves
+// it as it is, and need not ask.
+namespace fuse {
+namespace FUSE_DEVICE {
+FUSE_FN float round_result_bfloat16(float value) {
+  return round_bfloat16(value);
+}
+}  // namespace FUSE_DEVICE
+}  // namespace fuse
+
+#if defined(FUSE_LANES)
+#if defined(__clang__)
+#define FUSE_UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define FUSE_UNROLLED _Pragma("GCC unroll 16")
+#endif
+
+namespace fuse {
+namespace FUSE_DEVICE {
+
+// Fewer elements than there are lanes, once at the end of a tensor. The empty
+// instruction keeps compilers from making more of the loop than it is worth.
+typedef bits16 Word __attribute__((aligned(1), may_alias));
+inline __attribute__((noinline)) void copy_words(void* to, const void* from,
+                                                 i64 n) {
+  for (i64 k = 0; k < n; ++k) {
+    static_cast<Word*>(to)[k] = static_cast<const Word*>(from)[k];
+    asm volatile("" ::: "memory");
+  }
+}
+
+// As wide as the registers are. In memory a full set of 16-bit numbers is half
+// as wide.
+struct Floats {
+  static constexpr int count = FUSE_LANES;
+  typedef float Values __attribute__((vector_size(4 * FUSE_LANES)));
+  typedef unsigned Bits __attribute__((vector_size(4 * FUSE_LANES)));
+  typedef short Halves __attribute__((vector_size(2 * FUSE_LANES)));
+
+  Values value;
+  Halves rounded;  // the same as memory holds it, where a rounding gave it
+
+  FUSE_FN Floats() {}
+  FUSE_FN Floats(Values values) : value(values), rounded() {}
+  FUSE_FN Floats(Values values, Halves halves)
+      : value(values), rounded(halves) {}
+  FUSE_FN Floats(float number) : rounded() {
+    // A NaN as numbers of 16 bits can have it: see round_result_bfloat16.
+    const float repeated =
+        number != number ? float_of((bits_of(number) & 0xffff0000U) | 0x400000U)
+                         : number;
+    FUSE_UNROLLED
+    for (int k = 0; k < count; ++k) value[k] = repeated;
+#if !defined(__clang__)
+    // g++ would choose by a repeated number lane by lane, in scalar code. It
+    // does not look into this: all lanes are the first.
+    if (!__builtin_constant_p(repeated)) value = first_everywhere(value);
+#endif
+  }
+
+#if !defined(__clang__)
+  static FUSE_FN Values first_everywhere(Values values) {
+    typedef int Ints __attribute__((vector_size(4 * FUSE_LANES)));
+#if FUSE_LANES == 16
+    return __builtin_ia32_permvarsf512_mask(values, Ints{}, Values{}, -1);
+#else
+    return __builtin_ia32_permvarsf256(values, Ints{});
+#endif
+  }
+#endif
+
+  // The first n elements at an address; the others are zero.
+  template <class Vector, class T>
+  static FUSE_FN Vector load(const T* from, i64 n) {
+    Vector vector = {};
+    if (n == count) {
+      FUSE_BUILTIN(memcpy)(&vector, from, sizeof(vector));
+    } else {
+      copy_words(&vector, from, n * i64(sizeof(T) / sizeof(Word)));
+    }
+    return vector;
+  }
+  template <class Vector, class T>
+  static FUSE_FN void store(const Vector& vector, T* to, i64 n) {
+    if (n == count) {
+      FUSE_BUILTIN(memcpy)(to, &vector, sizeof(vector));
+    } else {
+      copy_words(to, &vector, n * i64(sizeof(T) / sizeof(Word)));
+    }
+  }
+
+  // The instructions round halves to even whatever the modes of the CPU are,
+  // keep denormals, and make NaNs quiet: bit for bit as in device.h.
+#if FUSE_LANES == 16
+  static FUSE_FN Values from_halves(Halves halves) {
+    return __builtin_ia32_vcvtph2ps512_mask(halves, Values{}, -1, 4);
+  }
+  FUSE_FN Halves halves() const {
+    return __builtin_ia32_vcvtps2ph512_mask(value, 0, Halves{}, -1);
+  }
+#else
+  static FUSE_FN Values from_halves(Halves halves) {
+    return __builtin_ia32_vcvtph2ps256(halves);
+  }
+  FUSE_FN Halves halves() const {
+    return __builtin_ia32_vcvtps2ph256(value, 0);
+  }
+#endif
+  static FUSE_FN Bits widened(Halves halves) {
+#if defined(__clang__)
+    typedef bits16 Unsigned __attribute__((vector_size(2 * FUSE_LANES)));
+    return __builtin_convertvector(Unsigned(halves), Bits);
+#elif FUSE_LANES == 16
+    typedef int Ints __attribute__((vector_size(4 * FUSE_LANES)));
+    return Bits(__builtin_ia32_pmovzxwd512_mask(halves, Ints{}, -1));
+#else
+    return Bits(__builtin_ia32_pmovzxwd256(halves));
+#endif
+  }
+  FUSE_FN Bits nearest_bfloat16() const {
+    const Bits bits = Bits(value);
+    return bits + 0x7fffU + (bits >> 16 & 1U);
+  }
+  FUSE_FN Bits rounded_bfloat16() const {
+    const Bits bits = Bits(value);
+    const Bits nearest = nearest_bfloat16();
+    return (value != value ? bits | 0x400000U : nearest) & 0xffff0000U;
+  }
+
+  static FUSE_FN Halves upper_halves(Bits bits) {
+    return __builtin_convertvector(bits >> 16, Halves);
+  }
+
+  template <class T>
+  static FUSE_FN Floats load_float32(const T* from, i64 n) {
+    return load<Values>(from, n);
+  }
+  template <class T>
+  static FUSE_FN Floats load_float16(const T* from, i64 n) {
+    return from_halves(load<Halves>(from, n));
+  }
+  template <class T>
+  static FUSE_FN Floats load_bfloat16(const T* from, i64 n) {
+    return Values(widened(load<Halves>(from, n)) << 16);
+  }
+  template <class T>
+  FUSE_FN void store_float32(T* to, i64 n) const {
+    store(value, to, n);
+  }
+  template <class T>
+  FUSE_FN void store_float16(T* to, i64 n) const {
+    store(halves(), to, n);
+  }
+  template <class T>
+  FUSE_FN void store_bfloat16(T* to, i64 n) const {
+    store(upper_halves(rounded_bfloat16()), to, n);
+  }
+  template <class T>
+  FUSE_FN void store_rounded(T* to, i64 n) const {
+    store(rounded, to, n);
+  }
+
+  // The loop over elements [begin, end) that lie side by side.
+  template <class Body>
+  static FUSE_FN void run(const typename Body::PerTensor& entry,
+                          const typename Body::Pointers& at, i64 begin,
+                          i64 end) {
+    i64 i = begin;
+    FUSE_INDEPENDENT
+    for (; i + count <= end; i += count) step<Body>(entry, at, i, count);
+    if (i < end) step<Body>(entry, at, i, end - i);
+  }
+
+  template <class Body>
+  static FUSE_FN void step(const typename Body::PerTensor& entry,
+                           const typename Body::Pointers& at, i64 i, i64 n) {
+    typename Body::template Elements<Floats> x;
+    Body::load(x, at, i, n);
+    Body::compute(x, entry);
+    Body::store(x, at, i, n);
+  }
+};
+
+FUSE_FN Floats round_float16(Floats floats) {
+  const Floats::Halves halves = floats.halves();
+  return {Floats::from_halves(halves), halves};
+}
+FUSE_FN Floats round_bfloat16(Floats floats) {
+  const Floats::Bits bits = floats.rounded_bfloat16();
+  return {Floats::Values(bits), Floats::upper_halves(bits)};
+}
+FUSE_FN Floats round_result_bfloat16(Floats floats) {
+  const Floats::Bits bits = floats.nearest_bfloat16() & 0xffff0000U;
+  return {Floats::Values(bits), Floats::upper_halves(bits)};
+}
+
+// An operation on floats, in each lane: the compiler makes one instruction of
+// them again.
+template <auto operation, class... Operands>
+FUSE_FN Floats in_lanes(const Operands&... operands) {
+  Floats::Values results;
+  FUSE_UNROLLED
+  for (int k = 0; k < Floats::count; ++k) {
+    results[k] = operation(operands.value[k]...);
+  }
+  return results;
+}
+
+}  // namespace FUSE_DEVICE
+}  // namespace fuse
+
+#endif  // FUSE_LANES
+#endif  // FUSEBOOK_LANES_H
