@@ -133,6 +133,7 @@ void Cublas::multiply(DType dtype, const ProductSizes& sizes,
                 static_cast<const T*>(b.address), checked_size(b.leading),
                 &beta, static_cast<T*>(c.address), checked_size(c.leading));
   };
+  gpu_->context().refuse_in_recording("a product of matrices");
   const CurrentContext current(gpu_->context());
   if (dtype == DType::float64) {
     check(run(api_.dgemm, 1.0), "cublasDgemm");

@@ -43,7 +43,8 @@ std::int64_t CudaGraph::replays() const {
 
 GraphCapture::GraphCapture(std::shared_ptr<Function> function)
     : device_(gpu_for(*function)),
-      capture_(gpu_of(device_)),
+      gpu_(gpu_of(device_)),
+      refuses_(gpu_->context().gate(), StreamHold::Kind::record),
       recorder_(*this, true) {
   made_.function_ = std::move(function);
 }
@@ -55,7 +56,6 @@ CudaGraph GraphCapture::finish() {
                 " did nothing to lists of tensors in the call that was to be "
                 "captured, so there is nothing to replay");
   }
-  made_.graph_ = capture_.finish();
   return std::move(made_);
 }
 
@@ -66,8 +66,11 @@ void GraphCapture::execute(const Program& program) {
                 ", but is captured on tensors on " + to_string(here) +
                 "; call it on these once before");
   }
-  const CompiledProgram& launched = function.launch_captured(program);
+  const CompiledProgram& launched = function.bind_captured(program);
   if (launched.table.rows().empty()) return;
+  GpuCapture capture(gpu_);
+  launched.kernel->launch(launched.table);
+  made_.graph_ = capture.finish();
   made_.launched_ = &launched;
   made_.bytes_ = launched.table.bytes();
   made_.lists_.assign(recorder_.lists().begin(), recorder_.lists().end());
@@ -80,8 +83,8 @@ void GraphCapture::graph_break(const std::string& why) {
               "function");
 }
 
-// What the device itself refuses while it captures needs no word here; a copy
-// from one of its tensors to another it would take.
+// What the context refuses on this thread needs no word here; this also names
+// the function.
 void GraphCapture::outside_write(const TensorImpl& tensor) {
   const Device& device = tensor.storage->device;
   if (device.is_cpu()) return;

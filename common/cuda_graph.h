@@ -49,8 +49,10 @@ class CudaGraph {
   std::unique_ptr<GpuGraph> graph_;
 };
 
-/// What capture_graph does around the call: the device captures, and so does a
-/// recorder of its own. Without `finish` nothing is kept.
+/// What capture_graph does around the call: a recorder of its own takes what the
+/// function records, while this thread is refused what a replay would not
+/// repeat. The device captures for the launch alone, so that other threads go on
+/// as ever. Stays on one thread. Without `finish` nothing is kept.
 class GraphCapture final : private Executor {
  public:
   /// Throws Error where capture_graph does before the call.
@@ -67,7 +69,8 @@ class GraphCapture final : private Executor {
 
   CudaGraph made_;
   Device device_;
-  GpuCapture capture_;
+  std::shared_ptr<Gpu> gpu_;
+  StreamHold refuses_;
   Recorder recorder_;
 };
 
@@ -93,8 +96,12 @@ class GraphCapture final : private Executor {
 /// Throws Error, and leaves everything as usable as before, when one of these
 /// does not hold (it names the number, or what would have to be compiled or
 /// uploaded), when the function reads tensors, writes to them outside of list
-/// operations or needs new memory, inside of a compiled function, and while
-/// another capture is going on.
+/// operations or needs new memory, and inside of a compiled function. What the
+/// function did on the host by then stays done: counts and schedulers have gone
+/// on.
+///
+/// Other threads may use the GPU all the while. What they do is not captured;
+/// they only wait for as long as one launch is.
 template <class F, class... Args>
 CudaGraph capture_graph(Compiled<F>& function, Args&&... args) {
   GraphCapture capture(function.function());

@@ -70,10 +70,10 @@ class Function final : public Executor {
 
   /// Where it was launched last. Throws Error when it was not.
   Device device() const;
-  /// Launches a program while a graph is captured, with the kernel and the
-  /// table of an earlier call. Throws Error when one of them would have to be
-  /// made, or when a number's value would be frozen in the graph.
-  const CompiledProgram& launch_captured(const Program& program);
+  /// The kernel and the table of an earlier call for a program whose launch is
+  /// to be captured. Throws Error when one of them would have to be made, or
+  /// when a number's value would be frozen in the graph.
+  const CompiledProgram& bind_captured(const Program& program);
   /// A graph made a call that launched this, over so many bytes.
   void count_replay(const CompiledProgram& launched, std::int64_t bytes);
 

@@ -64,6 +64,19 @@ std::string given_text(const ScalarLeaf& number, bool plain) {
                : frozen_text(number, "a tensor in host memory");
 }
 
+// Why there never will be a kernel for what was recorded.
+std::string eager_text(const RecompileReport& why) {
+  std::string moved;
+  for (const std::string& path : why.moved()) {
+    moved += (moved.empty() ? "" : ", ") + path;
+  }
+  return " cannot be captured: for these values of " + moved +
+         " it runs eagerly, operation by operation, however often it is "
+         "called, since with Policy::specialize it gets no more than " +
+         std::to_string(specialization_limit) +
+         " kernels; make each of them a tensor on the GPU";
+}
+
 // Why there is no kernel for what was recorded.
 std::string missing_text(const RecompileReport& why) {
   std::string text = " cannot be captured before it was compiled for this: ";
@@ -125,10 +138,13 @@ void Function::refuse_given_numbers(const CompiledProgram& known,
                                    is_plain(program, *found)));
 }
 
-const CompiledProgram& Function::launch_captured(const Program& program) {
+const CompiledProgram& Function::bind_captured(const Program& program) {
   refuse_scheduled_numbers(program);
   const std::uint64_t hash = program.structure_hash();
   CompiledProgram* const known = find(hash, program);
+  if (known == nullptr && at_limit(hash, program)) {
+    throw Error(where() + eager_text(report(hash, program)));
+  }
   if (known == nullptr) {
     throw Error(where() + missing_text(report(hash, program)));
   }
@@ -140,7 +156,6 @@ const CompiledProgram& Function::launch_captured(const Program& program) {
                 "addresses; call it once more first, and keep its tensors");
   }
   known->table.bind(known->plan, program, thread_count());
-  known->kernel->launch(known->table);
   return *known;
 }
 

@@ -115,24 +115,21 @@ std::uint64_t next_version() {
 }  // namespace
 
 bool Table::lists_changed(const Program& program, int threads) const {
-  const auto lists = program.lists();
-  if (threads != threads_ || lists.size() != list_ids_.size()) return true;
-  for (std::size_t i = 0; i < lists.size(); ++i) {
-    if (lists[i].id != list_ids_[i]) return true;
-  }
-  return false;
+  return threads != threads_ || !bound_.match(program.lists());
 }
 
 bool Table::bind(const Plan& plan, const Program& program, int threads) {
   const bool changed = lists_changed(program, threads);
   if (changed) {
-    list_ids_.clear();  // a throw below must not leave half a table in use
+    bound_.clear();  // a throw below must not leave half a table in use
     version_ = next_version();
     coincident_ = check_overlaps(plan, program);
     gather(plan, program);
     split(threads);
     threads_ = threads;
-    for (const ListView& list : program.lists()) list_ids_.push_back(list.id);
+    bound_.assign(program.lists());
+  } else {
+    bound_.rename(program.lists());
   }
   gather_scalars(plan, program);
   return changed;

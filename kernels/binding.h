@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "bound_lists.h"
 #include "device.h"
 #include "lines.h"
 #include "plan.h"
@@ -67,7 +68,7 @@ class Table {
   void add_part(const Cut& begin, const Cut& end);
   void finish_lines();
 
-  std::vector<std::uint64_t> list_ids_;
+  BoundLists bound_;
   std::uint64_t version_ = 0;
   int threads_ = 0;
   std::vector<Row> rows_;

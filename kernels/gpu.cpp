@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace fuse {
 namespace {
@@ -36,24 +37,37 @@ Gpu::Gpu(const CudaApi& api, const std::string& platform,
       staging_(context_),
       compiler_(std::move(compiler)) {}
 
-// One thread at a time: who comes second finds the first one's kernel.
-std::shared_ptr<GpuModule> Gpu::module(const std::string& source) {
+std::shared_ptr<GpuModule> Gpu::find_module(const std::string& source) {
   const std::lock_guard lock(mutex_);
   const auto found = modules_.find(source);
-  if (found != modules_.end()) return found->second;
+  return found != modules_.end() ? found->second : nullptr;
+}
+
+// One thread at a time: who comes second finds the first one's kernel. Nobody
+// waits for the stream with the mutex of those that are known: a thread that
+// captures may ask for one.
+std::shared_ptr<GpuModule> Gpu::module(const std::string& source) {
+  if (auto known = find_module(source)) return known;
   context_.refuse_while_capturing("a kernel to be compiled");
+  const std::lock_guard one_at_a_time(compiling_);
+  if (auto known = find_module(source)) return known;
   const ModuleImage image =
       compiler_->compile(source, context_.device().capability);
   auto module = std::make_shared<GpuModule>(context_, image);
+  const std::lock_guard lock(mutex_);
   modules_.emplace(source, module);
   return module;
 }
 
 void Gpu::forget_modules() {
   if (context_.is_capturing()) return;  // unloading waits, which ends a capture
+  std::vector<std::shared_ptr<GpuModule>> unused;  // unloaded at the end
   const std::lock_guard lock(mutex_);
-  std::erase_if(modules_,
-                [](const auto& item) { return item.second.use_count() == 1; });
+  std::erase_if(modules_, [&](const auto& item) {
+    const bool idle = item.second.use_count() == 1;
+    if (idle) unused.push_back(item.second);
+    return idle;
+  });
 }
 
 void Gpu::copy_to_device(void* to, const void* from, std::size_t bytes) {
@@ -87,6 +101,7 @@ void Gpu::copy_to_host(void* to, const void* from, std::size_t bytes) {
 
 void Gpu::copy_on_device(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
+  context_.refuse_in_recording("a copy within the device");
   const CurrentContext current(context_);
   context_.check(
       context_.api().memcpy_dtod_async(address_of(to), address_of(from), bytes,
@@ -96,6 +111,7 @@ void Gpu::copy_on_device(void* to, const void* from, std::size_t bytes) {
 
 void Gpu::fill_bytes(void* to, unsigned char value, std::size_t bytes) {
   if (bytes == 0) return;
+  context_.refuse_in_recording("memory to be filled");
   const CurrentContext current(context_);
   context_.check(context_.api().memset_d8_async(address_of(to), value, bytes,
                                                 context_.stream()),

@@ -61,11 +61,14 @@ class Gpu {
   void synchronize() { context_.synchronize(); }
 
  private:
+  std::shared_ptr<GpuModule> find_module(const std::string& source);
+
   GpuContext context_;
   GpuMemory memory_;
   GpuStaging staging_;
   std::shared_ptr<ModuleCompiler> compiler_;
-  std::mutex mutex_;
+  std::mutex compiling_;
+  std::mutex mutex_;  // of the modules that are known
   std::unordered_map<std::string, std::shared_ptr<GpuModule>> modules_;
   std::atomic<std::int64_t> to_device_ = 0;
   std::atomic<std::int64_t> to_host_ = 0;

@@ -55,9 +55,10 @@ void GpuContext::push() {
   check(api_.ctx_push(context_), "cuCtxPushCurrent", "turning to the device");
 }
 
+bool GpuContext::is_over() noexcept { return is_ending; }
+
 // A call may report the failure of an earlier one, so one more try is due.
 bool GpuContext::push_quietly() noexcept {
-  if (is_ending) return false;
   return api_.ctx_push(context_) == cuda::success ||
          api_.ctx_push(context_) == cuda::success;
 }
@@ -92,15 +93,26 @@ void GpuContext::synchronize(std::string_view doing) {
   check(api_.stream_synchronize(stream_), "cuStreamSynchronize", doing);
 }
 
+bool GpuContext::is_capturing() const {
+  return StreamHold::has(gate_, StreamHold::Kind::record) ||
+         StreamHold::has(gate_, StreamHold::Kind::capture);
+}
+
+void GpuContext::refuse_in_recording(const char* what) const {
+  if (!StreamHold::has(gate_, StreamHold::Kind::record)) return;
+  if (StreamHold::has(gate_, StreamHold::Kind::capture)) return;
+  refuse_in_capture(what);
+}
+
 void GpuContext::refuse_while_capturing(const std::string& what) const {
-  if (!is_capturing_) return;
+  if (!is_capturing()) return;
   throw Error(label_ + ": a step is being captured and needs " + what +
               ", which a replay would not repeat; run the step once before "
               "capturing it, and change nothing in between");
 }
 
 void GpuContext::refuse_in_capture(const std::string& what) const {
-  if (!is_capturing_) return;
+  if (!is_capturing()) return;
   throw Error(label_ + ": a step is being captured and needs " + what +
               ", which a replay would not repeat; do that outside of the step, "
               "before or after its replays");

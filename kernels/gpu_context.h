@@ -9,6 +9,7 @@
 
 #include "cuda_api.h"
 #include "gpu_status.h"
+#include "stream_gate.h"
 
 namespace fuse {
 
@@ -47,12 +48,17 @@ class GpuContext {
   bool is_lost() const { return is_lost_; }
 
   // -- while a step is captured in a graph (see gpu_graph.h)
-  bool is_capturing() const { return is_capturing_; }
-  /// Throws Error when a step is being captured; `what` would be lost in it,
+  /// Who uses the stream, and which thread has it alone to capture.
+  StreamGate& gate() { return gate_; }
+  /// True while this thread captures a step, or records one for a capture.
+  bool is_capturing() const;
+  /// Throws Error when this thread captures a step; `what` would be lost in it,
   /// and running the step before would make it ready.
   void refuse_while_capturing(const std::string& what) const;
   /// Likewise, where nothing but leaving it out would help.
   void refuse_in_capture(const std::string& what) const;
+  /// Likewise while the step is only recorded: `what` would run now, once.
+  void refuse_in_recording(const char* what) const;
   /// Keeps something alive as long as the graph that is being captured.
   void keep_for_graph(std::shared_ptr<const void> used);
 
@@ -61,6 +67,8 @@ class GpuContext {
   /// may be gone.
   template <class Call>
   void quietly(Call give_back) noexcept {
+    if (is_over()) return;
+    const StreamHold hold(gate_, StreamHold::Kind::use);
     if (!push_quietly()) return;
     give_back();
     pop();
@@ -73,6 +81,7 @@ class GpuContext {
   GpuContext(const CudaApi& api, const GpuDevice& device, std::string label);
   [[noreturn]] void fail(cuda::Result code, const char* call,
                          std::string_view doing);
+  static bool is_over() noexcept;
   void push();
   bool push_quietly() noexcept;
   void pop() noexcept;
@@ -85,17 +94,19 @@ class GpuContext {
   cuda::Context context_ = nullptr;
   cuda::Stream stream_ = nullptr;
   std::atomic<bool> is_lost_ = false;
-  std::atomic<bool> is_capturing_ = false;
+  StreamGate gate_;
   std::mutex mutex_;
   std::string lost_by_;
   std::vector<std::shared_ptr<const void>> captured_;
 };
 
 /// Makes the context current for this thread, and at the end what was current
-/// before. Throws Error when the context was lost.
+/// before; waits while another thread captures a step. Throws Error when the
+/// context was lost.
 class CurrentContext {
  public:
-  explicit CurrentContext(GpuContext& context) : context_(context) {
+  explicit CurrentContext(GpuContext& context)
+      : context_(context), hold_(context.gate(), StreamHold::Kind::use) {
     context_.push();
   }
   ~CurrentContext() { context_.pop(); }
@@ -104,6 +115,7 @@ class CurrentContext {
 
  private:
   GpuContext& context_;
+  const StreamHold hold_;
 };
 
 }  // namespace fuse

@@ -33,24 +33,19 @@ void GpuGraph::launch() {
 
 GpuCapture::GpuCapture(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {
   GpuContext& context = gpu_->context();
-  if (context.is_capturing_.exchange(true)) {
+  if (StreamHold::has(context.gate(), StreamHold::Kind::capture)) {
     throw Error(context.label() +
                 ": a step is being captured already; one at a time");
   }
-  is_open_ = true;
-  try {
-    const CurrentContext current(context);
-    context.check(context.api().stream_begin_capture(
-                      context.stream(), cuda::capture_mode_thread_local),
-                  "cuStreamBeginCapture", capturing);
-  } catch (...) {
-    context.is_capturing_ = false;
-    throw;
-  }
+  hold_.emplace(context.gate(), StreamHold::Kind::capture);
+  const CurrentContext current(context);
+  context.check(context.api().stream_begin_capture(
+                    context.stream(), cuda::capture_mode_thread_local),
+                "cuStreamBeginCapture", capturing);
 }
 
 GpuCapture::~GpuCapture() {
-  if (!is_open_) return;
+  if (!hold_) return;
   cuda::Graph graph = nullptr;
   GpuContext& context = gpu_->context();
   context.quietly([&] {
@@ -58,18 +53,23 @@ GpuCapture::~GpuCapture() {
     if (graph != nullptr) context.api().graph_destroy(graph);
   });
   context.captured_.clear();
-  context.is_capturing_ = false;
+}
+
+cuda::Result GpuCapture::end(GpuGraph& made) {
+  GpuContext& context = gpu_->context();
+  const CurrentContext current(context);
+  const cuda::Result code =
+      context.api().stream_end_capture(context.stream(), &made.graph_);
+  made.used_ = std::exchange(context.captured_, {});
+  return code;
 }
 
 std::unique_ptr<GpuGraph> GpuCapture::finish() {
   GpuContext& context = gpu_->context();
   std::unique_ptr<GpuGraph> made(new GpuGraph(gpu_));
+  const cuda::Result code = end(*made);
+  hold_.reset();
   const CurrentContext current(context);
-  const cuda::Result code =
-      context.api().stream_end_capture(context.stream(), &made->graph_);
-  is_open_ = false;
-  made->used_ = std::exchange(context.captured_, {});
-  context.is_capturing_ = false;
   context.check(code, "cuStreamEndCapture", capturing);
   context.check(context.api().graph_instantiate(&made->exec_, made->graph_, 0),
                 "cuGraphInstantiateWithFlags", capturing);

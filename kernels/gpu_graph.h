@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gpu.h"
@@ -34,12 +35,13 @@ class GpuGraph {
 
 /// Between construction and `finish` what is launched on a device is captured
 /// instead of run. What a replay could not repeat is an Error there and then:
-/// an upload, new memory, a copy to or from the host, a wait. Only the thread
-/// that captures may use the device meanwhile. Without `finish` nothing is
-/// kept.
+/// an upload, new memory, a copy to or from the host, a wait. Other threads
+/// that use the device meanwhile wait for the end, so let there be nothing but
+/// launches in between. Stays on one thread. Without `finish` nothing is kept.
 class GpuCapture {
  public:
-  /// Throws Error, also when a step is being captured already.
+  /// Throws Error, also when this thread captures a step already; waits while
+  /// another one uses the device.
   explicit GpuCapture(std::shared_ptr<Gpu> gpu);
   ~GpuCapture();
   GpuCapture(const GpuCapture&) = delete;
@@ -49,8 +51,10 @@ class GpuCapture {
   std::unique_ptr<GpuGraph> finish();
 
  private:
+  cuda::Result end(GpuGraph& made);
+
   std::shared_ptr<Gpu> gpu_;
-  bool is_open_ = false;
+  std::optional<StreamHold> hold_;  // until the capture is over
 };
 
 }  // namespace fuse

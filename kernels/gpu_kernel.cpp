@@ -64,6 +64,7 @@ GpuKernel::GpuKernel(std::shared_ptr<Gpu> gpu,
 
 void GpuKernel::launch(const Table& table) {
   if (table.rows().empty()) return;
+  gpu_->context().refuse_in_recording("a launch of its own");
   DeviceTable& on_device = find_table(table);
   update_scalars(table, on_device);
   update_arguments(table, on_device);

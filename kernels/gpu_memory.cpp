@@ -98,6 +98,8 @@ cuda::Address GpuMemory::allocate(std::size_t bytes) {
     context_.refuse_while_capturing(std::to_string(bytes) +
                                     " bytes of new memory");
   }
+  // Before the mutex: who captures may have memory to give back.
+  const StreamHold hold(context_.gate(), StreamHold::Kind::use);
   const std::lock_guard lock(mutex_);
   if (bytes > largest_request) throw_full(bytes, cuda::out_of_memory);
   const std::size_t size = gpu_block_size(bytes);
@@ -143,6 +145,7 @@ void GpuMemory::empty_locked() noexcept {
 
 void GpuMemory::empty_cache() noexcept {
   if (context_.is_capturing()) return;  // it would end the capture
+  const StreamHold hold(context_.gate(), StreamHold::Kind::use);
   const std::lock_guard lock(mutex_);
   empty_locked();
   next_count_.clear();

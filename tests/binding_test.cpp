@@ -346,6 +346,33 @@ TEST_CASE("a table is built again only when lists or threads change") {
   CHECK(table.rows().size() == 2);
 }
 
+TEST_CASE("lists made anew over the same memory need no other table") {
+  using Sizes = std::vector<std::int64_t>;
+  const auto at = addresses_for({100, 50});
+  const auto program = [](const Floats& list) {
+    Program p;
+    negate(p, list);
+    return p;
+  };
+  const Floats first("first", at, Sizes{100, 50});
+  const Plan plan = make_plan(program(first), always, nullptr);
+  Table table;
+  const auto bind = [&](const Floats& list) {
+    return table.bind(plan, program(list), 1);
+  };
+  CHECK(bind(first));
+  const std::uint64_t version = table.version();
+  for (int i = 0; i < 2; ++i) CHECK_FALSE(bind({"again", at, Sizes{100, 50}}));
+  CHECK(table.version() == version);
+  CHECK_FALSE(bind(first));
+  CHECK(bind({"smaller", at, Sizes{100, 49}}));
+  CHECK(table.rows()[1].numel == 49);
+  CHECK(bind({"fewer", {at[0]}, Sizes{100}}));
+  CHECK(bind({"elsewhere", {at[1]}, Sizes{100}}));
+  CHECK(table.pointers()[0] == at[1]);
+  CHECK(table.version() != version);
+}
+
 TEST_CASE("after an error the table is built again") {
   Floats good = fake("good", {8});
   const auto twice = std::vector<void*>(2, addresses_for({8})[0]);

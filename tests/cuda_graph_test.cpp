@@ -4,17 +4,22 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "checkpoint.h"
 #include "compile.h"
+#include "cuda_kernel.h"
 #include "devices.h"
 #include "foreach.h"
 #include "gpu_sim.h"
@@ -422,12 +427,164 @@ TEST_CASE("what a replay would not repeat is refused") {
   refused([&] { target.copy_(source); },
           "outside of list operations, which a replay would not repeat");
   refused([&] { target.fill_(0); }, "writes to a tensor on ");
+  // Past the tensors, on the device itself.
+  void* const bytes = target.raw_data();
+  const auto device = gpu_of(gpu);
+  refused([&] { device->fill_bytes(bytes, 1, 16); }, "memory to be filled");
+  refused([&] { device->copy_on_device(bytes, source.raw_data(), 16); },
+          "a copy within the device");
+  const CudaKernel kernel(
+      gpu, "extern \"C\" __global__ void idle(int x) { (void)x; }\n", "idle");
+  refused([&] { kernel.launch({}, {}, 1); }, "a launch of its own");
   refused([&] { zeros({4}, DType::float32, gpu); }, "bytes of new memory");
   refused([&] { kept = foreach_neg(list); }, "bytes of new memory");
   CHECK(target.to_vector() == std::vector<double>(4, 0));
   also = [] { throw std::runtime_error("mine"); };
   CHECK_THROWS_WITH_AS(capture_graph(step), "mine", std::runtime_error);
   check_usable(warm);
+}
+
+TEST_CASE("what other threads do while a step is captured is not in it") {
+  const TensorList list({tensor({1.0, 2.0}).to(gpu)}, "captured");
+  Tensor theirs = tensor({1.0, 2.0}).to(gpu);
+  const TensorList other({theirs}, "other");
+  const Tensor source = tensor({5.0, 6.0}).to(gpu);
+  Tensor ones = zeros({2}, DType::float32, gpu);
+  Tensor zeroed = full({2}, 4, DType::float32, gpu);
+  Tensor copied = zeros({2}, DType::float32, gpu);
+  auto warm = compile([&] { foreach_add_(other, 1.0); });
+  warm();
+  Tensor sent;
+  std::optional<CudaGraph> their_graph;
+  std::vector<double> seen;
+  const auto work = [&] {
+    warm();
+    ones.fill_(1);
+    zeroed.fill_(0);
+    copied.copy_(source);
+    sent = tensor({7.0, 8.0}).to(gpu);
+    foreach_mul_(TensorList({sent}), 2.0);
+    compile([&] { foreach_neg_(TensorList({sent})); })();
+    their_graph = capture_graph(warm);
+    seen = theirs.to_vector();
+  };
+  const auto check_theirs = [&](std::vector<double> expected) {
+    CHECK(theirs.to_vector() == expected);
+    CHECK(ones.to_vector() == std::vector<double>{1, 1});
+    CHECK(zeroed.to_vector() == std::vector<double>{0, 0});
+    CHECK(copied.to_vector() == std::vector<double>{5, 6});
+    CHECK(sent.to_vector() == std::vector<double>{-14, -16});
+  };
+  bool meanwhile = false;
+  std::string message = "it did not run";
+  auto step = compile([&] {
+    foreach_mul_(list, 2.0);
+    if (!meanwhile) return;
+    std::thread([&] { message = message_of<Error>(work); }).join();
+  });
+  step();
+  meanwhile = true;
+  CudaGraph graph = capture_graph(step);
+  CHECK(message == "no error");
+  CHECK(seen == std::vector<double>{3, 4});
+  check_theirs({3, 4});
+  CHECK(list[0].to_vector() == std::vector<double>{2, 4});
+  graph.replay();
+  check_theirs({3, 4});
+  CHECK(list[0].to_vector() == std::vector<double>{4, 8});
+  their_graph->replay();
+  check_theirs({4, 5});
+  CHECK(list[0].to_vector() == std::vector<double>{4, 8});
+}
+
+TEST_CASE("what other threads launch waits while the device captures") {
+  const auto device = gpu_of(gpu);
+  const TensorList other({tensor({1.0, 2.0}).to(gpu)}, "other");
+  auto warm = compile([&] { foreach_add_(other, 1.0); });
+  warm();
+  Tensor ones = zeros({2}, DType::float32, gpu);
+  Tensor zeroed = full({2}, 4, DType::float32, gpu);
+  Tensor sent;
+  std::vector<std::future<void>> all;
+  const auto start = [&](auto work) {
+    all.push_back(std::async(std::launch::async, work));
+  };
+  GpuCapture capture(device);
+  start([&] { warm(); });
+  start([&] { ones.fill_(1); });
+  start([&] { zeroed.fill_(0); });
+  start([&] { sent = tensor({7.0, 8.0}).to(gpu); });
+  start([&] { device->memory().empty_cache(); });
+  start([&] { device->synchronize(); });
+  // On a stream of the simulated device they would be over within this time.
+  for (const auto& each : all) {
+    CHECK(each.wait_for(std::chrono::milliseconds(20)) ==
+          std::future_status::timeout);
+  }
+  const auto graph = capture.finish();
+  for (auto& each : all) CHECK_NOTHROW(each.get());
+  graph->launch();
+  CHECK(other[0].to_vector() == std::vector<double>{3, 4});
+  CHECK(ones.to_vector() == std::vector<double>{1, 1});
+  CHECK(zeroed.to_vector() == std::vector<double>{0, 0});
+  CHECK(sent.to_vector() == std::vector<double>{7, 8});
+}
+
+TEST_CASE("captures in a thread lose no step of another one") {
+  const TensorList list({tensor({1.0, 2.0}).to(gpu)}, "captured");
+  const TensorList other({zeros({2}, DType::float32, gpu)}, "other");
+  auto step = compile([&] { foreach_neg_(list); });
+  auto count = compile([&] { foreach_add_(other, 1.0); });
+  step();
+  count();
+  std::atomic<bool> is_over = false;
+  double counted = 1;
+  std::thread thread([&] {
+    do {
+      count();
+      ++counted;
+    } while (!is_over);
+  });
+  for (int i = 0; i < 50; ++i) capture_graph(step).replay();
+  is_over = true;
+  thread.join();
+  CHECK(list[0].to_vector() == std::vector<double>{-1, -2});
+  CHECK(other[0].to_vector() == std::vector<double>(2, counted));
+}
+
+TEST_CASE("lists and numbers that are made anew in each call can be captured") {
+  const Tensor param = tensor({1.0, 2.0}).to(gpu);
+  const Tensor rates = tensor({3.0, 0.5}).to(gpu);
+  const Tensor matrix = tensor({1.0, 2.0, 3.0, 4.0}).view({2, 2}).to(gpu);
+  auto step = compile([&] {
+    foreach_mul_(TensorList({param}), Scalar(rates.select(0, 1)));
+    foreach_neg_(TensorList({matrix.t()}));
+  });
+  for (int i = 0; i < 5; ++i) step();
+  CHECK(step.counters().uploads == 1);
+  CudaGraph graph = capture_graph(step);
+  CHECK(param.to_vector() == std::vector<double>{1.0 / 32, 2.0 / 32});
+  graph.replay();
+  CHECK(param.to_vector() == std::vector<double>{1.0 / 64, 2.0 / 64});
+  CHECK(matrix.to_vector() == std::vector<double>{1, 2, 3, 4});
+  step();
+  CHECK(step.counters().uploads == 1);
+}
+
+TEST_CASE("values beyond the limit of kernels run eagerly, and it says so") {
+  const TensorList list({tensor({1.0, 2.0}).to(gpu)}, "list");
+  double factor = 1;
+  auto step = compile([&] { foreach_mul_(list, factor); },
+                      {.policy = Policy::specialize});
+  for (std::size_t i = 0; i <= specialization_limit; ++i, factor += 1) step();
+  const std::string message = refusal(step);
+  CHECK(contains(message, "cuda_graph_test.cpp:"));
+  CHECK(contains(message,
+                 "it runs eagerly, operation by operation, however often it is "
+                 "called, since with Policy::specialize it gets no more than"));
+  CHECK_FALSE(contains(message, "once more"));
+  factor = 2;  // has a kernel
+  CHECK_NOTHROW(capture_graph(step));
 }
 
 TEST_CASE("only a GPU has graphs, and one of them a graph") {

@@ -235,6 +235,25 @@ TEST_CASE("lists over one memory are one list only if their strides agree") {
   CHECK(upright.impl()->id != TensorList({corner.t()}).impl()->id);
 }
 
+TEST_CASE("views made anew in each call are told apart by their strides") {
+  const Tensor matrix = zeros({3, 3});
+  const Tensor corner = matrix.narrow(0, 0, 2).narrow(1, 0, 2);
+  const Tensor values = tensor({1.0, 2.0, 3.0, 4.0}).view({2, 2});
+  bool turned = false;
+  auto step = compile([&] {
+    const Tensor target = turned ? corner.t() : corner;
+    foreach_copy_(TensorList({target}), TensorList({values}));
+  });
+  step();
+  step();
+  CHECK(step.counters().uploads == 1);
+  turned = true;
+  step();
+  CHECK(corner.to_vector() == std::vector<double>{1, 3, 2, 4});
+  CHECK(step.counters().uploads == 2);
+  CHECK(step.counters().compilations == 1);
+}
+
 TEST_CASE("a step on views copies nothing") {
   const Problem problem(2);
   for (const Backend backend : {Backend::compiled, Backend::interpreted}) {

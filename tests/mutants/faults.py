@@ -115,8 +115,8 @@ PLANS = (
 
 BINDING = (
     fault("a changed list goes unnoticed", "kernels/binding.cpp",
-          "if (lists[i].id != list_ids_[i]) return true;",
-          "static_cast<void>(i);", "binding_test"),
+          "!bound_.match(program.lists())", "program.lists().empty()",
+          "binding_test"),
     fault("a cut row is begun anew", "kernels/binding.cpp",
           "parts_.push_back({begin.row, begin.element, end.row, "
           "end.element});",
@@ -326,6 +326,21 @@ GRAPHS = (
     fault("a graph lets go of its tensors", "common/cuda_graph.cpp",
           "  made_.lists_.assign(recorder_.lists().begin(), "
           "recorder_.lists().end());\n", "", "cuda_graph_test"),
+    fault("other threads launch into a capture", "kernels/stream_gate.cpp",
+          "    if (has(gate_, Kind::use) || has(gate_, Kind::capture)) return;"
+          "\n", "    return;\n", "cuda_graph_test"),
+    fault("a captured function launches on its own", "kernels/gpu_context.cpp",
+          "  if (!StreamHold::has(gate_, StreamHold::Kind::record)) return;\n",
+          "  return;\n", "cuda_graph_test"),
+    fault("lists made anew in each call need a new table",
+          "kernels/bound_lists.cpp",
+          "  if (bound.id == list.id) return true;\n",
+          "  return bound.id == list.id;\n", "binding_test",
+          "cuda_graph_test"),
+    fault("views with other strides keep their table",
+          "kernels/bound_lists.cpp",
+          "return now == words;", "return now.size() == words.size();",
+          "strided_test"),
     fault("a replay is not counted", "common/cuda_graph.cpp",
           "  function_->count_replay(*launched_, bytes_);\n", "",
           "cuda_graph_test"),
