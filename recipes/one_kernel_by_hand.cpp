@@ -86,10 +86,9 @@ static void one_kernel_by_hand(const Options& options) {
 
   step("The generated kernel");
   // The same three steps by ``compile``. In what it wrote, ``compute`` is the
-  // update, and ``load`` and ``store`` of ``Packs`` move 16 bytes; ``want`` asks
-  // for the first ones while a block still prepares. The loop around them is the
-  // same for every kernel. It walks over a table of tensors in the memory of
-  // the device, so their number has no limit.
+  // update, ``want`` asks for elements early, and ``load`` and ``store`` of
+  // ``Packs`` move 16 bytes. The loop around them is the same for every kernel.
+  // It walks over a table in the device's memory: there may be any number.
   Adam adam(twin.parameters(), {.lr = 0.01});
   auto fn = compile([&] { adam.step(); });
   for (int i = 0; i < 3; ++i) fn();

@@ -169,8 +169,10 @@ TEST_CASE("in 16 bits, too") {
     CAPTURE(name_of(dtype));
     const std::string code = without_comments(compare(&at_once, 10, dtype));
     CHECK(code == without_comments(compare(&state_by_state, 10, dtype)));
-    CHECK(code.find("round_" + std::string(name_of(dtype)) + "(lerp<float>(") !=
-          std::string::npos);
+    // What adds and multiplies bfloat16 alone knows which NaNs there may be.
+    const std::string rounds =
+        dtype == DType::bfloat16 ? "round_result_bfloat16" : "round_float16";
+    CHECK(code.find(rounds + "(lerp<Float>(") != std::string::npos);
   }
 }
 
