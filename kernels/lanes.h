@@ -45,6 +45,9 @@ inline __attribute__((noinline)) void copy_words(void* to, const void* from,
   }
 }
 
+template <class T>
+constexpr i64 words_of = sizeof(T) / 2;
+
 // As wide as the registers are. In memory a full set of 16-bit numbers is half
 // as wide.
 struct Floats {
@@ -56,7 +59,7 @@ struct Floats {
   Values value;
   Halves rounded;  // the same as memory holds it, where a rounding gave it
 
-  FUSE_FN Floats() {}
+  Floats() = default;
   FUSE_FN Floats(Values values) : value(values), rounded() {}
   FUSE_FN Floats(Values values, Halves halves)
       : value(values), rounded(halves) {}
@@ -92,7 +95,7 @@ struct Floats {
     if (n == count) {
       FUSE_BUILTIN(memcpy)(&vector, from, sizeof(vector));
     } else {
-      copy_words(&vector, from, n * i64(sizeof(T) / sizeof(Word)));
+      copy_words(&vector, from, n * words_of<T>);
     }
     return vector;
   }
@@ -101,7 +104,7 @@ struct Floats {
     if (n == count) {
       FUSE_BUILTIN(memcpy)(to, &vector, sizeof(vector));
     } else {
-      copy_words(to, &vector, n * i64(sizeof(T) / sizeof(Word)));
+      copy_words(to, &vector, n * words_of<T>);
     }
   }
 
@@ -116,7 +119,12 @@ struct Floats {
   }
 #else
   static FUSE_FN Values from_halves(Halves halves) {
+#if __has_builtin(__builtin_ia32_vcvtph2ps256)
     return __builtin_ia32_vcvtph2ps256(halves);
+#else  // newer versions of clang, which say it so
+    typedef _Float16 Numbers __attribute__((vector_size(2 * FUSE_LANES)));
+    return __builtin_convertvector(Numbers(halves), Values);
+#endif
   }
   FUSE_FN Halves halves() const {
     return __builtin_ia32_vcvtps2ph256(value, 0);
