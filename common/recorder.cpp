@@ -168,17 +168,9 @@ double Recorder::number(ValueId value) const {
     return read_number(program_.lists()[leaf], program_.slots()[leaf]);
   }
   if (node.arity == 0) return program_.scalars()[leaf].value;
-  std::array<double, 4> values{};
-  std::array<const void*, 4> in{};
-  for (std::size_t k = 0; k < node.arity; ++k) {
-    values[k] = number(node.in[k]);
-    in[k] = &values[k];
-  }
-  double result = 0;
-  const LoopRow& row =
-      loops().ops[std::size_t(DType::float64)][std::size_t(node.op)];
-  row[(1U << node.arity) - 1](&result, in.data(), 1);
-  return result;
+  std::array<double, 4> in{};
+  for (std::size_t k = 0; k < node.arity; ++k) in[k] = number(node.in[k]);
+  return apply_to_numbers(node.op, std::span(in).first(node.arity));
 }
 
 bool Recorder::awaits_numbers() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 
 #include "hazards.h"
 #include "loops.h"
@@ -21,15 +22,11 @@ struct Value {
 };
 
 double evaluate(const Node& node, const std::vector<Value>& values) {
-  std::array<const void*, 4> in{};
-  for (int k = 0; k < node.arity; ++k) {
-    in[std::size_t(k)] = &values[std::size_t(node.in[k])].number;
+  std::array<double, 4> in{};
+  for (std::size_t k = 0; k < node.arity; ++k) {
+    in[k] = values[std::size_t(node.in[k])].number;
   }
-  double result = 0;
-  const LoopRow& row =
-      loops().ops[std::size_t(DType::float64)][std::size_t(node.op)];
-  row[(1U << node.arity) - 1](&result, in.data(), 1);
-  return result;
+  return apply_to_numbers(node.op, std::span(in).first(node.arity));
 }
 
 TensorList allocate(const ListView& like, SlotInfo info) {

@@ -62,17 +62,11 @@ std::string to_string(const Scalar& scalar) {
 namespace {
 
 double evaluate(OpCode op, std::span<const Scalar* const> operands) {
-  std::array<double, 4> values{};
-  const void* in[4] = {};
+  std::array<double, 4> in{};
   for (std::size_t k = 0; k < operands.size(); ++k) {
-    values[k] = operands[k]->value();
-    in[k] = &values[k];
+    in[k] = operands[k]->value();
   }
-  const LoopRow& row =
-      loops().ops[std::size_t(DType::float64)][std::size_t(op)];
-  double value = 0;
-  row[(1U << operands.size()) - 1](&value, in, 1);
-  return value;
+  return apply_to_numbers(op, std::span(in).first(operands.size()));
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "fold.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 
 #include "loops.h"
 
@@ -16,15 +18,11 @@ bool all_constant(const Body& body, const BodyNode& node) {
 }
 
 double evaluate(const Body& body, const BodyNode& node) {
-  const void* in[4] = {};
-  for (int k = 0; k < node.arity; ++k) {
-    in[k] = &body.nodes[std::size_t(node.in[k])].value;
+  std::array<double, 4> in{};
+  for (std::size_t k = 0; k < node.arity; ++k) {
+    in[k] = body.nodes[std::size_t(node.in[k])].value;
   }
-  double result = 0;
-  const LoopRow& row =
-      loops().ops[std::size_t(DType::float64)][std::size_t(node.op)];
-  row[(1U << node.arity) - 1](&result, in, 1);
-  return result;
+  return apply_to_numbers(node.op, std::span(in).first(node.arity));
 }
 
 void fold(Body& body) {

@@ -1,6 +1,8 @@
 #include "loops.h"
 
+#include <array>
 #include <cstring>
+#include <span>
 
 namespace fuse {
 
@@ -45,6 +47,16 @@ const LoopTable& loops() {
     return baseline::table;
   }();
   return best;
+}
+
+double apply_to_numbers(OpCode op, std::span<const double> operands) {
+  std::array<const void*, 4> in{};
+  for (std::size_t k = 0; k < operands.size(); ++k) in[k] = &operands[k];
+  double result = 0;
+  const LoopRow& row =
+      loops().ops[std::size_t(DType::float64)][std::size_t(op)];
+  row[(1U << operands.size()) - 1](&result, in.data(), 1);
+  return result;
 }
 
 }  // namespace fuse

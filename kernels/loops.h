@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 
 #include "device.h"
 #include "dtype.h"
@@ -30,6 +31,10 @@ struct LoopTable {
 
 /// The loops for the best instruction set this machine has.
 const LoopTable& loops();
+
+/// One operation on single numbers, as the float64 loops compute it; not for
+/// casts and loads, which have no row.
+double apply_to_numbers(OpCode op, std::span<const double> operands);
 
 /// The table of one instruction set: "baseline", "x86-64-v3" or "x86-64-v4";
 /// nullptr where this build or this machine has none of it.

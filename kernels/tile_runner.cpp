@@ -1,7 +1,9 @@
 #include "tile_runner.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 
 #include "strided_copy.h"
 #include "traffic.h"
@@ -29,14 +31,11 @@ double evaluate(const BodyNode& node, const std::vector<double>& values) {
     write_scalar(node.dtype, &stored, values[std::size_t(node.in[0])]);
     return read_scalar(node.dtype, &stored);
   }
-  const void* in[4] = {};
-  for (int k = 0; k < node.arity; ++k) {
-    in[k] = &values[std::size_t(node.in[k])];
+  std::array<double, 4> in{};
+  for (std::size_t k = 0; k < node.arity; ++k) {
+    in[k] = values[std::size_t(node.in[k])];
   }
-  double result = 0;
-  loops().ops[std::size_t(DType::float64)][std::size_t(node.op)]
-             [(1U << node.arity) - 1](&result, in, 1);
-  return result;
+  return apply_to_numbers(node.op, std::span(in).first(node.arity));
 }
 
 bool is_input(const BodyNode& node) {
