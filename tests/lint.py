@@ -112,7 +112,8 @@ def format_command(fix):
 
 def shell_command():
     scripts = [ROOT / "fusebook", ROOT / ".ci" / "run",
-               *sorted((ROOT / "tests").rglob("*.sh"))]
+               *(path for folder in ("tools", "tests")
+                 for path in sorted((ROOT / folder).rglob("*.sh")))]
     done = subprocess.run([tool("shellcheck"), *map(str, scripts)],
                           check=False)
     if done.returncode == 0:

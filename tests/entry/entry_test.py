@@ -77,6 +77,7 @@ def make_checkout(folder):
     """A tiny checkout in `folder`."""
     folder.mkdir(parents=True)
     shutil.copy(ROOT / "fusebook", folder / "fusebook")
+    shutil.copytree(ROOT / "tools", folder / "tools")
     shutil.copy(PRESETS, folder / "CMakePresets.json")
     write(folder / "CMakeLists.txt", CMAKE_TOP)
     write(folder / "recipes" / "CMakeLists.txt", CMAKE_RECIPES)

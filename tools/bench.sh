@@ -1,0 +1,16 @@
+# shellcheck shell=sh
+# ./fusebook bench
+: "${root:?}" "${build:?}" # set by ./fusebook
+
+if [ -e "$root/tests/bench.cpp" ]; then
+  need compiler cmake ninja
+  get_missing
+  build bench
+  end_turn
+  "$build/tests/bench" "$@"
+else
+  no_more bench "$@"
+  say "There is no benchmark program yet: these are the recipes' timings."
+  set --
+  . "$root/tools/run.sh"
+fi

@@ -1,0 +1,55 @@
+# shellcheck shell=sh
+# ./fusebook capture [--fresh] [RECIPE...], and on a GPU --device NAME
+: "${root:?}" # set by ./fusebook
+
+. "$root/tools/lib/samples.sh"
+
+# Installs nothing: such a machine may have no network.
+capture_on_gpu() { # DEVICE OUT STAGES RECIPE...
+  device=$1 out=$2 only=$3
+  shift 3
+  find_python || fail 1 "capturing on a GPU needs Python 3.11 or newer"
+  exec "$python" -B "$root/tests/gpu_capture" --device "$device" \
+    ${out:+--out "$out"} ${only:+--only "$only"} "$@"
+}
+
+device=cpu fresh='' names='' out='' only=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --device)
+      [ $# -gt 1 ] || fail 2 "--device needs a name"
+      shift
+      device=$1
+      ;;
+    --device=*) device=${1#--device=} ;;
+    --out)
+      [ $# -gt 1 ] || fail 2 "--out needs a folder"
+      shift
+      out=$1
+      ;;
+    --out=*) out=${1#--out=} ;;
+    --only)
+      [ $# -gt 1 ] || fail 2 "--only needs stages"
+      shift
+      only=$1
+      ;;
+    --only=*) only=${1#--only=} ;;
+    --fresh) fresh=--fresh ;;
+    -*) unknown "capture option" "$1" --device --out --only --fresh ;;
+    *)
+      choose_recipes "$1"
+      names="$names $chosen"
+      ;;
+  esac
+  shift
+done
+# shellcheck disable=SC2086 # names of recipes are single words
+choose_recipes $names
+if [ "$device" != cpu ]; then
+  # shellcheck disable=SC2086 # names of recipes are single words
+  capture_on_gpu "$device" "$out" "$only" $chosen
+  return
+fi
+[ -z "$out$only" ] ||
+  fail 2 "--out and --only go with --device cuda or cuda-sim"
+with_samples capture --device "$device" ${fresh:+"$fresh"}

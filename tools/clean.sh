@@ -1,0 +1,37 @@
+# shellcheck shell=sh
+# ./fusebook clean [--cache]
+: "${root:?}" # set by ./fusebook
+
+# Where the library keeps compiled kernels; nothing when it keeps none.
+kernel_cache() {
+  if [ -n "${FUSEBOOK_CACHE_DIR+set}" ]; then
+    [ "$FUSEBOOK_CACHE_DIR" = off ] || say "$FUSEBOOK_CACHE_DIR"
+    return
+  fi
+  case ${XDG_CACHE_HOME:-} in
+    /*) say "$XDG_CACHE_HOME/fusebook" ;;
+    *) say "${HOME:-}/.cache/fusebook" ;;
+  esac
+}
+
+cache=no
+while [ $# -gt 0 ]; do
+  case $1 in
+    --cache) cache=yes ;;
+    *) unknown "clean option" "$1" --cache ;;
+  esac
+  shift
+done
+rm -rf -- "$root/build" || fail 1 "could not remove $root/build"
+say "Removed $root/build"
+[ "$cache" = yes ] || return 0
+folder=$(kernel_cache)
+if [ -z "$folder" ]; then
+  say "There is no kernel cache: FUSEBOOK_CACHE_DIR says so."
+  return
+fi
+# The folder may be anyone's (FUSEBOOK_CACHE_DIR): only kernels are removed.
+for file in "$folder"/????????????????.fbk; do
+  [ ! -f "$file" ] || rm -f -- "$file" || fail 1 "could not remove $file"
+done
+say "Removed the compiled kernels in $folder"

@@ -1,0 +1,39 @@
+# shellcheck shell=sh
+# ./fusebook docs [--serve] [--port N]
+: "${root:?}" # set by ./fusebook
+
+check_port() {
+  case $1 in
+    '' | *[!0-9]* | ??????*) fail 2 "--port: '$1' is not a port; give 1 to 65535" ;;
+  esac
+  [ "$1" -ge 1 ] && [ "$1" -le 65535 ] ||
+    fail 2 "--port: $1 is out of range; give 1 to 65535"
+}
+
+serving=no port=8000
+while [ $# -gt 0 ]; do
+  case $1 in
+    --serve) serving=yes ;;
+    --port)
+      [ $# -gt 1 ] || fail 2 "--port needs a number"
+      shift
+      port=$1
+      ;;
+    --port=*) port=${1#--port=} ;;
+    *) unknown "docs option" "$1" --serve --port ;;
+  esac
+  check_port "$port"
+  shift
+done
+need_environment docs
+get_missing
+step "Building the site"
+html=$root/build/docs/html
+docs_python=$root/build/python/docs/bin/python
+"$docs_python" -m sphinx -W --keep-going -b html \
+  -d "$root/build/docs/doctrees" "$root/docs" "$html" 9>&- ||
+  fail 1 "the site has warnings or errors (see above)"
+end_turn
+say "The site: $html/index.html"
+[ "$serving" = no ] ||
+  exec "$docs_python" -B "$root/tools/lib/serve.py" "$html" "$port"

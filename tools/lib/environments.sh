@@ -1,0 +1,73 @@
+# shellcheck shell=sh
+# Python environments, build/python/NAME: one for each purpose, made from pinned
+# requirements.
+: "${root:?}" "${python?}" # set by ./fusebook
+
+requirements_of() {
+  case $1 in
+    docs) set -- "$root/docs/requirements.txt" ;;
+    pages) set -- "$root/docs/requirements.txt" \
+      "$root/docs/requirements-test.txt" ;;
+    *) set -- "$root/tests/requirements-$1.txt" ;;
+  esac
+  for file in "$@"; do
+    [ ! -e "$file" ] || say "$file"
+  done
+}
+
+# What an environment must have been made from to count as made.
+key_of() {
+  requirements_of "$1" | while IFS= read -r file; do cat -- "$file"; done |
+    sha256sum
+}
+
+is_made() {
+  made=$root/build/python/$1
+  [ -x "$made/bin/python" ] && [ -r "$made/ready" ] &&
+    [ "$(cat -- "$made/ready")" = "$(key_of "$1")" ]
+}
+
+environments= # to make
+
+need_environment() {
+  for name in "$@"; do
+    case "$environments " in *" $name "*) continue ;; esac
+    is_made "$name" || environments="$environments $name"
+  done
+  [ -z "$environments" ] || need venv
+}
+
+make_environment() {
+  made=$root/build/python/$1
+  step "Python packages for $1"
+  find_python_with_venv ||
+    fail 1 "no Python 3.11 or newer with venv: install python3-venv"
+  rm -rf -- "$made"
+  mkdir -p -- "$made"
+  environment=$1
+  set --
+  while IFS= read -r file; do
+    set -- "$@" -r "$file"
+  done <<END
+$(requirements_of "$environment")
+END
+  {
+    "$python" -m venv "$made" &&
+      "$made/bin/python" -m pip --disable-pip-version-check install \
+        --progress-bar off "$@"
+  } || fail 1 "Python packages could not be installed (see above): is the" \
+      "network there? Nothing half-installed is used; call it again."
+  # Written last: only a complete environment counts.
+  key_of "$environment" >"$made/ready"
+}
+
+# Where the packages of the environment `cuda` have NVRTC, as CMake's list.
+nvrtc_folders() {
+  folders=
+  for file in "$root"/build/python/cuda/lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.* \
+    "$root"/build/python/cublas/lib/python3*/site-packages/nvidia/*/lib/libcublas.so.*; do
+    [ -e "$file" ] || continue
+    folders="$folders${folders:+;}${file%/*}"
+  done
+  say "$folders"
+}

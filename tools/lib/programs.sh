@@ -1,0 +1,136 @@
+# shellcheck shell=sh
+# The programs that commands need: which are there, which are too old, and what
+# Debian calls them.
+
+# at_least 3.25 3.31.2: is the second version at least the first?
+at_least() {
+  awk -v want="$1" -v is="$2" 'BEGIN {
+    n = split(want, w, "."); split(is, v, ".")
+    for (i = 1; i <= n; i++) {
+      if (v[i] + 0 > w[i] + 0) exit 0
+      if (v[i] + 0 < w[i] + 0) exit 1
+    }
+  }'
+}
+
+first_number() { sed -n 's/^[^0-9]*\([0-9][0-9.]*\).*/\1/p' | head -n 1; }
+
+find_python() {
+  for python in "${FUSEBOOK_PYTHON:-python3}" /usr/bin/python3; do
+    have "$python" && "$python" -c "import sys
+sys.exit(sys.version_info < (3, 11))" 2>/dev/null && return
+  done
+  python=
+  return 1
+}
+
+find_python_with_venv() {
+  for python in "${FUSEBOOK_PYTHON:-python3}" /usr/bin/python3; do
+    have "$python" && "$python" -c "import ensurepip, sys, venv
+sys.exit(sys.version_info < (3, 11))" 2>/dev/null && return
+  done
+  python=
+  return 1
+}
+
+find_chromium() {
+  for chromium in "${FUSEBOOK_CHROMIUM:-chromium}" chromium chromium-browser \
+    google-chrome; do
+    have "$chromium" && return
+  done
+  chromium=
+  return 1
+}
+
+# CXX may be one program, with spaces in its path or not, or words such as
+# "ccache g++".
+cxx() { # ARGUMENT...
+  if have "${CXX:-c++}"; then
+    "${CXX:-c++}" "$@"
+  else
+    ${CXX:-g++} "$@"
+  fi
+}
+
+compiler_works() {
+  if [ -n "${CXX:-}" ]; then
+    have "$CXX" || have "${CXX%% *}"
+  else
+    have c++ || have g++
+  fi
+}
+
+doctest_found() {
+  [ -e /usr/include/doctest/doctest.h ] ||
+    [ -e /usr/local/include/doctest/doctest.h ] ||
+    echo '#include <doctest/doctest.h>' | cxx -E -x c++ - >/dev/null 2>&1
+}
+
+is_found() {
+  case $1 in
+    # A CXX that is wrong is not put right by installing g++.
+    compiler) [ -n "${CXX:-}" ] || compiler_works ;;
+    cmake) have cmake ;;
+    ninja) have ninja ;;
+    doctest) doctest_found ;;
+    python) find_python ;;
+    venv) find_python_with_venv ;;
+    chromium) find_chromium ;;
+  esac
+}
+
+package_of() {
+  case $1 in
+    compiler) echo g++ ;;
+    cmake) echo cmake ;;
+    ninja) echo ninja-build ;;
+    doctest) echo doctest-dev ;;
+    python) echo python3 ;;
+    venv) echo python3-venv ;;
+    chromium) if is_like ubuntu; then echo chromium-browser; else
+      echo chromium; fi ;;
+  esac
+}
+
+is_like() {
+  [ -r /etc/os-release ] && (
+    # shellcheck disable=SC1091 # a file of the system
+    . /etc/os-release
+    case " ${ID:-} ${ID_LIKE:-} " in *" $1 "*) exit 0 ;; esac
+    exit 1
+  )
+}
+
+version_of() {
+  case $1 in
+    compiler) cxx -dumpfullversion -dumpversion ;;
+    cmake) cmake --version | first_number ;;
+    ninja) ninja --version ;;
+    doctest) awk '/^#define DOCTEST_VERSION_(MAJOR|MINOR|PATCH) / {
+        printf "%s%s", dot, $3; dot = "." }' /usr/include/doctest/doctest.h ;;
+    python | venv) "$python" -V | first_number ;;
+    chromium) "$chromium" --version | first_number ;;
+  esac 2>/dev/null
+}
+
+oldest_of() {
+  case $1 in
+    compiler) echo 12 ;;
+    cmake) echo 3.25 ;;
+    python | venv) echo 3.11 ;;
+    *) echo 0 ;;
+  esac
+}
+
+packages= # Debian packages to install
+
+need() {
+  for thing in "$@"; do
+    is_found "$thing" && continue
+    package=$(package_of "$thing")
+    case "$packages " in
+      *" $package "*) ;;
+      *) packages="$packages $package" ;;
+    esac
+  done
+}

@@ -1,0 +1,35 @@
+# shellcheck shell=sh
+# Programs whose output is compared with the samples, or becomes one.
+: "${root:?}" "${build:?}" "${python?}" "${chosen?}" # set by ./fusebook
+
+# For the recipes in `chosen`.
+with_samples() { # COMMAND OPTION...
+  need compiler cmake ninja python
+  get_missing
+  find_python
+  programs=$chosen
+  for recipe in $chosen; do
+    for exercise in $(exercises_of "$recipe"); do
+      programs="$programs $recipe.$exercise"
+    done
+  done
+  # shellcheck disable=SC2086 # names of programs are single words
+  build $programs
+  end_turn
+  worst=0
+  for recipe in $chosen; do
+    docs_tool "$recipe" "$build/recipes/$recipe" "$@" || worst=1
+    for exercise in $(exercises_of "$recipe"); do
+      docs_tool "$recipe" "$build/tests/$recipe.$exercise" "$@" \
+        --exercise "$exercise" || worst=1
+    done
+  done
+  return "$worst"
+}
+
+docs_tool() { # RECIPE PROGRAM COMMAND OPTION...
+  recipe_name=$1 program=$2 tool_command=$3
+  shift 3
+  "$python" -B "$root/docs/fusebook_docs" "$tool_command" \
+    --recipe "$recipe_name" --program "$program" "$@"
+}

@@ -1,0 +1,66 @@
+# shellcheck shell=sh
+# ./fusebook run [RECIPE...] [options]
+: "${root:?}" "${build:?}" "${chosen?}" # set by ./fusebook
+
+run_one() { # RECIPE OPTION...
+  name=$1
+  shift
+  step "$name"
+  "$build/recipes/$name" "$@"
+}
+
+run_all() { # OPTION...
+  results=$build/results
+  rm -rf -- "$results" && mkdir -p -- "$results"
+  worst=0 failed=
+  for name in $chosen; do
+    status=0
+    run_one "$name" "$@" --json "$results/$name.json" || status=$?
+    case $status in
+      0) continue ;;
+      130) exit 130 ;;
+    esac
+    failed="$failed $name (exit code $status)"
+    [ "$worst" -ne 0 ] || worst=$status
+  done
+  set -- "$results"/*.json
+  if [ -e "$1" ]; then
+    say
+    awk -f "$root/tools/lib/results.awk" -- "$@"
+  fi
+  [ -z "$failed" ] || complain "failed:$failed"
+  return "$worst"
+}
+
+# Leading words name recipes; from the first option on all is the recipe's.
+names='' count=0
+while [ $# -gt 0 ]; do
+  case $1 in -*) break ;; esac
+  choose_recipes "$1"
+  names="$names $chosen"
+  count=$((count + 1))
+  shift
+done
+if [ "$count" -eq 0 ]; then
+  case "${1:-}" in --help | -h) usage && exit 0 ;; esac
+fi
+# shellcheck disable=SC2086 # names of recipes are single words
+choose_recipes $names
+if [ "$count" -ne 1 ]; then
+  for word in "$@"; do
+    case $word in
+      --json | --json=* | --record | --record=*)
+        fail 2 "$word names one file: give it with one recipe" ;;
+    esac
+  done
+fi
+need compiler cmake ninja
+get_missing
+# shellcheck disable=SC2086 # names of recipes are single words
+build $chosen
+end_turn
+if [ "$count" -eq 1 ]; then
+  run_one "${chosen# }" "$@"
+else
+  run_all "$@"
+fi
