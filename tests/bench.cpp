@@ -3,14 +3,18 @@
 // several processes; within one, everything is measured in random order. With
 // --check 1 it fails when a ratio is not what the book promises.
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bench/cases.h"
 #include "bench/compile_times.h"
+#include "bench/gradients.h"
+#include "bench/groups.h"
 #include "bench/host_cost.h"
 #include "bench/processes.h"
 #include "bench/promises.h"
@@ -25,50 +29,82 @@
 namespace fuse::bench {
 namespace {
 
-// Parts that a process can measure: the cases from 1 on, then these.
-int case_count() { return int(all_cases().size()); }
-int host_part() { return case_count() + 1; }
-int compile_part() { return case_count() + 2; }
-int first_step_part() { return case_count() + 3; }
-// Measured by a program of its own.
-int openmp_part() { return case_count() + 4; }
+// What one process measures.
+struct Part {
+  int of_case = 0;  // the number it has on the command line
+  std::function<void()> measure;
+  const Case* torch = nullptr;  // what PyTorch can do, too
+};
 
-void measure(int part) {
-  if (part <= case_count()) {
-    measure_steps(all_cases()[std::size_t(part) - 1]);
-  } else if (part == host_part()) {
-    for (const std::size_t n : {10, 1000, 10000}) measure_host_cost(n);
-    measure_threads();
-  } else if (part == compile_part()) {
-    for (const std::size_t n : {1, 10, 100, 1000, 10000}) {
-      measure_compile_times(n);
-    }
-  } else {
-    measure_first_step();
+int case_count() { return int(all_cases().size()); }
+int groups_case() { return case_count() + 1; }
+
+void measure_host() {
+  for (const std::size_t n : {10, 1000, 10000}) measure_host_cost(n);
+  measure_threads();
+}
+
+void measure_compiling() {
+  for (const std::size_t n : {1, 10, 100, 1000, 10000}) {
+    measure_compile_times(n);
   }
 }
 
-std::vector<int> wanted_parts(std::int64_t of_case) {
-  if (of_case > 0) return {int(of_case)};
-  std::vector<int> parts;
-  for (int part = 1; part <= openmp_part(); ++part) parts.push_back(part);
+const std::vector<Part>& all_parts() {
+  static const std::vector<Part> all = [] {
+    std::vector<Part> parts;
+    for (const Case& one : all_cases()) {
+      const int number = int(&one - all_cases().data()) + 1;
+      parts.push_back({number, [&one] { measure_steps(one); }, &one});
+      if (!one.with_gradients) continue;
+      parts.push_back({number, [&one] { measure_gradients(one); }});
+    }
+    parts.push_back({groups_case(), measure_groups});
+    parts.push_back({0, measure_host});
+    parts.push_back({0, measure_compiling});
+    parts.push_back({0, measure_first_step});
+    parts.push_back({0, nullptr});  // a program of its own: beside OpenMP
+    return parts;
+  }();
+  return all;
+}
+
+std::vector<std::size_t> wanted_parts(std::int64_t of_case) {
+  std::vector<std::size_t> parts;
+  for (std::size_t part = 0; part < all_parts().size(); ++part) {
+    if (of_case != 0 && of_case != all_parts()[part].of_case) continue;
+    parts.push_back(part);
+  }
   return parts;
 }
 
 struct Wanted {
-  std::vector<int> parts;
+  std::vector<std::size_t> parts;
   std::size_t processes = 5;
   int threads = 1;
   bool torch = false;
 };
 
-std::vector<Reading> measure_part(const Wanted& wanted, int part) {
-  if (part == openmp_part()) return measure_beside_openmp(wanted.threads);
-  std::vector<Reading> readings = measure_in_process(part, wanted.threads);
-  if (!wanted.torch || part > case_count()) return readings;
-  const Case& of_part = all_cases()[std::size_t(part) - 1];
-  for (const Reading& reading : measure_torch(of_part, wanted.threads)) {
+// PyTorch runs in a process of its own, so that its steps and the limit were not
+// measured in turns.
+void add_torch(std::vector<Reading>& readings, const Case& of, int threads) {
+  const auto limit =
+      std::find_if(readings.begin(), readings.end(),
+                   [](const Reading& r) { return r.variant == limit_name; });
+  const double limit_us = limit == readings.end() ? 0 : limit->us;
+  for (Reading reading : measure_torch(of, threads)) {
+    reading.divisor = "limit of our own process";
+    reading.divisor_us = limit_us;
     readings.push_back(reading);
+  }
+}
+
+std::vector<Reading> measure_part(const Wanted& wanted, std::size_t number) {
+  const Part& part = all_parts()[number];
+  if (part.measure == nullptr) return measure_beside_openmp(wanted.threads);
+  auto readings = measure_in_process(int(number) + 1, wanted.threads);
+  if (wanted.torch && part.torch != nullptr) {
+    add_torch(readings, *part.torch, wanted.threads);
   }
   return readings;
 }
@@ -76,7 +112,7 @@ std::vector<Reading> measure_part(const Wanted& wanted, int part) {
 // Part after part, so that a table appears as soon as it is complete.
 std::vector<Row> measure_all(const Wanted& wanted) {
   std::vector<Row> rows;
-  for (const int part : wanted.parts) {
+  for (const std::size_t part : wanted.parts) {
     std::vector<std::vector<Reading>> processes(wanted.processes);
     for (auto& readings : processes) readings = measure_part(wanted, part);
     const std::vector<Row> more = summarise(processes);
@@ -120,9 +156,9 @@ bool take_peer(std::vector<const char*>& argv) {
 }
 
 int run(int argc, const char* const* argv) {
-  const int parts = first_step_part();
+  const auto parts = std::int64_t(all_parts().size()) - 1;
   const std::vector<NumberOption> numbers = {
-      {"case", 0, 0, case_count(), "measure this case only; 0: everything"},
+      {"case", 0, 0, groups_case(), "measure this case only; 0: everything"},
       {"processes", 5, 1, 99, "medians are taken over so many"},
       {"check", 0, 0, 1, "1: fail when a promise is broken"},
       {"attempts", 1, 1, 10, "measure again when a promise is broken"},
@@ -141,7 +177,7 @@ int run(int argc, const char* const* argv) {
   }
   if (options.threads() > 0) set_thread_count(options.threads());
   if (options["measure"] > 0) {
-    measure(int(options["measure"]));
+    all_parts()[std::size_t(options["measure"]) - 1].measure();
     return 0;
   }
   const Wanted wanted = {wanted_parts(options["case"]),

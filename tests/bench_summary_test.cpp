@@ -5,65 +5,70 @@
 
 #include "bench/promises.h"
 #include "bench/reading.h"
-#include "bench/steps.h"
 #include "bench/summary.h"
 
 using namespace fuse::bench;
 
 namespace {
 
-const std::string limit_a = std::string(limit_prefix) + "a";
-const std::string limit_b = std::string(limit_prefix) + "b";
-
-std::vector<Reading> process(double a, double b, double compiled) {
-  return {{"step", "small", limit_a, a, 4000},
-          {"step", "small", limit_b, b, 4000},
-          {"step", "small", "compiled", compiled, 6000},
-          {"host", "10 tensors", "guards", a / 10, 0}};
+std::vector<Reading> process(double limit, double compiled) {
+  return {{"step", "small", "limit", limit, 4000, "limit", limit},
+          {"step", "small", "compiled", compiled, 6000, "limit", limit},
+          {"gradients", "small", "compiled", 8, 0, "bare kernel", 2},
+          {"host", "10 tensors", "guards", limit / 10, 0}};
 }
 
 const Row& row(const std::vector<Row>& rows, const char* variant) {
   const bool host = std::string(variant) == "guards";
-  const Row* found = find_row(rows, host ? "10 tensors" : "small", variant);
+  const Row* found = host ? find_row(rows, "host", "10 tensors", variant)
+                          : find_row(rows, "step", "small", variant);
   REQUIRE(found != nullptr);
   return *found;
 }
 
 }  // namespace
 
-TEST_CASE("the limit is the fastest loop of each process") {
-  const auto rows =
-      summarise({process(2, 4, 6), process(9, 3, 12), process(8, 10, 40)});
+TEST_CASE("a figure is divided by its divisor in each process") {
+  const auto rows = summarise({process(2, 6), process(3, 12), process(8, 40)});
   CHECK(row(rows, "limit").us == 3);  // of 2, 3, 8
-  CHECK(row(rows, "limit").ratio_to_limit == 1);
+  CHECK(row(rows, "limit").ratio == 1);
   CHECK(row(rows, "compiled").us == 12);
-  CHECK(row(rows, "compiled").ratio_to_limit == 4);  // of 3, 4, 5
+  CHECK(row(rows, "compiled").ratio == 4);  // of 3, 4, 5
+  CHECK(row(rows, "compiled").divisor == "limit");
   CHECK(row(rows, "compiled").gb_per_s == 6000 / 12.0 / 1e3);
-  CHECK(row(rows, limit_a.c_str()).ratio_to_limit == 1);  // of 1, 3, 1
-  CHECK(row(rows, "guards").us == 0.8);
-  CHECK(row(rows, "guards").ratio_to_limit == 0);
-  CHECK(rows.size() == 5);
-  CHECK(find_row(rows, "small", "guards") == nullptr);
+  CHECK(row(rows, "guards").us == doctest::Approx(0.3));
+  CHECK(row(rows, "guards").ratio == 0);
+  CHECK(row(rows, "guards").divisor.empty());
+  CHECK(rows.size() == 4);
+  CHECK(find_row(rows, "step", "small", "guards") == nullptr);
+  const Row* const other = find_row(rows, "gradients", "small", "compiled");
+  REQUIRE(other != nullptr);
+  CHECK(other->ratio == 4);
+  CHECK(other->divisor == "bare kernel");
 }
 
 TEST_CASE("a figure that one process lacks is taken from the others") {
-  auto lacking = process(1, 1, 1);
-  lacking.erase(lacking.begin() + 2);
-  const auto rows = summarise({process(2, 2, 6), lacking});
+  auto lacking = process(1, 1);
+  lacking.erase(lacking.begin() + 1);
+  const auto rows = summarise({process(2, 6), lacking});
   CHECK(row(rows, "compiled").us == 6);
-  CHECK(row(rows, "compiled").ratio_to_limit == 3);
+  CHECK(row(rows, "compiled").ratio == 3);
 }
 
 TEST_CASE("JSON has a list for each kind, and null for what is unknown") {
-  auto readings = process(2, 4, 6);
-  readings.push_back({"step", "small", "torch", 5, 0});
+  auto readings = process(2, 6);
+  readings.push_back(
+      {"step", "small", "torch", 5, 0, "limit of our own process", 2});
   const std::string json = json_of(summarise({readings}), 3);
   CHECK(json.find("\"processes\": 3") != std::string::npos);
   CHECK(json.find("{\"case\": \"small\", \"variant\": \"compiled\", \"us\": 6, "
-                  "\"ratio_to_limit\": 3, \"gb_per_s\": 1}") !=
-        std::string::npos);
-  CHECK(json.find("\"variant\": \"torch\", \"us\": 5, \"ratio_to_limit\": 2.5, "
+                  "\"ratio\": 3, \"divided_by\": \"limit\", "
+                  "\"gb_per_s\": 1}") != std::string::npos);
+  CHECK(json.find("\"variant\": \"torch\", \"us\": 5, \"ratio\": 2.5, "
+                  "\"divided_by\": \"limit of our own process\", "
                   "\"gb_per_s\": null}") != std::string::npos);
+  CHECK(json.find("\"ratio\": 4, \"divided_by\": \"bare kernel\"}") !=
+        std::string::npos);
   CHECK(json.find("{\"case\": \"10 tensors\", \"variant\": \"guards\", "
                   "\"us\": 0.2}") != std::string::npos);
 }
@@ -76,6 +81,12 @@ TEST_CASE("lines that are no readings are passed over") {
   CHECK(reading->of_case == "10 x 3");
   CHECK(reading->us == 1.5);
   CHECK(reading->bytes == 12);
+  CHECK(reading->divisor.empty());
+  const auto divided = parse_reading(
+      "reading\tgroups\t10 x 3\t2 groups\t1.5\t12\tbare kernel\t0.5");
+  REQUIRE(divided);
+  CHECK(divided->divisor == "bare kernel");
+  CHECK(divided->divisor_us == 0.5);
 }
 
 TEST_CASE("promises compare with the limit, with peers, and with a time") {
@@ -92,7 +103,7 @@ TEST_CASE("promises compare with the limit, with peers, and with a time") {
   CHECK(check_promises(large(106, 105), 0.1));
   CHECK_FALSE(check_promises(large(104, 100), 0));
   auto tricked = large(104, 102);
-  tricked.back().ratio_to_limit = 7.8;  // an eager step that maps new memory
+  tricked.back().ratio = 7.8;  // an eager step that maps new memory
   CHECK_FALSE(check_promises(tricked, 0));
   const auto first = [](double us) {
     return std::vector<Row>{

@@ -9,11 +9,15 @@ namespace fuse::bench {
 /// One figure of one process, as one line of text: what a process that
 /// measures tells the one that started it.
 struct Reading {
-  std::string kind;     ///< "step", "host" or "compile"
+  std::string kind;     ///< "step", "gradients", "groups", "host", "compile"
   std::string of_case;  ///< what was measured
   std::string variant;  ///< how it was done
   double us = 0;
   std::int64_t bytes = 0;  ///< moved; 0 where that says nothing
+  /// What the time is divided by, measured in turns with it unless the name says
+  /// otherwise, and how long that took; empty and 0 where there is nothing.
+  std::string divisor = {};
+  double divisor_us = 0;
 };
 
 /// Writes a reading to standard output.

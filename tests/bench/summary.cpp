@@ -1,9 +1,9 @@
 #include "bench/summary.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
-#include "bench/steps.h"
 #include "benchmark.h"
 #include "json.h"
 #include "provenance.h"
@@ -19,35 +19,6 @@ double median(const std::vector<double>& values) {
   return Measurement(1, values).median();
 }
 
-// The limit's loops do the same work: the fastest is what the machine can do.
-const Reading* find_limit(const std::vector<Reading>& readings,
-                          const std::string& of_case) {
-  const Reading* best = nullptr;
-  for (const Reading& reading : readings) {
-    if (reading.kind != "step" || reading.of_case != of_case) continue;
-    if (!reading.variant.starts_with(limit_prefix)) continue;
-    if (best == nullptr || reading.us < best->us) best = &reading;
-  }
-  return best;
-}
-
-// The readings of a process with those limits in front.
-std::vector<Reading> with_limits(const std::vector<Reading>& readings) {
-  std::vector<Reading> all;
-  for (const Reading& reading : readings) {
-    const Reading* const limit = find_limit(readings, reading.of_case);
-    const bool told = std::any_of(all.begin(), all.end(), [&](const auto& r) {
-      return r.of_case == reading.of_case && r.variant == "limit";
-    });
-    if (limit != nullptr && !told) {
-      all.push_back(*limit);
-      all.back().variant = "limit";
-    }
-    all.push_back(reading);
-  }
-  return all;
-}
-
 // One figure in all processes.
 Row summarise(const Reading& figure,
               const std::vector<std::vector<Reading>>& processes) {
@@ -59,12 +30,12 @@ Row summarise(const Reading& figure,
                      [&](const auto& r) { return same_figure(r, figure); });
     if (found == readings.end()) continue;
     times.push_back(found->us);
-    const Reading* const limit = find_limit(readings, figure.of_case);
-    if (limit != nullptr) ratios.push_back(found->us / limit->us);
+    if (found->divisor_us > 0) ratios.push_back(found->us / found->divisor_us);
   }
   Row row{figure.kind, figure.of_case, figure.variant, median(times)};
-  if (!ratios.empty()) row.ratio_to_limit = median(ratios);
-  row.gb_per_s = double(figure.bytes) / row.us / 1e3;
+  row.divisor = figure.divisor;
+  if (!ratios.empty()) row.ratio = median(ratios);
+  if (row.us > 0) row.gb_per_s = double(figure.bytes) / row.us / 1e3;
   return row;
 }
 
@@ -77,10 +48,14 @@ std::string json_of(const Row& row) {
   object.add("case", json_string(row.of_case))
       .add("variant", json_string(row.variant))
       .add("us", json_number(row.us));
-  if (row.kind != "step") return object.line();
-  return object.add("ratio_to_limit", positive_number(row.ratio_to_limit))
-      .add("gb_per_s", positive_number(row.gb_per_s))
-      .line();
+  if (!row.divisor.empty()) {
+    object.add("ratio", positive_number(row.ratio))
+        .add("divided_by", json_string(row.divisor));
+  }
+  if (row.kind == "step") {
+    object.add("gb_per_s", positive_number(row.gb_per_s));
+  }
+  return object.line();
 }
 
 std::string json_list(const std::vector<Row>& rows, const std::string& kind) {
@@ -92,9 +67,9 @@ std::string json_list(const std::vector<Row>& rows, const std::string& kind) {
 }
 
 void print_row(const Row& row) {
-  std::printf("  %-28s %12.2f us", row.variant.c_str(), row.us);
-  if (row.ratio_to_limit > 0) {
-    std::printf(" %9.3f x limit", row.ratio_to_limit);
+  std::printf("  %-32s %12.2f us", row.variant.c_str(), row.us);
+  if (row.ratio > 0) {
+    std::printf(" %9.3f x %s", row.ratio, row.divisor.c_str());
   }
   if (row.gb_per_s > 0) std::printf(" %8.1f GB/s", row.gb_per_s);
   std::printf("\n");
@@ -103,12 +78,8 @@ void print_row(const Row& row) {
 }  // namespace
 
 std::vector<Row> summarise(const std::vector<std::vector<Reading>>& processes) {
-  std::vector<std::vector<Reading>> complete;
-  for (const auto& readings : processes) {
-    complete.push_back(with_limits(readings));
-  }
   std::vector<Reading> figures;
-  for (const auto& readings : complete) {
+  for (const auto& readings : processes) {
     for (const Reading& reading : readings) {
       const bool known = std::any_of(
           figures.begin(), figures.end(),
@@ -119,15 +90,17 @@ std::vector<Row> summarise(const std::vector<std::vector<Reading>>& processes) {
   std::vector<Row> rows;
   rows.reserve(figures.size());
   for (const Reading& figure : figures) {
-    rows.push_back(summarise(figure, complete));
+    rows.push_back(summarise(figure, processes));
   }
   return rows;
 }
 
-const Row* find_row(const std::vector<Row>& rows, const std::string& of_case,
-                    const std::string& variant) {
+const Row* find_row(const std::vector<Row>& rows, const std::string& kind,
+                    const std::string& of_case, const std::string& variant) {
   for (const Row& row : rows) {
-    if (row.of_case == of_case && row.variant == variant) return &row;
+    if (row.kind == kind && row.of_case == of_case && row.variant == variant) {
+      return &row;
+    }
   }
   return nullptr;
 }
@@ -146,18 +119,18 @@ void print_rows(const std::vector<Row>& rows) {
 
 std::string json_of(const std::vector<Row>& rows, std::size_t processes) {
   const Provenance here = current_provenance();
-  return JsonObject()
-             .add("device", json_string(here.device))
-             .add("threads", std::to_string(here.threads))
-             .add("compiler", json_string(here.compiler))
-             .add("system", json_string(here.system))
-             .add("date", json_string(here.date))
-             .add("processes", std::to_string(processes))
-             .add("rows", json_list(rows, "step"))
-             .add("host", json_list(rows, "host"))
-             .add("compile", json_list(rows, "compile"))
-             .block(0) +
-         "\n";
+  JsonObject object;
+  object.add("device", json_string(here.device))
+      .add("threads", std::to_string(here.threads))
+      .add("compiler", json_string(here.compiler))
+      .add("system", json_string(here.system))
+      .add("date", json_string(here.date))
+      .add("processes", std::to_string(processes))
+      .add("rows", json_list(rows, "step"));
+  for (const char* const kind : {"gradients", "groups", "host", "compile"}) {
+    object.add(kind, json_list(rows, kind));
+  }
+  return object.block(0) + "\n";
 }
 
 }  // namespace fuse::bench

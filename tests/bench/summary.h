@@ -15,17 +15,17 @@ struct Row {
   std::string of_case;
   std::string variant;
   double us = 0;
-  double ratio_to_limit = 0;  ///< 0 where there is no limit
-  double gb_per_s = 0;        ///< 0 where no bytes were counted
+  double ratio = 0;          ///< to the divisor; 0 where there is none
+  double gb_per_s = 0;       ///< 0 where no bytes were counted
+  std::string divisor = {};  ///< see Reading
 };
 
-/// Summarises the readings of the processes, one list for each. In each the
-/// fastest of the limit's loops becomes the variant "limit".
+/// Summarises the readings of the processes, one list for each.
 std::vector<Row> summarise(const std::vector<std::vector<Reading>>& processes);
 
 /// The row, or nullptr.
-const Row* find_row(const std::vector<Row>& rows, const std::string& of_case,
-                    const std::string& variant);
+const Row* find_row(const std::vector<Row>& rows, const std::string& kind,
+                    const std::string& of_case, const std::string& variant);
 
 /// Prints tables of all rows.
 void print_rows(const std::vector<Row>& rows);
