@@ -1,15 +1,21 @@
 """Formatting and lint: clang-format, clang-tidy and shellcheck, as pinned.
 
-    python lint.py format [--fix]
-    python lint.py tidy BUILD_DIR
-    python lint.py shell
+    python lint.py format [--fix] [FILE...]
+    python lint.py tidy BUILD [FILE...]
+    python lint.py shell [FILE...]
 
-What was found clean is remembered by the hash of everything that was looked
-at (the file, what it includes, its compile command, the settings, the tool's
-version), so that a second run costs nothing.
+BUILD is a build folder or its compile_commands.json. Without FILE, all files
+are checked; of the files given, each command checks those of its kind, and tidy
+checks a header through one source that includes it.
+
+What clang-tidy found clean is remembered in the user's cache folder, by the hash
+of everything that was looked at (the file, what it includes, its compile command,
+the settings, the tool's version), wherever the checkout lies: what did not
+change costs nothing in a second run, a new build folder or a new clone.
 """
 
 import concurrent.futures
+import contextlib
 import difflib
 import hashlib
 import json
@@ -58,23 +64,38 @@ def digest(parts):
     return total.hexdigest()
 
 
+def cache_folder():
+    """Where results are kept for every checkout of this user."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    base = pathlib.Path(given) if given.startswith("/") else (
+        pathlib.Path.home() / ".cache")
+    return base / "fusebook" / "lint"
+
+
 class Clean:
-    """Remembers by hash what was found clean."""
+    """Remembers by hash what was found clean, for two months after its use."""
+
+    KEPT_SECONDS = 60 * 24 * 3600
 
     def __init__(self, folder):
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for path in folder.iterdir():
+                if time.time() - path.stat().st_mtime > self.KEPT_SECONDS:
+                    path.unlink(missing_ok=True)
+        except OSError as error:
+            print(f"nothing is remembered: {error}")
 
     def __contains__(self, key):
-        return (self.folder / key).exists()
+        known = (self.folder / key).exists()
+        if known:
+            self.add(key)
+        return known
 
     def add(self, key):
-        (self.folder / key).touch()
-
-    def keep_only(self, keys):
-        for path in self.folder.iterdir():
-            if path.name not in keys:
-                path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            (self.folder / key).touch()
 
 
 def show_difference(path, wanted):
@@ -88,10 +109,23 @@ def show_difference(path, wanted):
         print(f"... and {len(lines) - 40} lines more of {name}")
 
 
-def format_command(fix):
-    files = sources(".h", ".cpp", ".inc")
+def of_kind(given, known):
+    """Those of the known files that are given; all where none is given."""
+    if not given:
+        if not known:
+            sys.exit("no files found: nothing was checked")
+        return known
+    paths = [pathlib.Path(name).resolve() for name in given]
+    for path in paths:
+        if not path.is_file():
+            sys.exit(f"{path} is not a file")
+    return [path for path in known if path in paths]
+
+
+def format_command(given, fix):
+    files = of_kind(given, sources(".h", ".cpp", ".inc"))
     if not files:
-        sys.exit("no source files found: nothing was checked")
+        return 0
     program = tool("clang-format")
     if fix:
         return subprocess.run([program, "-i", *map(str, files)],
@@ -100,20 +134,25 @@ def format_command(fix):
                       capture_output=True, check=False).returncode == 0:
         print(f"{len(files)} files: format is right")
         return 0
+    wrong = []
     for path in files:
         done = subprocess.run([program, str(path)], capture_output=True,
                               text=True, check=True)
         if done.stdout != path.read_text():
             show_difference(path, done.stdout)
-    print("\nTo put it right:\n    "
-          f"{shlex.quote(sys.executable)} tests/lint.py format --fix")
+            wrong.append(path)
+    print("\nTo put it right:\n    ./fusebook lint --fix " + " ".join(
+        shlex.quote(str(path.relative_to(ROOT))) for path in wrong))
     return 1
 
 
-def shell_command():
-    scripts = [ROOT / "fusebook", ROOT / ".ci" / "run",
-               *(path for folder in ("tools", "tests")
-                 for path in sorted((ROOT / folder).rglob("*.sh")))]
+def shell_command(given):
+    scripts = of_kind(given, [
+        ROOT / "fusebook", ROOT / ".ci" / "run",
+        *(path for folder in ("tools", "tests")
+          for path in sorted((ROOT / folder).rglob("*.sh")))])
+    if not scripts:
+        return 0
     done = subprocess.run([tool("shellcheck"), *map(str, scripts)],
                           check=False)
     if done.returncode == 0:
@@ -191,6 +230,7 @@ def tidy_one(program, build, source):
 
 
 def tidy_keys(commands):
+    """The hash of all that matters for each source, but not where it lies."""
     compiler = shlex.split(next(iter(commands.values()))[0])[0]
     version = subprocess.run([compiler, "--version"], capture_output=True,
                              check=False).stdout
@@ -204,16 +244,35 @@ def tidy_keys(commands):
         folders = include_folders(texts[0])
         files = contents.reachable(source, folders)
         keys[source] = digest(
-            common + sorted(texts) +
-            [part for path in files for part in (path, contents.of(path)[0])])
+            common + [text.replace(str(ROOT), ".") for text in sorted(texts)] +
+            [part for path in files
+             for part in (os.path.relpath(path, ROOT), contents.of(path)[0])])
     return keys
 
 
-def tidy_command(build):
+def sources_of(given, commands):
+    """The given sources, and for each given header one that includes it."""
+    chosen = of_kind(given, sorted(commands))
+    headers = of_kind(given, sources(".h", ".inc")) if given else []
+    contents = Contents()
+    for header in headers:
+        users = [(source.stem != header.stem, len(files), source)
+                 for source, texts in commands.items()
+                 if header in (files := contents.reachable(
+                     source, include_folders(texts[0])))]
+        if users:
+            chosen.append(min(users)[-1])
+    return sorted(set(chosen))
+
+
+def tidy_command(build, given):
     program = tool("clang-tidy")
     commands = entries(build)
-    keys = tidy_keys(commands)
-    clean = Clean(build / "lint" / "tidy")
+    chosen = sources_of(given, commands)
+    if not chosen:
+        return 0
+    keys = tidy_keys({source: commands[source] for source in chosen})
+    clean = Clean(cache_folder())
     todo = [source for source in keys if keys[source] not in clean]
     bad = 0
     workers = len(os.sched_getaffinity(0))
@@ -230,7 +289,6 @@ def tidy_command(build):
             else:
                 bad += 1
                 print(output, flush=True)
-    clean.keep_only(set(keys.values()))
     print(f"clang-tidy: {len(keys)} files, {len(keys) - len(todo)} unchanged "
           f"since they were found clean, {bad} with findings")
     return 1 if bad else 0
@@ -238,14 +296,16 @@ def tidy_command(build):
 
 def main(arguments):
     match arguments:
-        case ["format"]:
-            return format_command(fix=False)
-        case ["format", "--fix"]:
-            return format_command(fix=True)
-        case ["shell"]:
-            return shell_command()
-        case ["tidy", build]:
-            return tidy_command(pathlib.Path(build).resolve())
+        case ["format", "--fix", *files]:
+            return format_command(files, fix=True)
+        case ["format", *files]:
+            return format_command(files, fix=False)
+        case ["shell", *files]:
+            return shell_command(files)
+        case ["tidy", build, *files]:
+            build = pathlib.Path(build).resolve()
+            return tidy_command(build.parent if build.is_file() else build,
+                                files)
     print(__doc__, file=sys.stderr)
     return 2
 

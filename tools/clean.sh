@@ -2,16 +2,38 @@
 # ./fusebook clean [--cache]
 : "${root:?}" # set by ./fusebook
 
-# Where the library keeps compiled kernels; nothing when it keeps none.
-kernel_cache() {
-  if [ -n "${FUSEBOOK_CACHE_DIR+set}" ]; then
-    [ "$FUSEBOOK_CACHE_DIR" = off ] || say "$FUSEBOOK_CACHE_DIR"
-    return
-  fi
+# What belongs to this user and to every checkout.
+user_cache() {
   case ${XDG_CACHE_HOME:-} in
     /*) say "$XDG_CACHE_HOME/fusebook" ;;
     *) say "${HOME:-}/.cache/fusebook" ;;
   esac
+}
+
+# Where the library keeps compiled kernels; nothing when it keeps none.
+kernel_cache() {
+  if [ -z "${FUSEBOOK_CACHE_DIR+set}" ]; then
+    user_cache
+    return
+  fi
+  case $FUSEBOOK_CACHE_DIR in
+    off) ;;
+    *) say "$FUSEBOOK_CACHE_DIR" ;;
+  esac
+}
+
+remove_from_cache() {
+  rm -rf -- "$(user_cache)/lint"
+  folder=$(kernel_cache)
+  if [ -z "$folder" ]; then
+    say "There is no kernel cache: FUSEBOOK_CACHE_DIR says so."
+    return
+  fi
+  # The folder may be anyone's (FUSEBOOK_CACHE_DIR): only kernels are removed.
+  for file in "$folder"/????????????????.fbk; do
+    [ ! -f "$file" ] || rm -f -- "$file" || fail 1 "could not remove $file"
+  done
+  say "Removed the compiled kernels in $folder"
 }
 
 cache=no
@@ -24,14 +46,4 @@ while [ $# -gt 0 ]; do
 done
 rm -rf -- "$root/build" || fail 1 "could not remove $root/build"
 say "Removed $root/build"
-[ "$cache" = yes ] || return 0
-folder=$(kernel_cache)
-if [ -z "$folder" ]; then
-  say "There is no kernel cache: FUSEBOOK_CACHE_DIR says so."
-  return
-fi
-# The folder may be anyone's (FUSEBOOK_CACHE_DIR): only kernels are removed.
-for file in "$folder"/????????????????.fbk; do
-  [ ! -f "$file" ] || rm -f -- "$file" || fail 1 "could not remove $file"
-done
-say "Removed the compiled kernels in $folder"
+[ "$cache" = no ] || remove_from_cache

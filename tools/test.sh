@@ -1,29 +1,79 @@
 # shellcheck shell=sh
-# ./fusebook test [ctest options]
-: "${root:?}" "${preset:?}" "${python?}" "${chromium?}" # set by ./fusebook
+# ./fusebook test [NAME...] [ctest options]
+: "${root:?}" "${build:?}" "${preset:?}" # set by ./fusebook
+: "${python?}" "${chromium?}"
 
-need compiler cmake ninja doctest
-if [ "$preset" = release ]; then
-  need python venv chromium
+# Installs and builds all that is tested.
+prepare_everything() {
+  need venv chromium
   need_environment lint docs pages interop cuda
   get_missing
   find_python
-  find_chromium ||
-    fail 1 "chromium was installed but is not found on PATH"
   build all
-else
-  need python
-  need_environment interop
+}
+
+# Installs and builds what the chosen tests need, and nothing else.
+prepare_chosen() { # CTEST-OPTION...
   get_missing
   find_python
-  build unit_tests
+  configure_anew
+  needs=$(cd -- "$root" && "$python" -B "$root/tools/lib/needs_of_tests.py" \
+    "$build" "$names" ctest --preset "$preset" "$@" 9>&-) || exit
+  targets=
+  for word in $needs; do
+    case $word in
+      environment=*) need_environment "${word#*=}" ;;
+      program=*) need "${word#*=}" ;;
+      target=*) targets="$targets ${word#*=}" ;;
+    esac
+  done
+  get_missing
+  # shellcheck disable=SC2086 # names of targets are single words
+  [ -z "$targets" ] || build $targets
+}
+
+# Whether ctest is only asked to say something.
+only_tells() { # CTEST-OPTION...
+  for word in "$@"; do
+    case $word in
+      -N | --show-only* | --print-labels | --help* | --version) return 0 ;;
+    esac
+  done
+  return 1
+}
+
+# Leading words name tests; from the first option on all is ctest's.
+names='' pattern='' everything=no
+while [ $# -gt 0 ]; do
+  case $1 in -*) break ;; esac
+  name=${1##*/}
+  name=${name%.cpp}
+  case $name in
+    '' | *[!A-Za-z0-9_.-]*) fail 2 "there is no test '$1'" ;;
+  esac
+  names="$names $name"
+  pattern="$pattern${pattern:+|}$(say "$name" | sed 's/\./[.]/g')"
+  shift
+done
+[ -z "$pattern" ] || set -- -R "^($pattern)\$" "$@"
+if [ $# -eq 0 ] && [ "$preset" = release ]; then everything=yes; fi
+
+need compiler cmake ninja doctest python
+if [ "$everything" = yes ]; then
+  prepare_everything
+elif only_tells "$@"; then
+  get_missing
+  configure_anew
+else
+  prepare_chosen "$@"
 fi
+find_chromium || chromium=
 step "Testing ($preset)"
 # Here nothing may be left out because something is not installed.
 (cd -- "$root" && FUSEBOOK_COMPLETE=1 FUSEBOOK_PYTHON="$python" \
   FUSEBOOK_CHROMIUM="$chromium" ctest --preset "$preset" "$@" 9>&-) ||
   fail 1 "not everything holds: the tests that failed are listed above"
-if [ $# -eq 0 ] && [ "$preset" = release ]; then
+if [ "$everything" = yes ]; then
   say "Everything holds."
 else
   say "What was chosen holds; ./fusebook test runs the whole."

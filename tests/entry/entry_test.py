@@ -141,7 +141,7 @@ class CommandLine(Entry):
         for arguments, wanted in (
                 (["rnu"], "Did you mean 'run'?"),
                 (["tset"], "Did you mean 'test'?"),
-                (["frobnicate"], "Known: run test docs verify"),
+                (["frobnicate"], "Known: run test lint docs"),
                 (["run", "adm"], "Did you mean 'adam'? Known: adam broken sgd"),
                 (["run", "adam", "nothing at all"], "Known: adam broken sgd"),
                 (["run", ""], "Known: adam broken sgd"),
@@ -149,6 +149,7 @@ class CommandLine(Entry):
                 (["verify", "--frsh"], "'--frsh'"),
                 (["capture", "--frsh"], "Did you mean '--fresh'?"),
                 (["capture", "--device"], "--device needs a name"),
+                (["lint", "--fixx"], "Did you mean '--fix'?"),
                 (["docs", "--prot"], "Did you mean '--port'?"),
                 (["docs", "--port", "0"], "1 to 65535"),
                 (["docs", "--port", "70000"], "1 to 65535"),
@@ -475,11 +476,15 @@ class Cleaning(Entry):
         for path in (kernel, other):
             write(path, "x")
         self.environment["FUSEBOOK_CACHE_DIR"] = str(cache)
+        self.environment["XDG_CACHE_HOME"] = str(self.scratch / "user")
+        linted = self.scratch / "user" / "fusebook" / "lint" / "0123"
+        write(linted, "")
         write(self.checkout / "build" / "file", "x")
         self.expect(0, "clean")
         self.assertFalse((self.checkout / "build").exists())
-        self.assertTrue(kernel.exists())
+        self.assertTrue(kernel.exists() and linted.exists())
         self.expect(0, "clean", "--cache")
+        self.assertFalse(linted.exists())
         self.assertFalse(kernel.exists())
         self.assertTrue(other.exists())
 
@@ -574,6 +579,147 @@ class Environments(Entry):
         done = self.expect(1, "docs", "--no-install")
         self.assertIn("Python packages, into build/python/docs", done.stdout)
         self.assertEqual(self.logged(), "")
+
+
+CMAKE_TESTS = """
+enable_testing()
+set(launch sh ${CMAKE_CURRENT_SOURCE_DIR}/launch.sh)
+foreach(name broken_test good_test)
+  add_executable(${name} ${name}.cpp)
+  add_test(NAME ${name} COMMAND ${name})
+endforeach()
+add_executable(other ${PROJECT_SOURCE_DIR}/recipes/sgd.cpp)
+add_test(NAME kept COMMAND sh -c "exec \\"$0\\" kept" $<TARGET_FILE:other>)
+add_test(NAME no.program COMMAND ${launch} environment toy)
+set_tests_properties(good_test kept PROPERTIES LABELS "unit")
+set_tests_properties(good_test PROPERTIES FIXTURES_REQUIRED kept)
+set_tests_properties(kept PROPERTIES FIXTURES_SETUP kept)
+"""
+
+
+has_doctest = unittest.skipUnless(
+    pathlib.Path("/usr/include/doctest").is_dir(), "doctest is not installed")
+
+
+@has_doctest
+class Choosing(Entry):
+    """`./fusebook test` of some tests, where not all of them can be built."""
+
+    def setUp(self):
+        super().setUp()
+        tests = self.checkout / "tests"
+        write(tests / "CMakeLists.txt", CMAKE_TESTS)
+        write(tests / "good_test.cpp", "int main() {}\n")
+        write(tests / "broken_test.cpp", "#error this cannot be built\n")
+        write(tests / "launch.sh", "[ -e \"$(dirname \"$0\")/../build/python/$2"
+              "/ready\" ]\n")
+        write(tests / "requirements-toy.txt", "toy==1\n")
+        with open(self.checkout / "CMakeLists.txt", "a",
+                  encoding="utf-8") as file:
+            file.write("enable_testing()\nadd_subdirectory(tests)\n")
+        # Makes environments that install nothing; else it is the real one.
+        write(self.scratch / "inner", "#!/bin/sh\n" + self.log_call("python"))
+        stand_in = self.scratch / "python"
+        write(stand_in, textwrap.dedent(f"""\
+            #!/bin/sh
+            [ "$1" = -m ] || exec python3 "$@"
+            mkdir -p "$3/bin"
+            cp "{self.scratch}/inner" "$3/bin/python"
+            chmod +x "$3/bin/python"
+            """))
+        stand_in.chmod(0o755)
+        self.environment["FUSEBOOK_PYTHON"] = str(stand_in)
+
+    def built(self):
+        folder = self.checkout / "build" / "release" / "tests"
+        return {name for name in ("broken_test", "good_test", "other")
+                if (folder / name).exists()}
+
+    def test_only_what_they_need_is_built_and_installed(self):
+        self.refuses_what_is_no_test()
+        self.one_brings_what_it_stands_on()
+        self.labels_and_patterns()
+        self.packages_come_when_a_test_needs_them()
+        self.new_ones_are_found()
+        self.telling_builds_nothing()
+        self.what_cannot_be_built_is_said()
+
+    def refuses_what_is_no_test(self):
+        for arguments, wanted in (
+                (["good_tset"], "Did you mean 'good_test'?"),
+                (["good_test", "-LE", "unit"], "leave out the test 'good"),
+                (["-R", "nothing"], "no test is chosen"),
+                (["x; touch y"], "there is no test 'x; touch y'")):
+            self.assertIn(wanted, self.expect(2, "test", *arguments).stderr)
+        self.assertEqual(self.built(), set())
+
+    def one_brings_what_it_stands_on(self):
+        done = self.expect(0, "test", "tests/good_test.cpp")
+        self.assertIn("100% tests passed, 0 tests failed out of 2",
+                      done.stdout)
+        self.assertEqual(self.built(), {"good_test", "other"})
+        self.assertFalse((self.checkout / "build" / "python").exists())
+
+    def labels_and_patterns(self):
+        self.expect(0, "clean")
+        self.expect(0, "test", "-R", "^kept")
+        self.assertEqual(self.built(), {"other"})
+        self.expect(0, "test", "-L", "unit")
+        self.assertEqual(self.built(), {"good_test", "other"})
+
+    def packages_come_when_a_test_needs_them(self):
+        self.assertEqual(self.logged(), "")
+        done = self.expect(1, "test", "no.program", "--no-install")
+        self.assertIn("into build/python/toy", done.stdout)
+        self.expect(0, "test", "no.program", "-j", "2")
+        self.assertIn("requirements-toy.txt", self.logged())
+
+    def new_ones_are_found(self):
+        tests = self.checkout / "tests" / "CMakeLists.txt"
+        tests.write_text(CMAKE_TESTS + "add_test(NAME late COMMAND true)\n",
+                         encoding="utf-8")
+        self.assertIn("out of 1", self.expect(0, "test", "late").stdout)
+
+    def telling_builds_nothing(self):
+        self.expect(0, "clean")
+        self.assertIn("Total Tests: 5", self.expect(0, "test", "-N").stdout)
+        self.assertEqual(self.built(), set())
+
+    def what_cannot_be_built_is_said(self):
+        done = self.expect(1, "test", "broken_test")
+        self.assertIn("this cannot be built", done.stdout)
+        self.assertIn("the build failed", done.stderr)
+
+
+@has_doctest
+class Linting(Entry):
+    """What lint.py is asked to do; what it does is in the pinned packages."""
+
+    def setUp(self):
+        super().setUp()
+        python = self.checkout / "build" / "python" / "lint" / "bin" / "python"
+        write(python, "#!/bin/sh\n" + self.log_call("python") +
+              "case $* in *bad.cpp*) exit 1 ;; esac\n")
+        python.chmod(0o755)
+        key = subprocess.run(["sha256sum"], capture_output=True, text=True,
+                             input="", check=True).stdout
+        write(python.parent.parent / "ready", key)
+
+    def lint(self, status, *words):
+        (self.scratch / "calls").unlink(missing_ok=True)
+        done = self.expect(status, "lint", *words)
+        build = str(self.checkout.resolve() / "build" / "release")
+        return [line.split("lint.py ")[1].replace(build, "BUILD")
+                for line in self.logged().splitlines()], done.stderr
+
+    def test_every_file_or_those_named(self):
+        self.assertEqual(self.lint(0)[0], ["format", "shell", "tidy BUILD"])
+        self.assertEqual(self.lint(0, "a.cpp", "b.sh")[0], [
+            "format a.cpp b.sh", "shell a.cpp b.sh", "tidy BUILD a.cpp b.sh"])
+        self.assertEqual(self.lint(0, "--fix")[0][0], "format --fix")
+        calls, said = self.lint(1, "bad.cpp")
+        self.assertEqual(len(calls), 3)  # one finding does not hide others
+        self.assertIn("there are findings", said)
 
 
 class Turns(Entry):

@@ -2,11 +2,14 @@
 # Configures and builds, one call of ./fusebook at a time.
 : "${root:?}" "${preset:?}" "${with_cuda:?}" "${python?}" # set by ./fusebook
 
+turn=no # whether it is this call's
+
 # Two calls at once take turns; the kernel drops the lock with the process.
 take_turn() {
   mkdir -p -- "$root/build" ||
     fail 1 "cannot write to $root/build"
-  have flock || return 0
+  [ "$turn" = no ] && have flock || return 0
+  turn=yes
   exec 9>"$root/build/.turn"
   flock -n 9 || {
     say "Waiting for another ./fusebook in this checkout..."
@@ -14,7 +17,10 @@ take_turn() {
   }
 }
 
-end_turn() { exec 9>&-; }
+end_turn() {
+  turn=no
+  exec 9>&-
+}
 
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 
@@ -55,6 +61,16 @@ configure() {
   [ "$with_cuda" = no ] || set -- "-DFUSEBOOK_NVRTC_FOLDER=$(nvrtc_folders)"
   (cd -- "$root" && cmake --preset "$preset" \
     ${python:+"-DFUSEBOOK_PYTHON=$python"} "$@") >"$build/configure.log" 2>&1 || {
+    cat -- "$build/configure.log" >&2
+    fail 1 "configuring failed (see above)"
+  }
+}
+
+# So that new files are known, too.
+configure_anew() {
+  configure
+  (cd -- "$root" && cmake --build --preset "$preset" --target build.ninja) \
+    >"$build/configure.log" 2>&1 || {
     cat -- "$build/configure.log" >&2
     fail 1 "configuring failed (see above)"
   }

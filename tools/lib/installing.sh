@@ -75,6 +75,7 @@ get_missing() {
   for name in $environments; do
     is_made "$name" || make_environment "$name"
   done
+  packages='' environments=
   [ "$with_cuda" = no ] || [ -n "$(nvrtc_folders)" ] ||
     fail 1 "the packages in build/python/cuda bring no libnvrtc: remove that" \
       "folder and call it again"

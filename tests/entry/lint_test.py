@@ -1,0 +1,100 @@
+"""Tests of what lint.py decides by itself, without the pinned programs."""
+
+import os
+import pathlib
+import sys
+import tempfile
+import time
+import unittest
+from unittest import mock
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import lint  # noqa: E402
+
+FILES = {
+    "kernels/plan.h": "#pragma once\n",
+    "kernels/plan.cpp": '#include "plan.h"\n#include <vector>\n',
+    "kernels/fold.cpp": '#include "plan.h"\n',
+    "kernels/alone.cpp": "",
+    "kernels/alone.h": "",
+    "tests/run.sh": "",
+    ".clang-tidy": "Checks: '*'\n",
+    "tests/requirements-lint.txt": "clang-tidy==1\n",
+}
+
+
+class Lint(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="fusebook-lint-")
+        self.addCleanup(scratch.cleanup)
+        self.scratch = pathlib.Path(scratch.name).resolve()
+
+    def checkout(self, name):
+        root = self.scratch / name
+        for path, text in FILES.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, encoding="utf-8")
+        for patch in (mock.patch.object(lint, "ROOT", root),
+                      mock.patch.object(lint, "PINS", root / "tests" /
+                                        "requirements-lint.txt")):
+            patch.start()
+            self.addCleanup(patch.stop)
+        return root
+
+    def keys(self, root):
+        commands = {path: [f"c++ -I{root}/kernels -c {path}"]
+                    for path in lint.sources(".cpp")}
+        return {path.name: key
+                for path, key in lint.tidy_keys(commands).items()}
+
+    def test_a_result_holds_in_every_checkout(self):
+        first = self.keys(self.checkout("one"))
+        self.assertEqual(first, self.keys(self.checkout("a longer/name")))
+
+    def test_what_is_looked_at_is_in_the_key(self):
+        root = self.checkout("one")
+        before = self.keys(root)
+        (root / "kernels/plan.h").write_text("int x;\n", encoding="utf-8")
+        after = self.keys(root)
+        self.assertEqual({name for name in before
+                          if before[name] != after[name]},
+                         {"plan.cpp", "fold.cpp"})
+        (root / ".clang-tidy").write_text("", encoding="utf-8")
+        self.assertEqual(set(after.values()) & set(self.keys(root).values()),
+                         set())
+
+    def test_a_header_is_checked_through_the_source_of_its_name(self):
+        root = self.checkout("one")
+        commands = {path: [f"c++ -I{root}/kernels"]
+                    for path in lint.sources(".cpp")}
+
+        def chosen(*names):
+            return [path.name for path in lint.sources_of(
+                [str(root / "kernels" / name) for name in names], commands)]
+
+        self.assertEqual(chosen("plan.h"), ["plan.cpp"])
+        (root / "kernels/plan.cpp").unlink()
+        del commands[root / "kernels/plan.cpp"]
+        self.assertEqual(chosen("plan.h"), ["fold.cpp"])
+        self.assertEqual(chosen("alone.h"), [])
+        self.assertEqual(len(lint.sources_of([], commands)), 2)
+        with self.assertRaises(SystemExit):
+            chosen("missing.cpp")
+
+    def test_results_are_kept_for_two_months(self):
+        folder = self.scratch / "cache"
+        lint.Clean(folder).add("key")
+        self.assertIn("key", lint.Clean(folder))
+        old = time.time() - 61 * 24 * 3600
+        os.utime(folder / "key", (old, old))
+        self.assertNotIn("key", lint.Clean(folder))
+
+    def test_a_cache_that_cannot_be_written_is_done_without(self):
+        (self.scratch / "file").write_text("", encoding="utf-8")
+        clean = lint.Clean(self.scratch / "file" / "lint")
+        clean.add("key")
+        self.assertNotIn("key", clean)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,109 @@
+"""What has to be built and installed for some of the tests.
+
+    needs_of_tests.py BUILD "NAME..." ctest OPTION...
+
+Asks ctest which tests its options choose, and prints one word for each thing
+that their commands name: target=FILE for what Ninja builds, environment=NAME
+for Python packages, program=NAME. Every NAME must be among the chosen. Exit
+code 2: there is no such test, or none is chosen.
+"""
+
+import difflib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+# CMake leaves the command of a test whose program is not built out of what
+# ctest tells, so commands are read where CMake wrote them.
+ADD_TEST = re.compile(r"^\s*add_test\(\[=*\[(.*?)\]=*\] (.*)\)$", re.MULTILINE)
+WORD = re.compile(r'"((?:\\.|[^"\\])*)"|\[=*\[(.*?)\]=*\]|(\S+)')
+
+
+def commands(build):
+    """The words of every test's command."""
+    found = {}
+    for path in build.rglob("CTestTestfile.cmake"):
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        for name, rest in ADD_TEST.findall(text):
+            found[name] = [re.sub(r"\\(.)", r"\1", quoted) or bracketed or bare
+                           for quoted, bracketed, bare in WORD.findall(rest)]
+    return found
+
+
+def chosen(ctest):
+    """The names of the tests that ctest would run."""
+    done = subprocess.run([*ctest, "--show-only=json-v1"], capture_output=True,
+                          text=True, errors="surrogateescape", check=False)
+    if done.returncode:
+        sys.exit(done.stdout + done.stderr)
+    return [test["name"] for test in json.loads(done.stdout)["tests"]]
+
+
+def outputs(build):
+    """The files that Ninja can build, relative to its folder."""
+    listed = subprocess.run(["ninja", "-C", str(build), "-t", "targets", "all"],
+                            capture_output=True, text=True,
+                            errors="surrogateescape", check=True).stdout
+    return {line.rsplit(": ", 1)[0] for line in listed.splitlines()
+            if not line.endswith(": phony")}
+
+
+def needs(words, build, files):
+    """What one command needs."""
+    found = set()
+    for word in words:
+        path = pathlib.Path(word)
+        if path == build:
+            found.add("target=all")
+        elif path.is_relative_to(build):
+            name = str(path.relative_to(build))
+            if name in files:
+                found.add(f"target={name}")
+    if len(words) > 2 and words[1].endswith("/tests/launch.sh"):
+        match words[2:4]:
+            case ["environment", name]:
+                found.add(f"environment={name}")
+                if name == "pages":
+                    found.add("program=chromium")
+            case ["nvrtc", _]:
+                found.add("environment=cuda")
+    return found
+
+
+def refuse_unknown(names, picked, known):
+    for name in names:
+        if name in picked:
+            continue
+        if name in known:
+            print(f"fusebook: the other options leave out the test '{name}'",
+                  file=sys.stderr)
+        else:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            print(f"fusebook: there is no test '{name}'.{hint} "
+                  "./fusebook test -N lists them.", file=sys.stderr)
+        sys.exit(2)
+
+
+def main(build, names, *ctest):
+    build = pathlib.Path(build)
+    picked = chosen(ctest)
+    if not picked and not names:
+        print("fusebook: no test is chosen by these options; "
+              "./fusebook test -N lists all", file=sys.stderr)
+        sys.exit(2)
+    known = commands(build)
+    refuse_unknown(names.split(), picked, known)
+    files = outputs(build)
+    found = set().union(*(needs(known.get(name, []), build, files)
+                          for name in picked))
+    if "target=all" in found:
+        found = {"target=all", *(need for need in found
+                                 if not need.startswith("target="))}
+    print("\n".join(sorted(found)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
