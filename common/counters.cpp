@@ -35,6 +35,12 @@ Counters process_counters() {
   return total;
 }
 
+Counters counters_of(const std::function<void()>& fn) {
+  const Counters before = process_counters();
+  fn();
+  return process_counters() - before;
+}
+
 void add_to_process(const Counters& more) {
   const std::scoped_lock lock(mutex);
   total += more;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 namespace fuse {
 
@@ -28,6 +29,9 @@ struct Counters {
 
 /// Sum over all functions and all eager operations of the process.
 Counters process_counters();
+
+/// What one call of `fn` adds to that sum.
+Counters counters_of(const std::function<void()>& fn);
 
 /// Adds to the sum; for the executor.
 void add_to_process(const Counters& more);

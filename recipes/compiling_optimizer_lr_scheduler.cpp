@@ -34,8 +34,8 @@ static void step_and_schedule(const Options& options) {
   // into one :term:`launch` a call. The scheduler writes into the tensor, the
   // :term:`kernel` reads it, and nothing has to be compiled twice. (The
   // original announces ConstantLR but uses LinearLR, as we do.) Printed is the
-  // rate *after* each call, so the first one, a third of 0.01, is not in the
-  // list.
+  // rate *after* each call, so the first one, a third of :constant:`0.01`, is
+  // not in the list.
   Adam opt(params, {.lr = tensor(0.01)});
   LinearLR sched(opt, {.total_iters = 5});
   auto fn = compile([&] {
@@ -57,8 +57,9 @@ static void step_and_schedule(const Options& options) {
   // A plain number is built into the kernel, and a :term:`guard` remembers its
   // value. Under the policy ``specialize`` each new value gets a kernel of its
   // own, and the log tells why: it lists every value there is a kernel for, the
-  // newest first. Five calls, four reports. Stop after two calls and you have
-  // the example of the note that the original rests on.
+  // newest first. :constant:`Five <i < #; ++i) one_each>` calls, :value:`four
+  // <recompiles #>` reports. The first call and the second reproduce the
+  // example of the note that the original rests on.
   show_logs(Log::recompiles);
   Adam plain(params, {.lr = 0.01});
   LinearLR linear(plain, {.total_iters = 5});
@@ -72,11 +73,12 @@ static void step_and_schedule(const Options& options) {
   print_counts("float_", one_each.counters());
 
   step("The scheduler in the original");
-  // The original prints those four reports under a program with
+  // The original prints those reports under a program with
   // ``torch.optim.ConstantLR(opt, factor=0.001, iters=4)``. There is no such
   // class: it is ``lr_scheduler.ConstantLR``, and it takes ``total_iters``. Nor
-  // can the log be its log. ConstantLR holds the rate at one value for four
-  // calls and then puts it back, so in five calls it moves once:
+  // can the log be its log. ConstantLR holds the rate at one value for
+  // :constant:`four <factor = 0.001, .total_iters = #>` calls and then puts it
+  // back, so in :constant:`five <i < #; ++i) once>` calls it moves once:
   Adam held(params, {.lr = 0.01});
   ConstantLR constant(held, {.factor = 0.001, .total_iters = 4});
   auto once = compile(
@@ -89,7 +91,7 @@ static void step_and_schedule(const Options& options) {
   print_counts("constant_", once.counters());
 
   step("One recompile, whenever the scheduler comes");
-  // Nobody has to wrap anything. Under ``promote``, the policy if none is
+  // Wrapping is optional. Under ``promote``, the policy if none is
   // given, the first :term:`guard` that fails turns the optimizer's numbers
   // into inputs of the kernel, for good, as if they had been tensors all along.
   // So a float costs one :term:`recompile` in all. This holds too for a
@@ -114,16 +116,18 @@ static void step_and_schedule(const Options& options) {
 // Change it
 // ---------
 //
-// With four layers: ``./fusebook run compiling_optimizer_lr_scheduler --layers
+// With fewer layers: ``./fusebook run compiling_optimizer_lr_scheduler --layers
 // 4``. The last step also takes other schedules and policies, for example
 // ``--scheduler StepLR --policy specialize``; ``--help`` lists them. Then
 // change the program.
 //
 // .. exercise:: past_the_limit
 //
-//    ``specialize`` makes at most eight kernels for the same operations. Let
-//    ``linear`` take twelve steps and call ``one_each`` twelve times. What do
-//    the launches say about the calls that got no kernel?
+//    ``specialize`` makes at most :constant:`eight <specialization_limit = # @
+//    common/policy.h>` kernels for the same operations. Let ``linear`` take
+//    :constant:`twelve <linear(plain, {.total_iters = #>` steps and call
+//    ``one_each`` as often. What do the launches say about the calls that got
+//    no kernel?
 //
 // .. exercise:: two_tensors
 //
@@ -132,8 +136,9 @@ static void step_and_schedule(const Options& options) {
 //
 // .. exercise:: weight_decay
 //
-//    After half of its twenty calls, give ``late`` a ``["weight_decay"]`` of
-//    0.1. Why can no policy spare this recompile?
+//    After half of its :constant:`twenty <late, #); for>` calls, give ``late``
+//    a ``["weight_decay"]`` of :constant:`0.1`. Why can no policy spare this
+//    recompile?
 
 int main(int argc, char** argv) {
   return run_recipe(argc, argv, step_and_schedule, schedule_options(10, 1024));

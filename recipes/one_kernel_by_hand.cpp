@@ -7,24 +7,26 @@ using namespace fuse;
 // ==================
 //
 // The other recipes let ``compile`` write their kernels. To judge what it
-// writes, one should have written such a kernel oneself, once. Here is Adam's
-// step in CUDA, complete and by hand; then the generated one, launched on the
-// same numbers; then the two side by side.
+// writes, it helps to have written one by hand. Here is Adam's step in CUDA,
+// complete and by hand; then the generated one, launched on the same numbers;
+// then the two side by side.
 //
-// A GPU runs a kernel with many thousand threads at a time. They come in blocks
-// of, here, 256, and each finds out from its indices what its share of the work
-// is. Nothing else tells threads apart.
+// A GPU runs a kernel with thousands of threads at a time. They come in blocks
+// of, here, :constant:`256 <__launch_bounds__(#) @
+// common/optim/adam_by_hand.cu>`, and each finds out from its indices what its
+// share of the work is. Nothing else tells threads apart.
 //
 // .. literalinclude:: /../common/optim/adam_by_hand.cu
 //    :language: cuda
 //    :start-after: // [kernel]
 //    :end-before: // [kernel]
 //
-// Blocks form a grid of two dimensions: ``blockIdx.y`` says which tensor, and
-// all blocks of one tensor share its elements. A tensor can have more elements
-// than there are threads, so each thread walks on in steps of the whole grid,
-// a *grid stride*. It takes four neighbours at a time: memory moves 16 bytes as
-// cheaply as 4, and fewer, wider accesses keep more bytes on their way.
+// Blocks form a grid: ``blockIdx.y`` says which tensor, and all blocks of one
+// tensor share its elements. A tensor can have more elements than there are
+// threads, so each thread walks on in steps of the whole grid, a *grid stride*.
+// It takes :constant:`four <packs = t.numel / # @
+// common/optim/adam_by_hand.cu>` neighbours at a time: memory moves all of them
+// as cheaply as one, and fewer, wider accesses keep more bytes on their way.
 //
 // .. literalinclude:: /../common/optim/adam_by_hand.cu
 //    :language: cuda
@@ -32,16 +34,16 @@ using namespace fuse;
 //    :end-before: // [packs]
 //    :dedent: 2
 //
-// Up to three elements are left over at the end. They are the *tail*:
+// What is less than a pack is left over at the end. It is the *tail*:
 //
 // .. literalinclude:: /../common/optim/adam_by_hand.cu
 //    :language: cuda
 //    :start-after: // [tail]
 //    :end-before: // [tail]
 //
-// What happens to an element is the least of it. The operations and their order
-// are those of ``Adam``, and the compiler is told not to contract a product and
-// a sum into one rounding, so the bits will be the same:
+// The per-element arithmetic is the simplest part. The operations and their
+// order are those of ``Adam``, and the compiler is told not to contract a
+// product and a sum into one rounding, so the bits will be the same:
 //
 // .. literalinclude:: /../common/optim/adam_by_hand.cu
 //    :language: cuda
@@ -72,7 +74,8 @@ static void one_kernel_by_hand(const Options& options) {
   // The kernel is compiled now, by CUDA's run-time compiler. Whoever launches
   // it decides how many blocks there are: here as many as the device can hold
   // at a time, spread over the tensors. Addresses and sizes travel as a
-  // parameter of the kernel, which has room for 64 tensors:
+  // parameter of the kernel, which has room for :constant:`64 <AdamTensor at[#]
+  // @ common/optim/adam_by_hand.cu>` tensors:
   //
   // .. literalinclude:: /../common/optim/adam_by_hand_cuda.cpp
   //    :language: cpp
@@ -80,32 +83,33 @@ static void one_kernel_by_hand(const Options& options) {
   //    :end-before: // [launch]
   //    :dedent: 2
   AdamByHand hand(model.parameters(), {.lr = 0.01});
-  for (int i = 0; i < 3; ++i) hand.step();
-  print("launches a step: ",
-        exact("by_hand_launches", (options["layers"] + 63) / 64));
+  for (int i = 0; i < 2; ++i) hand.step();
+  const auto counters = counters_of([&] { hand.step(); });
+  print("launches per step: ", exact("by_hand_launches", counters.launches));
 
   step("The generated kernel");
-  // The same three steps by ``compile``. In what it wrote, ``compute`` is the
-  // update, ``want`` asks for elements early, and ``load`` and ``store`` of
-  // ``Packs`` move 16 bytes. The loop around them is the same for every kernel.
-  // It walks over a table in the device's memory: there may be any number.
+  // The same :constant:`three <i < #; ++i) fn>` steps by ``compile``. In what
+  // it wrote, ``compute`` is the update, ``want`` asks for elements early, and
+  // ``load`` and ``store`` of ``Packs`` move several at a time. The loop around
+  // them is the same for every kernel. It walks over a table in the device's
+  // memory, so there may be any number of tensors.
   Adam adam(twin.parameters(), {.lr = 0.01});
   auto fn = compile([&] { adam.step(); });
   for (int i = 0; i < 3; ++i) fn();
-  print("launches a step: ", exact("launches", fn.counters().launches / 3),
+  print("launches per step: ", exact("launches", fn.counters().launches / 3),
         "\n");
   print_block(fn.output_code());
 
   step("The same bits");
-  // Two kernels, two ways over the tensors, one result.
+  // Different kernels, different ways over the tensors, the same result.
   const bool same = bitwise_equal(model.parameters(), twin.parameters());
   check(same, "the two kernels must agree");
   print("same bits: ", exact("bitwise_equal", same));
 
   step("Beside each other");
-  // On a GPU both are timed in turns with a copy that moves as many bytes, ten
-  // tensors of 1024 x 1024: there is no faster way through these tensors. The
-  // simulator has no speed worth a number.
+  // On a GPU both are timed in turns with a copy within the device's memory
+  // that moves as many bytes, on tensors that are large. The simulator has no
+  // speed worth a number.
   if (simulated) return print("not measured: this is a simulator");
   const auto large = linear_stack(10, 1024, gen);
   large(rand({1024}, gen)).sum().backward();
@@ -128,7 +132,8 @@ static void one_kernel_by_hand(const Options& options) {
 //
 // .. exercise:: no_tail
 //
-//    Give the layers a width of 256. Which loop has nothing left to do?
+//    Give the layers a width of :constant:`256 <stack_options(4, #)>`. Which
+//    loop has nothing left to do?
 //
 // .. exercise:: any_order
 //
@@ -138,8 +143,9 @@ static void one_kernel_by_hand(const Options& options) {
 //
 // .. exercise:: many_tensors
 //
-//    Make it 100 layers of width 9. How many launches does each of the two
-//    need for a step, and why?
+//    Make it :constant:`100 <stack_options(#, 9)>` layers of width
+//    :constant:`9 <stack_options(100, #)>`. How many launches does each of the
+//    two need for a step, and why?
 
 int main(int argc, char** argv) {
   return run_recipe(argc, argv, one_kernel_by_hand, stack_options(4, 129));

@@ -30,8 +30,8 @@ static void try_to_capture(auto& fn) {
 
 static void replaying_a_step(const Options& options) {
   step("A rate on the GPU");
-  // The step runs on a GPU if there is one, else on a simulated one. There are
-  // two optimizers on two equal models: the steps of one will be replayed,
+  // The step runs on a GPU if there is one, else on a simulated one. The
+  // optimizer has a twin, on an equal model: the steps of one will be replayed,
   // those of the other called. Their rates are 0-d tensors, and ``to(gpu)``
   // moves these to the memory of the GPU, where the kernel reads them itself.
   const Device gpu = gpu_or_simulator();
@@ -47,8 +47,8 @@ static void replaying_a_step(const Options& options) {
 
   step("Call, capture, replay");
   // The first call compiles the kernel and tells the GPU where the tensors are.
-  // ``capture_graph`` calls the function once more, but on the GPU nothing runs
-  // for it: what would be launched goes into the graph. ``replay`` launches it,
+  // ``capture_graph`` calls the function once more, without executing it on the
+  // GPU: what would be launched goes into the graph. ``replay`` launches it,
   // as often as we like. Adam's step count lies on the GPU, so it goes on.
   auto fn = compile([&] { adam.step(); });
   const auto steps_done = [&] { return adam.state(params[0], "step"); };
@@ -68,7 +68,7 @@ static void replaying_a_step(const Options& options) {
   print("same bits: ", exact("same_bits", same_bits()));
 
   step("A scheduler stays outside");
-  // A graph holds the launch, not the C++ around it. A scheduler between two
+  // A graph holds the launch, not the C++ around it. A scheduler between
   // replays works as ever: it writes into the tensor that holds the rate, and
   // the next replay reads it from there. These writes and the launches happen
   // in the order in which they were asked for.
@@ -84,8 +84,8 @@ static void replaying_a_step(const Options& options) {
 
   step("Not inside");
   // Inside the function, the scheduler would move the rate while we capture
-  // and never again. It has to look at the rate for that, and a capture does
-  // not let the host look at anything.
+  // and never again. It must read the rate on the host for that, and a capture
+  // does not let the host read anything.
   auto both = compile([&] {
     adam.step();
     sched.step();
@@ -105,7 +105,7 @@ static void replaying_a_step(const Options& options) {
 
   step("What it saves");
   // On a GPU, calls and replays are timed in turns, many of each in a row. The
-  // longer of two times decides: that of the host, or that of the kernel. The
+  // longer time decides: that of the host, or that of the kernel. The
   // tensors are small here, so the difference is what the host no longer does.
   const bool simulated = gpu.kind == Device::Kind::cuda_sim;
   if (simulated) return print("not measured: this is a simulator");
@@ -126,7 +126,7 @@ static void replaying_a_step(const Options& options) {
 //
 // .. exercise:: new_gradients
 //
-//    Between two steps, give both models new gradients from another input:
+//    Between steps, give both models new gradients from another input:
 //    once after ``zero_grad(false)``, once after ``zero_grad()``. Does the
 //    replay use them?
 //

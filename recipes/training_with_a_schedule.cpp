@@ -9,14 +9,15 @@ using namespace fuse;
 // In a call without headphones, the microphone hears the loudspeaker too, with
 // all the echoes of the room. To take them away again, a program has to learn
 // the room while people speak, from a few noisy sounds at a time. With a large
-// learning rate it learns fast, and then runs after the noise for ever; with a
+// learning rate it learns fast, and then keeps chasing noise; with a
 // small one it is calm, and slow. A schedule can have both, and it costs a
 // compiled step nothing: no second launch, and no second :term:`kernel`. At the
 // end training stops, and goes on from a file as if it had never stopped.
 
 // %%
 // What the microphone hears is a weighted sum of the last sounds, so a linear
-// layer can be the room. It remembers sixteen sounds, and we add noise.
+// layer can be the room. It remembers :constant:`sixteen <Linear room(#, 1>`
+// sounds, and we add noise.
 static auto listen(const Linear& room, std::int64_t count, Generator gen) {
   const Tensor played = rand({count, 16}, gen);
   const TensorList noise = {rand({count, 1}, gen)};
@@ -24,7 +25,7 @@ static auto listen(const Linear& room, std::int64_t count, Generator gen) {
 }
 
 // %%
-// A second linear layer is to become like the first. Adam trains it, and the
+// A second linear layer learns to imitate the first. Adam trains it, and the
 // schedule multiplies Adam's rate by ``gamma`` after every step, so with a
 // gamma of one the rate stays. The rate is a 0-d tensor: the schedule writes
 // into it, and a compiled step reads it anew at every call.
@@ -40,11 +41,13 @@ struct Filter {
 
 static void training_with_a_schedule(const Options&) {
   step("With and without");
-  // Two filters begin alike and hear the same: four moments at a time, and
-  // which ones depends on the number of the step alone. The compiled function
-  // takes the filter as an argument and serves both. The loss is the mean of
-  // squared errors over a thousand moments that neither was trained on. About
-  // 1/12 of it is the noise among them, and nobody can foresee noise.
+  // A pair of filters begins alike and hears the same: :constant:`four
+  // <listen(room, #, Generator(f>` moments at a time, and which ones depends on
+  // the number of the step alone. The compiled function takes the filter as an
+  // argument and serves both. The loss is the mean of squared errors over
+  // :constant:`a thousand <listen(room, #, Generator(1000))>` moments that
+  // neither was trained on. They are noisy as well, and nobody can foresee
+  // noise, so the loss does not fall to zero.
   Generator gen(0);
   const Linear room(16, 1, gen);
   auto update = compile([](Filter& f) {
@@ -72,14 +75,16 @@ static void training_with_a_schedule(const Options&) {
 
   step("What the schedule did");
   // .. recipe-plot:: With and without
-  //    :alt: Two curves of the loss fall alike for eighty steps. The one of
-  //          the flat rate then jumps up and down until the end. The other one
-  //          comes to rest, while its rate falls from 0.2 to 0.002.
+  //    :alt: The curves of both losses fall alike for :value:`eighty
+  //          <# 0.2000 0.05969>` steps. The one of the flat rate then jumps up
+  //          and down until the end. The other one comes to rest, while its
+  //          rate falls from :value:`0.2 <0 # 0.2000 1.790>` to :value:`0.002
+  //          <300 0.2000 #>`.
   //
   //    The table above, drawn: the rates, and the losses that they led to.
   //
   // In the beginning both learn equally fast. Later, with the flat rate, every
-  // step follows the noise of its four moments as far as it follows the room.
+  // step follows the noise of its few moments as far as it follows the room.
   // Smaller steps average over more moments: the curve comes to rest. All this
   // was one kernel, compiled once. How large a rate is, and whether it moves,
   // is just data.
@@ -117,13 +122,14 @@ static void training_with_a_schedule(const Options&) {
 // .. exercise:: small_rate
 //
 //    Is the schedule worth it, or would a small flat rate do? Give ``flat``
-//    a rate of 0.01.
+//    a rate of :constant:`0.01`.
 //
 // .. exercise:: warm_up
 //
 //    Many schedules begin with a warm-up. Start with a tenth of the rate and
-//    reach all of it in twenty steps: a ``LinearLR``, and then the
-//    ``ExponentialLR``, in a ``SequentialLR``. Does it help here?
+//    reach all of it in :constant:`twenty <.total_iters = #>` steps: a
+//    ``LinearLR``, and then the ``ExponentialLR``, in a ``SequentialLR``. Does
+//    it help here?
 //
 // .. exercise:: plain_number
 //

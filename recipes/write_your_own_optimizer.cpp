@@ -8,17 +8,16 @@ using namespace fuse;
 //
 // The library has the optimizers of ``torch.optim``. Lion is none of them: a
 // search over programs found it (`Chen and others, 2023
-// <https://arxiv.org/abs/2302.06675>`_), and its formula fits into two lines.
-// Where every optimizer needs a :term:`kernel` written by hand, that is where
-// the work begins. Here it ends there: we write the two lines with
-// :doc:`foreach_map`, ``compile`` makes one kernel of them, and then Lion
+// <https://arxiv.org/abs/2302.06675>`_), and its formula is short. Usually you
+// would now write a :term:`kernel`; here you are done: we write the formula
+// with :doc:`foreach_map`, ``compile`` makes one kernel of it, and then Lion
 // trains beside Adam.
 
 // %%
 // Lion goes along the *sign* of a mean of gradients, so every step has the same
 // size whatever the gradients are, and it keeps one list besides the parameters
-// where Adam keeps two. The mean that it looks at and the one that it keeps are
-// blended differently. The rate is a 0-d tensor, so that it may move.
+// where Adam keeps a second one. The mean that it looks at and the one that it
+// keeps are blended differently. The rate is a 0-d tensor, so that it may move.
 struct Lion {
   TensorList params, exp_avgs;
   Tensor lr;
@@ -37,9 +36,10 @@ struct Lion {
 
 static void write_your_own_optimizer(const Options&) {
   step("A small problem");
-  // A linear layer of random weights is the teacher, and two pupils try to
-  // become like it. They begin alike and see the same, eight examples at a
-  // time, with noise in the answers.
+  // A linear layer of random weights is the teacher, and its pupils, one for
+  // Adam and one for Lion, learn to imitate it. They begin alike and see the
+  // same, :constant:`eight <asked = {rand({#, 16}>` examples at a time, with
+  // noise in the answers.
   Generator gen(0);
   const Linear teacher(16, 4, gen), adams(16, 4, gen), lions = adams.clone();
   const auto learn = [&](const Linear& pupil, int n) {
@@ -52,7 +52,7 @@ static void write_your_own_optimizer(const Options&) {
   };
   print("parameters of a pupil: ", lions.parameters().size());
 
-  step("Two optimizers");
+  step("Adam and Lion");
   // ``compile`` takes any function, and what that does to lists is fused.
   // Nothing has to be said about Lion.
   Adam adam(adams.parameters(), {.lr = tensor(0.03)});
@@ -65,9 +65,9 @@ static void write_your_own_optimizer(const Options&) {
   step("Beside Adam");
   // Both rates fall to zero in a straight line, as Lion's steps never become
   // small by themselves. A third of Adam's rate, or a tenth, is a good start
-  // for Lion: its steps are all as long as Adam's longest. The loss is that of
-  // a thousand examples to come. They are noisy too, and nobody can foresee
-  // noise, so it does not fall below 1/12 or so.
+  // for Lion: every Lion step is as large as Adam's largest. The loss is that
+  // of :constant:`a thousand <asked = rand({#, 16}>` examples to come. They are
+  // noisy too, and nobody can foresee noise, so it does not fall to zero.
   const Tensor asked = rand({1000, 16}, gen);
   const TensorList answer = {teacher(asked)};
   foreach_add_(answer, TensorList{rand({1000, 4}, gen)});
@@ -87,15 +87,17 @@ static void write_your_own_optimizer(const Options&) {
 
   step("One launch each");
   // .. recipe-plot:: Beside Adam
-  //    :alt: Two curves of the loss fall together in the first fifty steps,
-  //          waver side by side, and come to rest at the same height.
+  //    :alt: The curves of both losses fall together at first, waver side by
+  //          side, and come to rest at the same height.
   //
   //    The table above, drawn.
   //
   // Lion keeps up, with half of the state, and its step needed nothing more to
-  // be one :term:`launch`: it reads three arrays and writes two, where Adam
-  // reads four and writes three, 28 bytes an element. Each got one kernel,
-  // although its rate moved at every step.
+  // be one :term:`launch`: it reads :value:`three <loads: ...>` arrays and
+  // writes :value:`two <stores: ...>`, where Adam reads :value:`four <loads:
+  // ... @ compiling_optimizer>` and writes :value:`three <stores: ... @
+  // compiling_optimizer>`. Each got one kernel, although its rate moved at
+  // every step.
   assert_fused(lion_step);
   print_block(lion_step.summary());
   const Counters &a = adam_step.counters(), &l = lion_step.counters();

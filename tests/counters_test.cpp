@@ -31,18 +31,6 @@ struct StringMaker<Counters> {
 
 }  // namespace doctest
 
-namespace {
-
-// What an action added to the sums of the process.
-template <class Action>
-Counters cost_of(Action action) {
-  const Counters before = process_counters();
-  action();
-  return process_counters() - before;
-}
-
-}  // namespace
-
 TEST_CASE("counters add up and subtract one by one") {
   Counters sum = {1, 2, 3, 4, 5, 6};
   sum += {10, 20, 30, 40, 50, 60};
@@ -118,7 +106,7 @@ TEST_CASE("eager Adam launches seven times, or seven times a tensor") {
   for (const std::size_t count : {1U, 10U, 1000U}) {
     Adam lists(make_params(mixed_shapes(count), 1));
     lists.step();
-    const Counters cost = cost_of([&] { lists.step(); });
+    const Counters cost = counters_of([&] { lists.step(); });
     CHECK(cost.launches == 7);
     CHECK(cost.compilations == 0);
     CHECK(cost.recompiles == 0);
@@ -127,7 +115,7 @@ TEST_CASE("eager Adam launches seven times, or seven times a tensor") {
   for (const std::size_t count : {1U, 10U}) {
     Adam singles(make_params(mixed_shapes(count), 1), {.foreach = false});
     singles.step();
-    CHECK(cost_of([&] { singles.step(); }).launches == 7 * long(count));
+    CHECK(counters_of([&] { singles.step(); }).launches == 7 * long(count));
   }
 }
 
@@ -144,15 +132,17 @@ TEST_CASE("the bytes of eager operations are those of their lists") {
   const auto params = make_params(mixed_shapes(9), 1);
   const auto others = make_params(mixed_shapes(9), 2);
   const std::int64_t elements = total_numel(params);
-  CHECK(cost_of([&] { foreach_mul_(params, 2.0); }).bytes_moved ==
+  CHECK(counters_of([&] { foreach_mul_(params, 2.0); }).bytes_moved ==
         8 * elements);
-  CHECK(cost_of([&] { foreach_add_(params, others); }).bytes_moved ==
+  CHECK(counters_of([&] { foreach_add_(params, others); }).bytes_moved ==
         12 * elements);
-  CHECK(cost_of([&] { foreach_zero_(params); }).bytes_moved == 4 * elements);
-  CHECK(cost_of([&] { static_cast<void>(foreach_sqrt(params)); }).bytes_moved ==
-        8 * elements);
+  CHECK(counters_of([&] { foreach_zero_(params); }).bytes_moved ==
+        4 * elements);
+  CHECK(counters_of([&] {
+          static_cast<void>(foreach_sqrt(params));
+        }).bytes_moved == 8 * elements);
   const TensorList steps = TensorList::per_tensor(scalars(9));
-  const Counters counting = cost_of([&] { foreach_add_(steps, 1.0); });
+  const Counters counting = counters_of([&] { foreach_add_(steps, 1.0); });
   CHECK(counting.launches == 0);
   CHECK(counting.bytes_moved == 16 * 9);
 }
@@ -166,7 +156,7 @@ TEST_CASE("the process sums over functions, eager operations and threads") {
     static_cast<void>(others[0].to_vector());
     foreach_neg_(others);
   });
-  const Counters cost = cost_of([&] {
+  const Counters cost = counters_of([&] {
     first();
     second();
     std::thread([&] { first(); }).join();

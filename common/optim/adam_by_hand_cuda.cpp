@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "counters.h"
+
 namespace fuse {
 namespace {
 
@@ -46,6 +48,7 @@ void AdamByHandOnGpu::step(const std::vector<Tensor>& params,
         std::max<long long>(1, kernel_.resident_blocks() / (long long)(count));
     kernel_.launch({unsigned(std::min(wanted, room)), unsigned(count), 1},
                    {block, 1, 1}, tensors, numbers);
+    add_to_process({.launches = 1});
   }
   // [launch]
 }

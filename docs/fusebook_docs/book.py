@@ -80,6 +80,11 @@ class Book:
         check_name("exercise", exercise)
         return self.exercises / recipe / f"{exercise}.patch"
 
+    def answer_path(self, recipe, exercise):
+        """What an answer says besides what its program prints."""
+        check_name("exercise", exercise)
+        return self.exercises / recipe / f"{exercise}.rst"
+
     def sample_paths(self, device, recipe, exercise=None):
         """The two files of a sample: stable text, and what varies."""
         check_name("device", device)

@@ -9,7 +9,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from . import capturing, checking, limits, literate, patches, samples
+from . import (capturing, checking, limits, literate, patches, prose,
+               samples)
 from .book import Book, capture_command
 from .errors import BookError
 
@@ -72,7 +73,8 @@ def _parser():
     make.add_argument("--exercise", required=True)
     make.add_argument("--edited", required=True, type=Path, metavar="FILE")
     limit = _add(commands, "limits", _limits,
-                 "check that recipe pages keep their limits")
+                 "check that recipe pages keep their limits, and that every "
+                 "number in the book's prose is bound and true")
     limit.add_argument("--recipe", help="this one alone (default: all)")
     listed = _add(commands, "list", _list,
                   "list recipes, or with --exercises 'recipe exercise' lines")
@@ -192,10 +194,21 @@ def _limits(book, options):
         path = book.recipe_path(name)
         recipe = literate.read(path, book.show(path))
         print(limits.summary(name, recipe))
-        for problem in limits.problems(book, name, recipe):
+        texts = prose.of_recipe(book, name, recipe)
+        for problem in [*limits.problems(book, name, recipe),
+                        *_untrue(book, texts)]:
             failed = True
             print(f"  {problem}")
+    if options.recipe is None:
+        found = _untrue(book, prose.of_pages(book))
+        failed = failed or bool(found)
+        print("Pages: " + ("".join(f"\n  {problem}" for problem in found) or
+                           "every number is bound"))
     return 1 if failed else 0
+
+
+def _untrue(book, texts):
+    return [problem for text in texts for problem in prose.problems(book, text)]
 
 
 def _list(book, options):

@@ -94,6 +94,16 @@ class Sample:
         return next((s.text for s in self.steps if s.title == title), None)
 
 
+def quantity_text(value, unit=None):
+    """As `quantity_text` of common/number_text.h: four significant digits, or
+    three of a ratio."""
+    digits = 3 if unit == "x" else 4
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
+    text = (f"{value:.{digits - 1}e}" if exponent < -4 else
+            f"{value:.{max(0, digits - 1 - exponent)}f}")
+    return text + ("x" if unit == "x" else f" {unit}" if unit else "")
+
+
 def pieces(text):
     """Splits text into strings and, for placeholders, 1-tuples of a name."""
     found, at, literal = [], 0, ""

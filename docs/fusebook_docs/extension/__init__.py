@@ -9,12 +9,12 @@ import zlib
 from pathlib import Path
 
 from . import (excerpt, exercise, gallery, nodes, op_table, page, picture, plot,
-               recipe)
+               quote, recipe)
 
 
 def setup(app):
     for module in (nodes, recipe, excerpt, exercise, gallery, op_table,
-                   picture, plot):
+                   picture, plot, quote):
         module.setup(app)
     app.add_source_suffix(".cpp", "recipe")
     app.add_source_parser(recipe.RecipeParser)

@@ -11,6 +11,7 @@ from .. import literate, patches
 from ..errors import BookError
 from . import nodes as own
 from . import page as pages
+from . import quote
 from .recipe import output_lines
 
 
@@ -32,7 +33,9 @@ class Exercise(SphinxDirective):
         number = len(page.exercises)
         box += nodes.paragraph("", f"Exercise {number}",
                                classes=["exercise-label"])
+        quote.within(self.env, self.arguments[0])
         self.state.nested_parse(self.content, self.content_offset, box)
+        quote.within(self.env, None)
         box += answer
         return [box]
 

@@ -14,7 +14,7 @@ _TENSORS, _OPERATIONS = 4, 5
 _CELL, _GAP, _LEFT, _TOP = 24, 8, 30, 30
 # Title, rows of a launch, columns of a launch, what it is.
 _PANELS = (
-    ("Eager", 1, 1, "every operation on every tensor by itself"),
+    ("Op by op", 1, 1, "every operation on every tensor by itself"),
     ("Horizontal", 1, _TENSORS, "one operation over all tensors"),
     ("Vertical", _OPERATIONS, 1, "all operations on one tensor"),
     ("Both: a fused step", _OPERATIONS, _TENSORS, "everything at once"),

@@ -19,7 +19,9 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
+from ..errors import BookError
 from . import page as pages
+from . import quote
 
 _WIDTH, _LEFT, _RIGHT = 360, 46, 56
 _PANEL, _HEAD, _GAP, _FOOT = 120, 22, 14, 36
@@ -52,7 +54,11 @@ class RecipePlot(SphinxDirective):
             names, rows = table(text)
         except ValueError as error:
             raise self.error(f"recipe-plot: {title!r}: {error}") from error
-        alt = " ".join(self.options["alt"].split())
+        try:
+            alt = quote.filled(self.env, " ".join(self.options["alt"].split()),
+                               self.lineno)
+        except BookError as error:
+            raise self.error(f"recipe-plot: :alt: {error}") from error
         node = plot(svg=draw(names, rows, alt))
         self.state.nested_parse(self.content, self.content_offset, node)
         return [node]

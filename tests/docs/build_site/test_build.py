@@ -120,6 +120,14 @@ class Page(SiteCase):
                                    "2026-11-21")
         self.assertIn("captured before the last change", lines[1])
 
+    def test_numbers_in_prose(self):
+        step = self.page().find(id="a-quiet-step")
+        text = " ".join(step.p.get_text().split())
+        self.assertIn("After five calls we had five launches, and a step took "
+                      "747.2 us.", text)
+        self.assertEqual([v.get_text() for v in step.p.select(".varies")],
+                         ["747.2 us"])
+
     def test_names_of_devices(self):
         for device, shown in (("cpu", "CPU"), ("h200", "H200"),
                               ("rtx_4090", "RTX 4090"),
@@ -201,6 +209,30 @@ class Errors(SiteCase):
     def test_unknown_term(self):
         self.edit(self.recipe, ":term:`kernel`", ":term:`colonel`")
         self.broken(f"{TOY}.cpp:{self.line('colonel')}: ", "colonel")
+
+    def test_number_that_is_not_what_was_printed(self):
+        self.edit(self.recipe, "five <launches", "six <launches")
+        self.broken(f"{TOY}.cpp:{self.line('six <launches')}: ",
+                    "says 'six', but it is 5")
+
+    def test_value_that_there_is_not(self):
+        self.edit(self.recipe, "took :value:`eager_us`",
+                  "took\n  // :value:`egaer_us`")
+        self.broken(f"{TOY}.cpp:{self.line('egaer_us')}: ",
+                    "no value 'egaer_us'", "eager_us")
+
+    def test_number_that_the_code_has_not(self):
+        self.edit(self.recipe, "i < 5; ++i", "i < 4 + 1; ++i")
+        self.broken(f"{TOY}.cpp:{self.line('five <i')}: ",
+                    "says 'five', but it is 4")
+
+    def test_number_on_another_page(self):
+        source = self.root / "docs" / f"{BACKGROUND}.rst"
+        text = source.read_text()
+        source.write_text(f"{text}\nIt had :value:`six <launches: # @ "
+                          "toy_optimizer>` launches.\n")
+        self.broken(f"{BACKGROUND}.rst:{len(text.splitlines()) + 2}: ",
+                    "says 'six', but it is 5")
 
     def test_grammar(self):
         self.edit(self.recipe, 'step("A quiet step")', "step(name)")
@@ -353,10 +385,10 @@ class Rebuild(SiteCase):
         self.assertIn("A pile of layers", self.page().get_text())
 
     def test_recipe_of_an_excerpt_changed(self):
-        self.edit(self.recipe, "i < 5", "i < 1 + 4")
+        self.edit(self.recipe, "++i", "i++")
         self.later(self.recipe)
         self.built()
-        self.assertIn("i < 1 + 4", self.page(BACKGROUND).get_text())
+        self.assertIn("i++", self.page(BACKGROUND).get_text())
         path = self.book.sample_paths("cpu", "toy_optimizer")[1]
         self.edit(path, "747.2", "748.3")
         self.later(path)
