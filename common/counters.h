@@ -17,7 +17,9 @@ struct Counters {
   std::int64_t recompiles = 0;
   /// Times a value was needed before the compiled function had ended.
   std::int64_t graph_breaks = 0;
-  /// Times the table of addresses had to be built again.
+  /// Times the table of addresses changed: built again for other lists, or given
+  /// other addresses where tensors, such as new gradients, had only moved. Lists
+  /// that find one of the last few tables again change nothing.
   std::int64_t uploads = 0;
   /// Bytes the launches loaded and stored.
   std::int64_t bytes_moved = 0;

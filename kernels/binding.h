@@ -1,89 +1,83 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "bound_lists.h"
+#include "address_table.h"
 #include "device.h"
-#include "lines.h"
 #include "plan.h"
 
 namespace fuse {
 
-/// A place between two elements: before `element` of row `row`.
-struct Cut {
-  i64 row = 0;
-  i64 element = 0;
-};
-
 /// The table a launch reads: one row a tensor with its addresses (one row a line
-/// of it, where lists are strided), and the shares of the threads. Built from a plan and the lists of a program; built
-/// again only when the lists, or the number of threads, have changed.
+/// of it, where lists are strided), and the shares of the threads. Made of a
+/// plan and the lists of a program. Where tensors only lie elsewhere, their
+/// addresses are replaced; lists that come back find the table that they had
+/// before.
 class Table {
  public:
-  /// Gathers addresses and scalars. Returns true when the table had to be
-  /// built again. Throws Error when a stored tensor overlaps another one.
+  /// Tables that are kept, the one in use included.
+  static constexpr std::size_t most_kept = 4;
+
+  /// Gathers addresses and scalars. Returns true when a table had to be built,
+  /// or addresses replaced in one. Throws Error when a stored tensor overlaps
+  /// another one.
   bool bind(const Plan& plan, const Program& program, int threads);
 
-  /// True when `bind` would build it again.
+  /// True when `bind` would do either.
   bool lists_changed(const Program& program, int threads) const;
 
   /// What a kernel is given; valid until the next bind.
   Launch launch() const;
-  std::span<const Part> parts() const { return parts_; }
+  std::span<const Part> parts() const { return now_.parts().parts; }
   /// Rows that several parts share, and the first line of each tensor that has
   /// several; their per-tensor stores come last.
-  std::span<const i64> split_rows() const { return split_rows_; }
-  std::span<const Row> rows() const { return rows_; }
+  std::span<const i64> split_rows() const { return now_.parts().split_rows; }
+  std::span<const Row> rows() const { return now_.rows(); }
   /// The addresses, scalars and columns that `launch` points to.
-  std::span<void* const> pointers() const { return pointers_; }
+  std::span<void* const> pointers() const { return now_.pointers(); }
   /// Parallel to the addresses; empty where no tensor is strided.
-  std::span<const i64> strides() const {
-    return strided_ ? std::span<const i64>(strides_) : std::span<const i64>();
-  }
+  std::span<const i64> strides() const { return now_.strides(); }
   std::span<const double> args() const { return args_; }
   std::span<const double> columns() const { return columns_; }
   /// Another number whenever rows and addresses may have changed; no two tables
   /// of different content have the same. 0: nothing was bound yet.
-  std::uint64_t version() const { return version_; }
+  std::uint64_t version() const { return now_.version(); }
+  /// The version that only addresses of `moved` distinguish this one from; 0 if
+  /// there is none.
+  std::uint64_t moved_from() const { return now_.moved_from(); }
+  AddressSpan moved() const { return now_.moved(); }
   /// Number of tensors, which may have several rows each.
-  i64 tensors() const { return rows_.empty() ? 0 : rows_.back().entry + 1; }
+  i64 tensors() const { return rows().empty() ? 0 : rows().back().entry + 1; }
   /// Bytes one launch loads and stores.
-  std::int64_t bytes() const { return bytes_; }
+  std::int64_t bytes() const { return now_.bytes(); }
   /// True when two lists share tensors; loads then must come before stores.
-  bool coincident() const { return coincident_; }
+  bool coincident() const { return now_.coincident(); }
 
  private:
-  void gather(const Plan& plan, const Program& program);
-  void gather_instance(const Plan& plan, const Program& program,
-                       std::size_t instance);
-  void add_tensor(const Row& row, const Instance& bound, const Program& program,
-                  std::size_t e);
-  void add_lines(const Row& row, const Instance& bound, const Body& body,
-                 const Program& program, std::size_t e);
-  bool is_line(std::size_t row) const;
+  bool find_kept(const Program& program, int threads, std::uint64_t content);
+  void replace(const Plan& plan, const Program& program, int threads,
+               std::uint64_t content);
+  bool came_back(std::uint64_t content) const;
+  void keep_current();
   void gather_scalars(const Plan& plan, const Program& program);
-  void split(int threads);
-  void add_part(const Cut& begin, const Cut& end);
-  void finish_lines();
 
-  BoundLists bound_;
-  std::uint64_t version_ = 0;
-  int threads_ = 0;
-  std::vector<Row> rows_;
-  std::vector<void*> pointers_;
-  bool strided_ = false;
-  std::vector<i64> strides_;  // one a pointer where some body is strided
-  LineCutter cutter_;
-  std::vector<Layout> layouts_;  // of the tensors of one entry
+  // A table and a number for the memory it is over.
+  struct Kept {
+    AddressTable table;
+    std::uint64_t content = 0;
+  };
+
+  AddressTable now_;
+  std::uint64_t content_ = 0;
+  std::vector<Kept> kept_;  // others, the one used last comes first
+  std::array<std::uint64_t, 8> seen_{};  // what was bound before, in a ring
+  std::size_t next_seen_ = 0;
   std::vector<double> args_;
   std::vector<double> columns_;
   i64 column_count_ = 0;
-  std::vector<Part> parts_;
-  std::vector<i64> split_rows_;
-  std::int64_t bytes_ = 0;
-  bool coincident_ = false;
 };
 
 }  // namespace fuse

@@ -80,12 +80,24 @@ void GpuKernel::launch(const Table& table) {
   run(on_device, launch);
 }
 
+// Finds the table of a version; where it is to be changed, only one that no
+// graph will read again.
+bool GpuKernel::make_newest(std::uint64_t version, bool idle) {
+  if (version == 0) return false;
+  const auto known =
+      std::find_if(tables_.begin(), tables_.end(), [&](const auto& held) {
+        return held->version == version && (!idle || held.use_count() == 1);
+      });
+  if (known == tables_.end()) return false;
+  std::rotate(known, known + 1, tables_.end());
+  return true;
+}
+
 GpuKernel::DeviceTable& GpuKernel::find_table(const Table& table) {
-  const auto known = std::find_if(
-      tables_.begin(), tables_.end(),
-      [&](const auto& held) { return held->version == table.version(); });
-  if (known != tables_.end()) {
-    std::rotate(known, known + 1, tables_.end());
+  if (make_newest(table.version(), false)) return *tables_.back();
+  const bool captures = gpu_->context().is_capturing();
+  if (!captures && make_newest(table.moved_from(), true)) {
+    upload_moved(table, *tables_.back());
     return *tables_.back();
   }
   const GpuTableLayout layout = lay_out(table);
@@ -122,7 +134,25 @@ void GpuKernel::upload_table(const Table& table, const GpuTableLayout& layout,
       [&](void* memory) { write_table(table, layout, memory); });
   ++counters_.table_uploads;
   counters_.bytes_uploaded += std::int64_t(layout.bytes);
+  to.pointers = layout.pointers;
   to.launch = launch_at(layout, to.block.address());
+  to.version = table.version();
+}
+
+// Whatever reads the old addresses is before this on the stream.
+void GpuKernel::upload_moved(const Table& table, DeviceTable& to) {
+  const AddressSpan moved = table.moved();
+  const auto addresses =
+      table.pointers().subspan(moved.begin, moved.end - moved.begin);
+  to.version = 0;
+  gpu_->staging().upload(
+      to.block.address() + to.pointers + moved.begin * sizeof(void*),
+      addresses.size_bytes(), "uploading addresses that have changed",
+      [&](void* memory) {
+        std::memcpy(memory, addresses.data(), addresses.size_bytes());
+      });
+  ++counters_.table_moves;
+  counters_.bytes_uploaded += std::int64_t(addresses.size_bytes());
   to.version = table.version();
 }
 

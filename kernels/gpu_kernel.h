@@ -16,14 +16,16 @@ namespace fuse {
 struct GpuKernelCounters {
   std::int64_t launches = 0;        ///< kernels run, or captured in a graph
   std::int64_t table_uploads = 0;   ///< tables that were new to the device
+  std::int64_t table_moves = 0;     ///< runs of addresses replaced in a table
   std::int64_t scalar_uploads = 0;  ///< columns, and scalars beyond 256
   std::int64_t bytes_uploaded = 0;
 };
 
 /// Generated CUDA code on one device: one launch for the whole table, which
-/// lies in device memory and is uploaded when its version is new there. The
-/// last few tables stay, so that callers may take turns. Scalars of the launch
-/// travel with it. Nothing waits for the device.
+/// lies in device memory and is uploaded when its version is new there; where
+/// only addresses differ from the version that is there, these alone. The last
+/// few tables stay, so that callers may take turns. Scalars of the launch travel
+/// with it. Nothing waits for the device.
 class GpuKernel final : public Kernel {
  public:
   GpuKernel(std::shared_ptr<Gpu> gpu, std::shared_ptr<GpuModule> module);
@@ -46,6 +48,7 @@ class GpuKernel final : public Kernel {
   struct DeviceTable {
     std::uint64_t version = 0;  // 0: nothing that could be used
     GpuBlock block;
+    std::size_t pointers = 0;  // where the addresses start, in bytes
     GpuLaunch launch = {};
     std::shared_ptr<Scalars> scalars;
     std::vector<double> arguments;  // of the last launch
@@ -53,9 +56,11 @@ class GpuKernel final : public Kernel {
   };
 
   DeviceTable& find_table(const Table& table);
+  bool make_newest(std::uint64_t version, bool idle);
   std::shared_ptr<DeviceTable> take_table();
   void upload_table(const Table& table, const GpuTableLayout& layout,
                     DeviceTable& to);
+  void upload_moved(const Table& table, DeviceTable& to);
   void update_scalars(const Table& table, DeviceTable& to);
   void upload_scalars(Scalars& to);
   void update_arguments(const Table& table, DeviceTable& to);

@@ -88,6 +88,8 @@ struct ListView {
   const char* label = nullptr;
   /// Of every tensor where some are not in row-major order; else null.
   const Layout* layouts = nullptr;
+  /// A hash of addresses, sizes and strides; 0 where nobody keeps one.
+  std::uint64_t content = 0;
 };
 
 /// A value that has to be in memory when the launch is over.

@@ -27,6 +27,7 @@ struct Step {
     gpus.driver.kernel = [this](const CudaStandIn::Launch& launch) {
       const auto given = read_as<GpuLaunch>(launch.parameters[0]);
       numels.push_back(given.chunks[0].end);
+      addresses.push_back(given.table.pointers[0]);
       scales.push_back(read_as<double>(launch.parameters[1]));
       if (given.table.columns != nullptr) {
         columns.push_back(given.table.columns[1]);
@@ -45,6 +46,7 @@ struct Step {
   std::shared_ptr<fuse::Gpu> gpu;
   std::shared_ptr<GpuKernel> kernel;
   std::vector<fuse::i64> numels;
+  std::vector<const void*> addresses;
   std::vector<double> scales;
   std::vector<double> columns;
 };
@@ -204,6 +206,21 @@ TEST_CASE("a graph keeps its table while others come and go") {
   graph->launch();
   CHECK(step.numels == std::vector<fuse::i64>{11});
   CHECK(step.scales == std::vector<double>{0.5});
+}
+
+TEST_CASE("a graph keeps its addresses while the tensors move") {
+  Step step;
+  SampleTable sample({11}, 1, 0.5);
+  step.kernel->launch(sample.table);
+  const auto graph = step.capture(sample);
+  const void* const captured = sample.table.pointers()[0];
+  sample.move(0);
+  CHECK(sample.bind(0.5));
+  step.kernel->launch(sample.table);
+  CHECK(step.addresses.back() == sample.table.pointers()[0]);
+  CHECK(step.addresses.back() != captured);
+  graph->launch();
+  CHECK(step.addresses.back() == captured);
 }
 
 TEST_CASE("a graph keeps its columns") {

@@ -175,6 +175,56 @@ TEST_CASE("a table is uploaded once, and again when its lists change") {
   CHECK(device.seen.back().table == other_bytes);
 }
 
+TEST_CASE("of a table whose tensors moved the addresses alone are uploaded") {
+  Device device;
+  SampleTable sample({300, 5, 0, 2000}, 2, 0.5);
+  device.table_bytes = expected_table(sample.table).size();
+  device.kernel->launch(sample.table);
+  const std::int64_t before = device.kernel->counters().bytes_uploaded;
+  sample.move(1);
+  CHECK(sample.bind(0.5));
+  device.kernel->launch(sample.table);
+  CHECK(device.seen.back().table == expected_table(sample.table));
+  CHECK(device.kernel->counters().bytes_uploaded == before + 8);
+  sample.move(1);
+  sample.move(3);
+  CHECK(sample.bind(0.5));
+  device.kernel->launch(sample.table);
+  CHECK(device.seen.back().table == expected_table(sample.table));
+  CHECK(device.kernel->counters().bytes_uploaded == before + 8 + 24);
+  CHECK(device.kernel->counters().table_uploads == 1);
+  CHECK(device.kernel->counters().table_moves == 2);
+  // Moved twice since the last launch: the device knows nothing of that.
+  sample.move(0);
+  CHECK(sample.bind(0.5));
+  sample.move(1);
+  CHECK(sample.bind(0.5));
+  device.kernel->launch(sample.table);
+  CHECK(device.seen.back().table == expected_table(sample.table));
+  CHECK(device.kernel->counters().table_uploads == 2);
+}
+
+TEST_CASE("sets of tensors that take turns stay on the device") {
+  Device device;
+  SampleTable one({300, 5}, 1, 0.5);
+  device.table_bytes = expected_table(one.table).size();
+  std::vector<SampleTable> sets;
+  for (int i = 0; i < 3; ++i)
+    sets.emplace_back(std::vector<std::int64_t>{300, 5}, 1, 0.5);
+  for (int i = 0; i < 12; ++i) {
+    SampleTable& set = sets[std::size_t(i % 3)];
+    set.table = std::move(one.table);
+    set.bind(0.5);
+    one.table = std::move(set.table);
+    device.kernel->launch(one.table);
+    REQUIRE(device.seen.back().table == expected_table(one.table));
+  }
+  // Each was new, then known to come back, then there.
+  CHECK(device.kernel->counters().table_uploads +
+            device.kernel->counters().table_moves <=
+        6);
+}
+
 TEST_CASE("a steady step makes three calls: turn to the device, launch, back") {
   Device device;
   const SampleTable sample(sizes, 1, 0.5);

@@ -63,6 +63,15 @@ class SampleTable {
     return table.bind(plan, p, 1);
   }
 
+  /// Puts a tensor of the first list somewhere else, for the next `bind`.
+  void move(std::size_t e) {
+    const fuse::ListView old = lists_[0].view();
+    std::vector<void*> addresses(old.addresses, old.addresses + old.count);
+    addresses[e] = next_address(old.numels[e]);
+    const std::vector<std::int64_t> numels(old.numels, old.numels + old.count);
+    lists_[0] = MemoryList<float>("params", addresses, numels);
+  }
+
   fuse::Table table;
 
  private:

@@ -156,6 +156,7 @@ class MemoryList {
   MemoryList(const MemoryList&) = delete;
   MemoryList& operator=(const MemoryList&) = delete;
   MemoryList(MemoryList&&) = default;
+  MemoryList& operator=(MemoryList&&) = default;
 
   fuse::ListView view() const {
     return {id_, addresses_.data(), numels_.data(), addresses_.size(), label_};
