@@ -104,7 +104,7 @@ void put_group(Contents& out, Optimizer& optimizer, std::size_t g) {
   out.texts[place + "params"] = number_text(group.params.size());
   for (std::size_t i = 0; i < group.params.size(); ++i) {
     out.tensors[param_place(g, i)] = group.params[i];
-    for (const auto& [name, tensor] : optimizer.states(g, i)) {
+    for (const auto& [name, tensor] : optimizer.states(group.params[i])) {
       out.tensors[state_place(g, i) + name] = tensor;
     }
   }
@@ -236,15 +236,16 @@ void make_missing(std::vector<ParamStates>& states, const Optimizer& optimizer,
   std::vector<Tensor*> numbers;
   std::vector<Tensor> theirs;
   for (std::size_t i = 0; i < states.size(); ++i) {
-    const ParamStates here = optimizer.states(g, i);
+    const Tensor& param = optimizer.group(g).params[i];
+    const ParamStates here = optimizer.states(param);
     for (auto& [name, tensor] : states[i]) {
       if (here.contains(name)) continue;
       if (tensor.dim() == 0 && tensor.dtype() == DType::float64) {
         numbers.push_back(&tensor);
-        theirs.push_back(optimizer.group(g).params[i]);
+        theirs.push_back(param);
       } else {
         // In the same order of dimensions as a state that is made anew.
-        Tensor laid_out = empty_like(optimizer.group(g).params[i]);
+        Tensor laid_out = empty_like(param);
         laid_out.copy_(tensor);
         tensor = laid_out;
       }
@@ -258,14 +259,17 @@ void make_missing(std::vector<ParamStates>& states, const Optimizer& optimizer,
 }
 
 void load_states(Loading& in, Optimizer& optimizer, std::size_t g) {
+  const std::vector<Tensor>& params = optimizer.group(g).params;
   std::vector<ParamStates> states;
-  for (std::size_t i = 0; i < optimizer.group(g).params.size(); ++i) {
+  for (std::size_t i = 0; i < params.size(); ++i) {
     states.push_back(in.tensors_at(state_place(g, i)));
-    optimizer.check_states(state_place(g, i), g, i, states.back());
+    optimizer.check_states(state_place(g, i), g, params[i], states.back());
   }
   make_missing(states, optimizer, g);
-  in.later([&optimizer, g, states = std::move(states)] {
-    optimizer.restore_states(g, states);
+  in.later([&optimizer, &params, states = std::move(states)] {
+    for (std::size_t i = 0; i < params.size(); ++i) {
+      optimizer.restore_states(params[i], states[i]);
+    }
   });
 }
 

@@ -113,7 +113,7 @@ std::vector<const void*> addresses_of(Optimizer& opt) {
   for (std::size_t g = 0; g < opt.group_count(); ++g) {
     for (std::size_t i = 0; i < opt.group(g).params.size(); ++i) {
       all.push_back(opt.group(g).params[i].raw_data());
-      for (const auto& [name, tensor] : opt.states(g, i)) {
+      for (const auto& [name, tensor] : opt.states(opt.group(g).params[i])) {
         all.push_back(tensor.raw_data());
       }
     }

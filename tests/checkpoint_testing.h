@@ -119,7 +119,8 @@ inline std::string bits_of(Optimizer& opt, const SchedulerState& state) {
   for (std::size_t g = 0; g < opt.group_count(); ++g) {
     for (std::size_t i = 0; i < opt.group(g).params.size(); ++i) {
       add("param", opt.group(g).params[i]);
-      for (const auto& [name, tensor] : opt.states(g, i)) add(name, tensor);
+      for (const auto& [name, tensor] : opt.states(opt.group(g).params[i]))
+        add(name, tensor);
     }
     for (const auto& [name, number] : opt.group(g).numbers()) {
       text += "\n" + name + ": " + hex(number->value());

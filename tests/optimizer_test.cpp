@@ -2,13 +2,16 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compile.h"
 #include "counters.h"
 #include "error.h"
 #include "optim/adam.h"
+#include "optim/sgd.h"
 #include "step_testing.h"
 
 using namespace fuse;
@@ -333,6 +336,187 @@ TEST_CASE("the lists of a group follow it") {
   CHECK(twins.adam.state(added[0], "step").item() == 1);
   CHECK(twins.adam.state(twins.params[1], "step").item() == 3);
   CHECK(twins.compiled.counters().compilations == 1);
+}
+
+namespace {
+
+// A step from gradient 1 with momentum 0.9 makes 1, then 1.9, then 2.71.
+struct Momentum {
+  explicit Momentum(bool compiles) : compiled(compiles) {
+    for (Tensor param : params) param.set_grad(full({3}, 1));
+  }
+  void step() {
+    if (compiled) {
+      fused();
+    } else {
+      sgd.step();
+    }
+  }
+  double momentum(std::size_t i) const {
+    return sgd.state(params[i], "momentum_buffer").to_vector()[0];
+  }
+  bool compiled;
+  std::vector<Tensor> params = {zeros({3}), zeros({3})};
+  SGDOptions options = {.lr = 0.5, .momentum = 0.9};
+  SGD sgd{{{{params[0]}, options}, {{params[1]}, options}}};
+  struct Step {
+    SGD* sgd;
+    void operator()() const { sgd->step(); }
+  };
+  Compiled<Step> fused = compile(Step{&sgd});
+};
+
+}  // namespace
+
+TEST_CASE("state belongs to the parameter, not to its place in a group") {
+  using Groups = std::vector<SGD::Group>;
+  struct Row {
+    const char* label;
+    void (*change)(Groups& groups);
+    std::size_t kept;  // whose momentum must go on
+  };
+  const Row rows[] = {
+      {"the first group goes",
+       [](Groups& groups) { groups.erase(groups.begin()); }, 1},
+      {"groups change places",
+       [](Groups& groups) { std::swap(groups[0], groups[1]); }, 0},
+      {"a parameter moves to another group",
+       [](Groups& groups) {
+         groups[1].params.push_back(groups[0].params[0]);
+         groups[0].params.clear();
+       },
+       0},
+      {"a parameter moves to a new group",
+       [](Groups& groups) {
+         groups.push_back(groups[0]);
+         groups[0].params.clear();
+       },
+       0},
+      {"parameters change places",
+       [](Groups& groups) { std::swap(groups[0].params, groups[1].params); },
+       1},
+  };
+  for (const bool compiled : {false, true}) {
+    for (const Row& row : rows) {
+      CAPTURE(compiled);
+      CAPTURE(row.label);
+      Momentum run(compiled);
+      run.step();
+      run.step();
+      CHECK(run.momentum(row.kept) == doctest::Approx(1.9));
+      row.change(run.sgd.param_groups);
+      run.step();
+      CHECK(run.momentum(row.kept) == doctest::Approx(2.71));
+      CHECK(run.sgd.state(run.params[row.kept], "step").item() == 3);
+    }
+  }
+}
+
+TEST_CASE("a parameter that comes back has what it had") {
+  for (const bool compiled : {false, true}) {
+    CAPTURE(compiled);
+    Momentum run(compiled);
+    run.step();
+    const auto group = run.sgd.param_groups[0];
+    run.sgd.param_groups.erase(run.sgd.param_groups.begin());
+    run.step();
+    CHECK(run.momentum(0) == 1);
+    CHECK(run.momentum(1) == doctest::Approx(1.9));
+    run.sgd.param_groups.push_back(group);
+    run.step();
+    CHECK(run.momentum(0) == doctest::Approx(1.9));
+    CHECK(run.momentum(1) == doctest::Approx(2.71));
+  }
+}
+
+TEST_CASE("what nobody can bring back is forgotten") {
+  Momentum run(false);
+  run.step();
+  const std::weak_ptr<TensorImpl> gone = run.params[0].impl();
+  run.params.erase(run.params.begin());
+  run.sgd.param_groups.erase(run.sgd.param_groups.begin());
+  run.step();
+  CHECK(gone.expired());
+  CHECK(run.momentum(0) == doctest::Approx(1.9));
+}
+
+TEST_CASE("groups may be changed in any way between two steps") {
+  for (const bool compiled : {false, true}) {
+    CAPTURE(compiled);
+    Momentum run(compiled);
+    auto& groups = run.sgd.param_groups;
+    Tensor added = zeros({2});
+    added.set_grad(full({2}, 1));
+    groups.emplace_back(std::vector<Tensor>{added}, run.options);
+    run.step();
+    CHECK(run.sgd.state(added, "step").item() == 1);
+    groups.emplace_back(std::vector<Tensor>{});
+    groups[0].params.clear();
+    run.step();
+    CHECK(run.momentum(0) == 1);
+    CHECK(run.momentum(1) == doctest::Approx(1.9));
+
+    // What makes no sense is an error that says so, and the next step is fine.
+    const auto message = [&] {
+      return testing::message_of<Error>([&] { run.step(); });
+    };
+    groups[0].params = {run.params[1]};
+    CHECK(message() ==
+          "optimizer: parameter 0 of group 1 stands in the groups more than "
+          "once; list every parameter once");
+    groups[0].params = {Tensor()};
+    CHECK(message() ==
+          "optimizer: parameter 0 of group 0 is an undefined tensor");
+    run.sgd.zero_grad(false);
+    CHECK(added.grad().to_vector() == std::vector<double>{0, 0});
+    groups.clear();
+    run.step();
+    CHECK(run.sgd.parameters().empty());
+    groups.emplace_back(run.params, run.options);
+    run.params[1].grad().fill_(1);
+    run.step();
+    CHECK(run.momentum(1) == doctest::Approx(2.71));
+  }
+}
+
+TEST_CASE("a group that is not there is an error") {
+  Momentum run(false);
+  const std::string expected =
+      "SGD: there is no parameter group 9; it has 2, counted from 0";
+  CHECK(testing::message_of<Error>([&] { run.sgd.group(9); }) == expected);
+  const Optimizer& constant = run.sgd;
+  CHECK(testing::message_of<Error>([&] { constant.group(9); }) == expected);
+}
+
+TEST_CASE("lists stay the same objects while nothing about them changes") {
+  const auto params = make_params({{4}, {5}}, 1);
+  StateStore store;
+  BatchCache cache;
+  const StateSpec specs[] = {{"exp_avg"}};
+  using Change = BatchCache::Change;
+  const auto change = [&] { return cache.change(params, specs, true, store); };
+  CHECK(change() == Change::params);
+  cache.rebuild(params, specs, true, store);
+  CHECK(change() == Change::nothing);
+  const Batch before = cache.batches()[0];
+
+  Tensor second = params[1];
+  second.set_grad(full({5}, 3));
+  CHECK(change() == Change::gradients);
+  cache.refresh_gradients();
+  CHECK(change() == Change::nothing);
+  const Batch& after = cache.batches()[0];
+  CHECK(after.params.impl() == before.params.impl());
+  CHECK(after.steps.impl() == before.steps.impl());
+  CHECK(after.states[0].impl() == before.states[0].impl());
+  CHECK(after.grads.impl() != before.grads.impl());
+  CHECK(after.grads[0].impl() == before.grads[0].impl());
+  CHECK(after.grads[1].impl() == second.grad().impl());
+
+  second.set_grad({});
+  CHECK(change() == Change::batches);
+  cache.rebuild(params, specs, true, store);
+  CHECK(cache.batches()[0].params.size() == 1);
 }
 
 TEST_CASE("a tensor that takes the place of a dropped one starts afresh") {

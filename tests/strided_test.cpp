@@ -29,6 +29,10 @@ using testing::Random;
 
 namespace {
 
+ParamStates states_of(const Optimizer& opt, std::size_t param) {
+  return opt.states(opt.group(0).params[param]);
+}
+
 constexpr double between = 0x1.8p-77;  // what lies between the elements
 
 /// Tensors inside of larger blocks.
@@ -147,13 +151,13 @@ void check_optimizer(const Options& options) {
     }
     for (std::size_t k = 0; k < zoo().size(); ++k) {
       // Once a tensor, however many lines it has.
-      CHECK(compiled.states(0, k).at("step").item() == steps);
-      CHECK(eager.states(0, k).at("step").item() == steps);
-      for (const auto& [name, state] : compiled.states(0, k)) {
+      CHECK(states_of(compiled, k).at("step").item() == steps);
+      CHECK(states_of(eager, k).at("step").item() == steps);
+      for (const auto& [name, state] : states_of(compiled, k)) {
         CAPTURE(name);
-        REQUIRE(bitwise_equal(state, plain.states(0, k).at(name)));
-        REQUIRE(bitwise_equal(state, eager.states(0, k).at(name)));
-        REQUIRE(bitwise_equal(state, interpreted.states(0, k).at(name)));
+        REQUIRE(bitwise_equal(state, states_of(plain, k).at(name)));
+        REQUIRE(bitwise_equal(state, states_of(eager, k).at(name)));
+        REQUIRE(bitwise_equal(state, states_of(interpreted, k).at(name)));
       }
     }
   }
@@ -504,8 +508,8 @@ TEST_CASE("a checkpoint brings back views, and no recompilation") {
   CHECK(bitwise_equal(again.params.tensors(), wanted));
   CHECK(again.rest_holds());
   for (std::size_t k = 0; k < zoo().size(); ++k) {
-    for (const auto& [name, state] : loaded.states(0, k)) {
-      CHECK(state.strides() == adam.states(0, k).at(name).strides());
+    for (const auto& [name, state] : states_of(loaded, k)) {
+      CHECK(state.strides() == states_of(adam, k).at(name).strides());
     }
   }
 }

@@ -444,7 +444,7 @@ STRIDES = (
     fault("an expanded tensor may be stored to", "kernels/hazards.cpp",
           "if (range.stored) refuse_itself(range);", "", "strided_test"),
     fault("states forget the order of their parameter",
-          "common/optim/optimizer.cpp", "tensor = empty_like(param);",
+          "common/optim/state_store.cpp", "tensor = empty_like(param);",
           "tensor = empty(param.shape(), param.dtype());", "strided_test"),
     fault("a view of a pending tensor is read too early",
           "common/recorder.cpp",

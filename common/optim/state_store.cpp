@@ -1,0 +1,137 @@
+#include "optim/state_store.h"
+
+#include "error.h"
+
+namespace fuse {
+namespace {
+
+// Whether a state is one number of a parameter; throws for an unknown name.
+bool is_number(const std::string& place, std::span<const StateSpec> specs,
+               const std::string& name) {
+  if (name == "step") return true;
+  for (const StateSpec& spec : specs) {
+    if (name == spec.name) return spec.rate == Rate::entry;
+  }
+  throw Error(place + name +
+              " is nothing that this optimizer keeps with its options");
+}
+
+std::string kind_of(const Shape& shape, DType dtype) {
+  return "shape " + to_string(shape) + " and " + name_of(dtype);
+}
+
+}  // namespace
+
+void check_states(const std::string& place, const Tensor& param,
+                  std::span<const StateSpec> specs, const ParamStates& states) {
+  if (states.empty()) return;
+  if (!states.contains("step")) throw Error(place + "step is missing");
+  for (const auto& [name, tensor] : states) {
+    const bool number = is_number(place, specs, name);
+    const Shape shape = number ? Shape{} : param.shape();
+    const DType dtype = number ? DType::float64 : param.dtype();
+    if (tensor.shape() == shape && tensor.dtype() == dtype) continue;
+    throw Error(place + name + " has " +
+                kind_of(tensor.shape(), tensor.dtype()) +
+                " in the file, but must have " + kind_of(shape, dtype));
+  }
+}
+
+std::vector<StateSpec> with_initials(std::span<const StateSpec> specs,
+                                     ParamGroup& group) {
+  std::vector<StateSpec> resolved(specs.begin(), specs.end());
+  for (StateSpec& spec : resolved) {
+    if (spec.initial_from == nullptr) continue;
+    spec.initial = group[spec.initial_from].value();
+  }
+  return resolved;
+}
+
+void StateStore::create(std::span<const Tensor> params,
+                        std::span<const StateSpec> specs) {
+  create_steps(params);
+  for (const StateSpec& spec : specs) create_states(params, spec);
+}
+
+void StateStore::create_steps(std::span<const Tensor> params) {
+  std::vector<Entry*> fresh;
+  std::vector<Tensor> theirs;
+  for (const Tensor& param : params) {
+    Entry& entry = entries_[param.impl().get()];
+    entry.param = param;
+    if (entry.step.defined()) continue;
+    fresh.push_back(&entry);
+    theirs.push_back(param);
+  }
+  const std::vector<Tensor> steps = scalars_beside(theirs);
+  for (std::size_t i = 0; i < fresh.size(); ++i) fresh[i]->step = steps[i];
+}
+
+void StateStore::create_states(std::span<const Tensor> params,
+                               const StateSpec& spec) {
+  std::vector<Tensor*> numbers;
+  std::vector<Tensor> theirs;
+  for (const Tensor& param : params) {
+    Tensor& tensor = entries_[param.impl().get()].tensors[spec.name];
+    if (tensor.defined()) continue;
+    if (spec.rate == Rate::entry) {
+      numbers.push_back(&tensor);
+      theirs.push_back(param);
+    } else {
+      tensor = empty_like(param);
+      tensor.fill_(spec.initial);
+    }
+  }
+  std::vector<Tensor> fresh = scalars_beside(theirs);
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    fresh[i].fill_(spec.initial);
+    *numbers[i] = fresh[i];
+  }
+}
+
+const StateStore::Entry* StateStore::find(const Tensor& param) const {
+  const auto found = entries_.find(param.impl().get());
+  return found != entries_.end() ? &found->second : nullptr;
+}
+
+Tensor StateStore::state(const Tensor& param, std::string_view name) const {
+  const Entry* const entry = find(param);
+  if (entry == nullptr) return {};
+  if (name == "step") return entry->step;
+  const auto tensor = entry->tensors.find(name);
+  return tensor != entry->tensors.end() ? tensor->second : Tensor();
+}
+
+ParamStates StateStore::states(const Tensor& param) const {
+  const Entry* const entry = find(param);
+  if (entry == nullptr || !entry->step.defined()) return {};
+  ParamStates all = entry->tensors;
+  all.emplace("step", entry->step);
+  return all;
+}
+
+void StateStore::restore(const Tensor& param, const ParamStates& states) {
+  ++version_;
+  if (states.empty()) {
+    entries_.erase(param.impl().get());
+    return;
+  }
+  Entry& kept = entries_[param.impl().get()];
+  kept.param = param;
+  std::erase_if(kept.tensors, [&](const auto& state) {
+    return !states.contains(state.first);
+  });
+  for (const auto& [name, value] : states) {
+    Tensor& tensor = name == "step" ? kept.step : kept.tensors[name];
+    if (!tensor.defined()) tensor = value;
+    tensor.copy_(value);
+  }
+}
+
+void StateStore::drop_unreachable() {
+  std::erase_if(entries_, [](const auto& entry) {
+    return entry.second.param.impl().use_count() == 1;
+  });
+}
+
+}  // namespace fuse
