@@ -103,6 +103,10 @@ std::vector<Reading> measure_part(const Wanted& wanted, std::size_t number) {
   const Part& part = all_parts()[number];
   if (part.measure == nullptr) return measure_beside_openmp(wanted.threads);
   auto readings = measure_in_process(int(number) + 1, wanted.threads);
+  // The first process has to fill the cache that it wanted to measure.
+  if (readings.empty()) {
+    readings = measure_in_process(int(number) + 1, wanted.threads);
+  }
   if (wanted.torch && part.torch != nullptr) {
     add_torch(readings, *part.torch, wanted.threads);
   }

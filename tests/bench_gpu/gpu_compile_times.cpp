@@ -1,10 +1,9 @@
 #include "bench_gpu/gpu_compile_times.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
-#include <optional>
 
+#include "bench/own_cache.h"
 #include "bench_gpu/device_timer.h"
 #include "benchmark.h"
 #include "compile.h"
@@ -19,30 +18,7 @@
 namespace fuse::bench {
 namespace {
 
-constexpr const char* cache_name = "FUSEBOOK_CACHE_DIR";
 constexpr int rounds = 5;
-
-// The disk cache is elsewhere, or off, until the end.
-class Cache {
- public:
-  explicit Cache(const std::string& path) {
-    const char* const value = std::getenv(cache_name);
-    if (value != nullptr) before_ = value;
-    setenv(cache_name, path.c_str(), 1);
-  }
-  ~Cache() {
-    if (before_) {
-      setenv(cache_name, before_->c_str(), 1);
-    } else {
-      unsetenv(cache_name);
-    }
-  }
-  Cache(const Cache&) = delete;
-  Cache& operator=(const Cache&) = delete;
-
- private:
-  std::optional<std::string> before_;
-};
 
 bool is_simulated() { return default_device().kind == Device::Kind::cuda_sim; }
 
@@ -107,11 +83,11 @@ std::vector<GpuCompile> measure_gpu_compile_times(const Case& wanted) {
   const auto tensors = std::int64_t(wanted.sizes.size());
   std::vector<GpuCompile> rows;
   {
-    const Cache off("off");
+    const OwnCache off("off");
     rows.push_back({wanted.name, "cold", tensors, median_us(adam, 1, 0)});
   }
   const ScratchDirectory folder = make_temporary_directory();
-  const Cache own(folder.path() + "/kernels");
+  const OwnCache own(folder.path() + "/kernels");
   first_call(adam);  // fills it
   rows.push_back({wanted.name, "disk", tensors, median_us(adam, 0, 1)});
   return rows;
