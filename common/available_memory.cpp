@@ -114,6 +114,11 @@ std::int64_t resident_memory(const MemorySources& sources) {
   return resident * std::int64_t(sysconf(_SC_PAGESIZE));
 }
 
+std::int64_t peak_resident_memory(const MemorySources& sources) {
+  const Number peak = read_field(sources.proc + "/self/status", "VmHWM:");
+  return peak.value_or(0) * 1024;
+}
+
 std::string format_bytes(std::int64_t bytes) {
   if (bytes < 1000) return std::to_string(bytes) + " bytes";
   static constexpr std::array units{"kB", "MB", "GB", "TB", "PB", "EB"};

@@ -20,6 +20,10 @@ std::int64_t available_memory(const MemorySources& sources = {});
 /// Bytes of memory this process holds now, 0 where that cannot be learned.
 std::int64_t resident_memory(const MemorySources& sources = {});
 
+/// The most bytes of memory this process has held at once, 0 where that cannot
+/// be learned.
+std::int64_t peak_resident_memory(const MemorySources& sources = {});
+
 /// A size for people: "512 bytes", "4.2 MB", "41.9 GB" (powers of 1000).
 std::string format_bytes(std::int64_t bytes);
 

@@ -1,7 +1,7 @@
 #include "bandwidth.h"
 
 #include <algorithm>
-#include <array>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -22,55 +22,68 @@ constexpr std::int64_t least_elements = 2048;
 /// Different for arrays of one tensor and for neighbours, up to 2 KiB.
 constexpr std::size_t most_lines_apart = 32;
 
-using Addresses = std::array<float*, most_arrays>;
-using Pass = void (*)(const Addresses&, std::int64_t begin, std::int64_t end);
+using Bits = std::uint32_t;
+using Addresses = float* const*;
+using Pass = void (*)(Addresses, Bits flips, std::int64_t begin,
+                      std::int64_t end);
 
-using Vector32 [[gnu::vector_size(32)]] = float;
-using Vector64 [[gnu::vector_size(64)]] = float;
+using Vector32 [[gnu::vector_size(32)]] = Bits;
+using Vector64 [[gnu::vector_size(64)]] = Bits;
 
-/// Adds up what the `Reads` arrays hold and stores it into `Writes` of them.
-/// They hold zeros, so they stay what they are: no overflow, no denormals.
+/// Addresses that no store can change, so that they stay in registers.
+template <int Reads>
+struct Arrays {
+  float* at[std::size_t(Reads)];
+};
+
+/// The elements of one vector from `i` on, written out for every array: in a
+/// loop, compilers keep the values on the stack. None can know that the bits it
+/// stores are those that are there already.
+template <class Vector, int Writes, int... k>
+[[gnu::always_inline]] inline void sweep_at(
+    const Arrays<int(sizeof...(k))>& arrays, Bits flips, std::int64_t i,
+    std::integer_sequence<int, k...>) {
+  Vector values[sizeof...(k)];
+  (std::memcpy(&values[k], arrays.at[k] + i, sizeof(Vector)), ...);
+  const Vector turned = (values[k] ^ ...) & flips;
+  ((k < Writes ? void(values[k] ^= turned) : void()), ...);
+  ((k < Writes ? void(std::memcpy(arrays.at[k] + i, &values[k], sizeof(Vector)))
+               : void()),
+   ...);
+}
+
 template <class Vector, int Reads, int Writes>
-[[gnu::always_inline]] inline void sweep(const Addresses& arrays,
+[[gnu::always_inline]] inline void sweep(Addresses addresses, Bits flips,
                                          std::int64_t begin, std::int64_t end) {
   constexpr auto vector_length = std::int64_t(sizeof(Vector) / sizeof(float));
+  constexpr std::make_integer_sequence<int, Reads> all;
+  Arrays<Reads> arrays{};
+  std::copy_n(addresses, Reads, arrays.at);
   std::int64_t i = begin;
   for (; i + vector_length <= end; i += vector_length) {
-    Vector sum{};
-    for (int k = 0; k < Reads; ++k) {
-      Vector value;
-      std::memcpy(&value, arrays[std::size_t(k)] + i, sizeof value);
-      sum += value;
-    }
-    for (int k = 0; k < Writes; ++k) {
-      std::memcpy(arrays[std::size_t(k)] + i, &sum, sizeof sum);
-    }
+    sweep_at<Vector, Writes>(arrays, flips, i, all);
   }
-  for (; i < end; ++i) {
-    float sum = 0;
-    for (int k = 0; k < Reads; ++k) sum += arrays[std::size_t(k)][i];
-    for (int k = 0; k < Writes; ++k) arrays[std::size_t(k)][i] = sum;
-  }
+  for (; i < end; ++i) sweep_at<Bits, Writes>(arrays, flips, i, all);
 }
 
 template <int Reads, int Writes>
-void sweep_plain(const Addresses& arrays, std::int64_t begin,
+void sweep_plain(Addresses arrays, Bits flips, std::int64_t begin,
                  std::int64_t end) {
-  sweep<Vector32, Reads, Writes>(arrays, begin, end);
+  sweep<Vector32, Reads, Writes>(arrays, flips, begin, end);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
 template <int Reads, int Writes>
-[[gnu::target("avx2")]] void sweep_avx2(const Addresses& arrays,
+[[gnu::target("avx2")]] void sweep_avx2(Addresses arrays, Bits flips,
                                         std::int64_t begin, std::int64_t end) {
-  sweep<Vector32, Reads, Writes>(arrays, begin, end);
+  sweep<Vector32, Reads, Writes>(arrays, flips, begin, end);
 }
 
 template <int Reads, int Writes>
-[[gnu::target("avx512f")]] void sweep_avx512(const Addresses& arrays,
+[[gnu::target("avx512f")]] void sweep_avx512(Addresses arrays, Bits flips,
                                              std::int64_t begin,
                                              std::int64_t end) {
-  sweep<Vector64, Reads, Writes>(arrays, begin, end);
+  sweep<Vector64, Reads, Writes>(arrays, flips, begin, end);
 }
 
 template <int Reads, int Writes>
@@ -110,20 +123,23 @@ Pass find_pass(int reads, int writes, bool wide,
   return pass;
 }
 
+bool can_be_swept(const Tensor& tensor, std::int64_t size) {
+  return tensor.defined() && tensor.numel() == size && tensor.is_contiguous() &&
+         tensor.dtype() == DType::float32 && tensor.device().is_cpu();
+}
+
 }  // namespace
+
+struct AccessPattern::Sweep {
+  Pass pass;
+  Bits flips;
+};
 
 AccessPattern::AccessPattern(std::vector<std::int64_t> sizes, int reads,
                              int writes, Bases bases)
     : sizes_(std::move(sizes)), reads_(reads), writes_(writes), bases_(bases) {
-  if (writes < 1 || writes > reads || reads > most_arrays) {
-    throw Error("an access pattern of " + std::to_string(reads) +
-                " reads and " + std::to_string(writes) +
-                " writes cannot be; 1 <= writes <= reads <= 8 must hold");
-  }
-  for (const std::int64_t size : sizes_) {
-    starts_.push_back(total_);
-    total_ += size;
-  }
+  check();
+  add_sizes();
   const std::int64_t room = bases == Bases::staggered
                                 ? std::int64_t(most_lines_apart) * line_length
                                 : 0;
@@ -137,39 +153,86 @@ AccessPattern::AccessPattern(std::vector<std::int64_t> sizes, int reads,
     for (const std::int64_t size : sizes_)
       array.push_back(zeros({size + room}));
   }
+  add_addresses();
 }
 
-float* AccessPattern::base(std::size_t read, std::size_t index) const {
-  auto* const start = static_cast<float*>(arrays_[read][index].raw_data());
-  if (bases_ == Bases::allocated) return start;
-  const std::size_t lines = (read * 9 + index * 5) % most_lines_apart;
-  return start + lines * std::size_t(line_length);
+AccessPattern::AccessPattern(std::vector<std::vector<Tensor>> arrays,
+                             int writes)
+    : reads_(int(arrays.size())),
+      writes_(writes),
+      bases_(Bases::allocated),
+      arrays_(std::move(arrays)) {
+  check();
+  for (const Tensor& tensor : arrays_[0]) {
+    sizes_.push_back(tensor.defined() ? tensor.numel() : 0);
+  }
+  for (const auto& array : arrays_) {
+    const bool good = std::equal(array.begin(), array.end(), sizes_.begin(),
+                                 sizes_.end(), can_be_swept);
+    if (good) continue;
+    throw Error(
+        "an access pattern over tensors takes contiguous float32 ones in host "
+        "memory, and as many of the same sizes in each of its lists");
+  }
+  add_sizes();
+  add_addresses();
 }
 
-void AccessPattern::run_range(Pass pass, std::int64_t begin,
+void AccessPattern::check() const {
+  if (1 <= writes_ && writes_ <= reads_ && reads_ <= most_arrays) return;
+  throw Error("an access pattern of " + std::to_string(reads_) + " reads and " +
+              std::to_string(writes_) +
+              " writes cannot be; 1 <= writes <= reads <= 8 must hold");
+}
+
+void AccessPattern::add_sizes() {
+  for (const std::int64_t size : sizes_) {
+    starts_.push_back(total_);
+    total_ += size;
+  }
+}
+
+// A pass that had to look for them in its tensors would take longer over small
+// ones than a step does.
+void AccessPattern::add_addresses() {
+  addresses_.reserve(sizes_.size() * arrays_.size());
+  for (std::size_t i = 0; i < sizes_.size(); ++i) {
+    for (std::size_t read = 0; read < arrays_.size(); ++read) {
+      auto* base = static_cast<float*>(arrays_[read][i].raw_data());
+      if (bases_ == Bases::staggered) {
+        const std::size_t lines = (read * 9 + i * 5) % most_lines_apart;
+        base += lines * std::size_t(line_length);
+      }
+      addresses_.push_back(base);
+    }
+  }
+}
+
+void AccessPattern::run_range(const Sweep& sweep, std::int64_t begin,
                               std::int64_t end) const {
   const auto after = std::upper_bound(starts_.begin(), starts_.end(), begin);
   auto i = std::size_t(after - starts_.begin()) - 1;
   for (; i < sizes_.size() && starts_[i] < end; ++i) {
-    Addresses addresses{};
-    for (std::size_t k = 0; k < arrays_.size(); ++k) addresses[k] = base(k, i);
-    pass(addresses, std::max<std::int64_t>(begin - starts_[i], 0),
-         std::min(end - starts_[i], sizes_[i]));
+    sweep.pass(&addresses_[i * arrays_.size()], sweep.flips,
+               std::max<std::int64_t>(begin - starts_[i], 0),
+               std::min(end - starts_[i], sizes_[i]));
   }
 }
 
-void AccessPattern::run(Width width) const {
+void AccessPattern::run(Width width, std::uint32_t flips) const {
   if (to_.defined()) {
     Tensor(to_).copy_(from_);
     return;
   }
-  const Pass pass = find_pass(reads_, writes_, width == Width::bytes64,
-                              std::make_integer_sequence<int, most_arrays>());
+  const Sweep sweep = {
+      find_pass(reads_, writes_, width == Width::bytes64,
+                std::make_integer_sequence<int, most_arrays>()),
+      flips};
   const std::int64_t lines = (total_ + line_length - 1) / line_length;
   parallel_for(lines, least_elements / line_length,
-               [this, pass](std::int64_t begin, std::int64_t end) {
+               [&](std::int64_t begin, std::int64_t end) {
                  if (begin == end) return;
-                 run_range(pass, begin * line_length,
+                 run_range(sweep, begin * line_length,
                            std::min(end * line_length, total_));
                });
 }

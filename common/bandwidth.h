@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -11,8 +10,8 @@ namespace fuse {
 
 /// The memory traffic of an optimizer step with next to no arithmetic: a pass
 /// over `reads` float32 tensors of every size, of which the first `writes` are
-/// written as well. How long `run` takes is the limit the machine sets for any
-/// step that touches memory in this way.
+/// written as well, with what they hold already. How long `run` takes is the
+/// limit the machine sets for any step that touches memory in this way.
 ///
 /// Adam reads parameter, two averages and gradient, and writes all but the
 /// gradient: 4 and 3, the defaults.
@@ -31,23 +30,30 @@ class AccessPattern {
   /// sizes or unless 1 <= writes <= reads <= 8.
   explicit AccessPattern(std::vector<std::int64_t> sizes, int reads = 4,
                          int writes = 3, Bases bases = Bases::allocated);
+  /// The same over tensors that are there, in host memory: `arrays[k][i]` is the
+  /// `k`-th array of tensor `i`. Throws Error unless they are float32, contiguous
+  /// and, for each `i`, of one size.
+  AccessPattern(std::vector<std::vector<Tensor>> arrays, int writes);
 
-  /// One pass over everything, on all threads of the pool, split evenly.
-  void run(Width width = Width::bytes32) const;
+  /// One pass over everything, on all threads of the pool, split evenly. Flips
+  /// those of the bits `flips` in what it writes that an odd number of the arrays
+  /// has set: none, unless a test wants to see where it was.
+  void run(Width width = Width::bytes32, std::uint32_t flips = 0) const;
   /// Bytes one pass moves: every read and every write counted once.
   std::int64_t bytes() const;
-  /// On the host, the `read`-th array of tensor `index`: zeros, unless someone fills it.
-  /// Where bases are staggered it has room for that at its end.
+  /// On the host, the `read`-th array of tensor `index`: zeros, unless someone
+  /// fills it. Where bases are staggered it has room for that at its end.
   const Tensor& array(std::size_t read, std::size_t index) const {
     return arrays_[read][index];
   }
 
  private:
-  using Addresses = std::array<float*, 8>;
-  using Pass = void (*)(const Addresses&, std::int64_t begin, std::int64_t end);
-
-  void run_range(Pass pass, std::int64_t begin, std::int64_t end) const;
-  float* base(std::size_t read, std::size_t index) const;
+  struct Sweep;
+  void check() const;
+  void add_sizes();
+  void add_addresses();
+  void run_range(const Sweep& sweep, std::int64_t begin,
+                 std::int64_t end) const;
 
   std::vector<std::int64_t> sizes_;
   std::vector<std::int64_t> starts_;
@@ -56,6 +62,7 @@ class AccessPattern {
   int writes_;
   Bases bases_;
   std::vector<std::vector<Tensor>> arrays_;  // on the host
+  std::vector<float*> addresses_;            // all of a tensor side by side
   Tensor from_;                              // on a GPU
   Tensor to_;
 };

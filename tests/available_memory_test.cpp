@@ -86,6 +86,15 @@ TEST_CASE("this process holds some memory and could have more") {
   CHECK(available_memory() > 0);
 }
 
+TEST_CASE("the most that a process held") {
+  const FakeSystem system;
+  CHECK(peak_resident_memory(system.sources()) == 0);
+  system.put("proc/self/status",
+             "Name: bench\nVmPeak: 9000 kB\nVmHWM: 700 kB\nVmRSS: 600 kB\n");
+  CHECK(peak_resident_memory(system.sources()) == 700 * 1024);
+  CHECK(peak_resident_memory() > 100000);
+}
+
 TEST_CASE("sizes for people") {
   CHECK(format_bytes(0) == "0 bytes");
   CHECK(format_bytes(999) == "999 bytes");

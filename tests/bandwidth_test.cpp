@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -17,6 +18,47 @@ namespace {
 
 const std::vector<std::int64_t> mixed{1000, 0, 1, 15, 16, 17, 70000, 3};
 
+constexpr std::uint32_t all_bits = ~std::uint32_t(0);
+
+std::uint32_t bits_of(const Tensor& tensor, std::int64_t i) {
+  return std::bit_cast<std::uint32_t>(tensor.data<float>()[i]);
+}
+
+// Bits of every kind of number: denormals, infinities and NaNs, too.
+std::uint32_t pattern_bits(std::size_t k, std::int64_t i) {
+  return std::uint32_t(i + 1) * 2654435761U ^ std::uint32_t(k) * 0x9E3779B9U;
+}
+
+void fill(const AccessPattern& pattern, std::size_t reads) {
+  for (std::size_t t = 0; t < mixed.size(); ++t) {
+    for (std::size_t k = 0; k < reads; ++k) {
+      Tensor array = pattern.array(k, t);
+      for (std::int64_t i = 0; i < array.numel(); ++i) {
+        array.data<float>()[i] = std::bit_cast<float>(pattern_bits(k, i));
+      }
+    }
+  }
+}
+
+// Elements whose bits are not those, all tensors together.
+long count_wrong(const AccessPattern& pattern, std::size_t reads,
+                 std::size_t writes, std::uint32_t flips) {
+  long wrong = 0;
+  for (std::size_t t = 0; t < mixed.size(); ++t) {
+    for (std::size_t k = 0; k < reads; ++k) {
+      const Tensor array = pattern.array(k, t);
+      for (std::int64_t i = 0; i < array.numel(); ++i) {
+        std::uint32_t odd = 0;
+        for (std::size_t r = 0; r < reads; ++r) odd ^= pattern_bits(r, i);
+        const std::uint32_t wanted =
+            pattern_bits(k, i) ^ (k < writes ? odd & flips : 0U);
+        wrong += bits_of(array, i) == wanted ? 0 : 1;
+      }
+    }
+  }
+  return wrong;
+}
+
 }  // namespace
 
 TEST_CASE("bytes of one pass") {
@@ -25,37 +67,65 @@ TEST_CASE("bytes of one pass") {
   CHECK(AccessPattern({}).bytes() == 0);
 }
 
-TEST_CASE("a pass adds the arrays it reads into those it writes") {
+TEST_CASE("a pass reads and writes every element once") {
   for (const int threads : {1, 2, 3, 8}) {
     set_thread_count(threads);
-    const AccessPattern pattern(mixed, 3, 2);
-    for (std::size_t t = 0; t < mixed.size(); ++t) {
-      for (std::size_t k = 0; k < 3; ++k) {
-        Tensor array = pattern.array(k, t);
-        for (std::int64_t i = 0; i < mixed[t]; ++i) {
-          array.data<float>()[i] = float(i % 7) + float(10 * k);
-        }
+    for (const int writes : {1, 2, 3}) {
+      const AccessPattern pattern(mixed, 3, writes);
+      for (const std::uint32_t flips : {all_bits, 0x80000001U}) {
+        fill(pattern, 3);
+        pattern.run(AccessPattern::Width::bytes32, flips);
+        CHECK(count_wrong(pattern, 3, std::size_t(writes), flips) == 0);
       }
     }
-    pattern.run();
-    long wrong = 0;
-    for (std::size_t t = 0; t < mixed.size(); ++t) {
-      const std::vector<double> first = pattern.array(0, t).to_vector();
-      const std::vector<double> second = pattern.array(1, t).to_vector();
-      const std::vector<double> third = pattern.array(2, t).to_vector();
-      for (std::size_t i = 0; i < first.size(); ++i) {
-        const double sum = 3 * double(i % 7) + 30;
-        wrong += first[i] == sum && second[i] == sum ? 0 : 1;
-        wrong += third[i] == double(i % 7) + 20 ? 0 : 1;
-      }
-    }
-    CHECK(wrong == 0);
   }
   set_thread_count(0);
 }
 
-// Where a base lies is the pattern's secret: ones become threes in a stretch
-// that is as long as the tensor.
+TEST_CASE("a pass leaves what it finds, whatever numbers these are") {
+  const AccessPattern pattern(mixed, 4, 3);
+  fill(pattern, 4);
+  for (const auto width :
+       {AccessPattern::Width::bytes32, AccessPattern::Width::bytes64}) {
+    pattern.run(width);
+    CHECK(count_wrong(pattern, 4, 3, 0) == 0);
+  }
+}
+
+TEST_CASE("a pattern over tensors that are there works in their memory") {
+  std::vector<std::vector<Tensor>> arrays(3);
+  for (std::size_t k = 0; k < arrays.size(); ++k) {
+    for (const std::int64_t size : mixed) {
+      arrays[k].push_back(full({size}, double(k + 1)));
+    }
+  }
+  const AccessPattern pattern(arrays, 2);
+  CHECK(pattern.bytes() == AccessPattern(mixed, 3, 2).bytes());
+  fill(pattern, 3);
+  pattern.run(AccessPattern::Width::bytes64, all_bits);
+  CHECK(count_wrong(pattern, 3, 2, all_bits) == 0);
+  for (std::size_t t = 0; t < mixed.size(); ++t) {
+    CHECK(pattern.array(2, t).raw_data() == arrays[2][t].raw_data());
+  }
+}
+
+TEST_CASE("a pattern over tensors that do not go together is refused") {
+  const Tensor four = zeros({4});
+  const auto refused = [&](const Tensor& other) {
+    CHECK_THROWS_AS(AccessPattern({{four}, {other}}, 1), Error);
+  };
+  AccessPattern({{four}, {four}}, 1).run();
+  refused(Tensor());
+  refused(zeros({5}));
+  refused(zeros({4}, DType::float64));
+  refused(zeros({4, 4}).select(1, 0));
+  CHECK_THROWS_AS(AccessPattern({{four}, {four, four}}, 1), Error);
+  CHECK_THROWS_AS(AccessPattern({{four}}, 2), Error);
+  CHECK_THROWS_AS(AccessPattern(std::vector<std::vector<Tensor>>{}, 1), Error);
+}
+
+// Where a base lies is the pattern's secret: of three arrays that hold 1 the
+// bits turn over in a stretch that is as long as the tensor.
 TEST_CASE("staggered bases and wider loads cover each tensor, too") {
   using Bases = AccessPattern::Bases;
   using Width = AccessPattern::Width;
@@ -68,17 +138,18 @@ TEST_CASE("staggered bases and wider loads cover each tensor, too") {
           std::fill_n(array.data<float>(), array.numel(), 1.0F);
         }
       }
-      pattern.run(width);
+      // An odd number of them has these bits.
+      pattern.run(width, std::bit_cast<std::uint32_t>(1.0F));
       for (std::size_t t = 0; t < mixed.size(); ++t) {
         for (std::size_t k = 0; k < 3; ++k) {
           const std::vector<double> now = pattern.array(k, t).to_vector();
-          const auto threes = std::count(now.begin(), now.end(), 3.0);
+          const auto turned = std::count(now.begin(), now.end(), 0.0);
           const auto ones = std::count(now.begin(), now.end(), 1.0);
-          CHECK(threes == (k < 2 ? mixed[t] : 0));
-          CHECK(ones + threes == std::ptrdiff_t(now.size()));
-          const auto first = std::find(now.begin(), now.end(), 3.0);
-          if (threes > 0)
-            CHECK(std::count(first, first + threes, 3.0) == threes);
+          CHECK(turned == (k < 2 ? mixed[t] : 0));
+          CHECK(ones + turned == std::ptrdiff_t(now.size()));
+          const auto first = std::find(now.begin(), now.end(), 0.0);
+          if (turned > 0)
+            CHECK(std::count(first, first + turned, 0.0) == turned);
         }
       }
     }

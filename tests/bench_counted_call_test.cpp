@@ -46,6 +46,8 @@ TEST_CASE("a cold figure that a cache answered is refused") {
       Error);
   forget_libraries();
   CHECK_THROWS_AS(call_counted("cold", compiled, two), Error);  // from disk
+  forget_libraries();
+  CHECK_THROWS_AS(call_counted("memory", from_memory, two), Error);
 }
 
 TEST_CASE("a figure of the disk cache for which the compiler ran is refused") {

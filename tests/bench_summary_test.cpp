@@ -1,10 +1,12 @@
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "bench/promises.h"
 #include "bench/reading.h"
+#include "bench/steps.h"
 #include "bench/summary.h"
 
 using namespace fuse::bench;
@@ -71,6 +73,18 @@ TEST_CASE("JSON has a list for each kind, and null for what is unknown") {
         std::string::npos);
   CHECK(json.find("{\"case\": \"10 tensors\", \"variant\": \"guards\", "
                   "\"us\": 0.2}") != std::string::npos);
+}
+
+TEST_CASE("of memory the most counts, and it is a promise") {
+  const auto peak = [](std::int64_t bytes) {
+    return std::vector<Reading>{{"memory", "GPT-2 small", peak_name, 0, bytes}};
+  };
+  const auto good = summarise({peak(3000), peak(4'000'000'000), peak(5)});
+  REQUIRE(good.size() == 1);
+  CHECK(good[0].bytes == 4'000'000'000);
+  CHECK(check_promises(good, 0));
+  CHECK_FALSE(check_promises(summarise({peak(4'000'000'001)}), 1));
+  CHECK(json_of(good, 1).find("\"bytes\": 4000000000}") != std::string::npos);
 }
 
 TEST_CASE("lines that are no readings are passed over") {

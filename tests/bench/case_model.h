@@ -9,23 +9,26 @@
 
 namespace fuse::bench {
 
-/// Parameters of a case, with gradients that all its variants share, on the
-/// default device.
+/// Parameters of a case with their gradients, on the default device.
 class CaseModel {
  public:
   explicit CaseModel(const Case& wanted) {
     Generator generator(0);
     for (const std::int64_t size : wanted.sizes) {
       params_.push_back(rand({size}, generator));
-      grads_.push_back(rand({size}, generator));
+      params_.back().set_grad(rand({size}, generator));
     }
   }
 
+  /// The parameters themselves, for variants that may share them.
+  const std::vector<Tensor>& params() const { return params_; }
+
+  /// Parameters of its own that share the gradients.
   std::vector<Tensor> copy() const {
     std::vector<Tensor> copies;
-    for (std::size_t i = 0; i < params_.size(); ++i) {
-      copies.push_back(params_[i].clone());
-      copies.back().set_grad(grads_[i]);
+    for (const Tensor& param : params_) {
+      copies.push_back(param.clone());
+      copies.back().set_grad(param.grad());
     }
     return copies;
   }
@@ -33,16 +36,15 @@ class CaseModel {
   /// The same in another type, with gradients of their own.
   std::vector<Tensor> copy(DType dtype) const {
     std::vector<Tensor> copies;
-    for (std::size_t i = 0; i < params_.size(); ++i) {
-      copies.push_back(params_[i].to(dtype));
-      copies.back().set_grad(grads_[i].to(dtype));
+    for (const Tensor& param : params_) {
+      copies.push_back(param.to(dtype));
+      copies.back().set_grad(param.grad().to(dtype));
     }
     return copies;
   }
 
  private:
   std::vector<Tensor> params_;
-  std::vector<Tensor> grads_;
 };
 
 }  // namespace fuse::bench

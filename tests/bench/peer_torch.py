@@ -2,11 +2,12 @@
 
 usage: peer_torch.py THREADS CASE_NAME SIZE:COUNT [SIZE:COUNT ...]
 
-Prints one line a variant in the form that `bench` reads. Run it through
-`./fusebook bench --peer torch`.
+Prints one line a variant in the form that `bench` reads, and the most memory it
+held. Run it through `./fusebook bench --peer torch`.
 """
 
 import random
+import resource
 import statistics
 import sys
 import time
@@ -20,27 +21,29 @@ except ImportError as error:
 
 MIN_RUN_TIME = 0.2  # seconds for each variant, as in our own measurements
 ROUNDS = 9
+LARGE = 1 << 26  # elements; from here on variants are made one after the other
 
 
-def make_optimizer(sizes, **options):
+def make_params(sizes):
     params = [torch.rand(size) for size in sizes]
     for param in params:
         param.grad = torch.rand_like(param)
-    return torch.optim.Adam(params, **options)
+    return params
 
 
-def compiled_step(sizes):
-    optimizer = make_optimizer(sizes)
-    return torch.compile(optimizer.step)
-
-
-def make_variants(sizes):
-    yield "for-loop", make_optimizer(sizes, foreach=False).step
-    yield "foreach", make_optimizer(sizes, foreach=True).step
-    yield "fused", make_optimizer(sizes, fused=True).step
+def variants_of(params):
+    """Name and maker of each step; all update the same parameters."""
+    adam = torch.optim.Adam
+    found = [
+        ("for-loop", lambda: adam(params, foreach=False).step),
+        ("foreach", lambda: adam(params, foreach=True).step),
+        ("fused", lambda: adam(params, fused=True).step),
+    ]
     # One branch a tensor: above this, its compiler needs many minutes.
-    if len(sizes) <= 200:
-        yield "torch.compile", compiled_step(sizes)
+    if len(params) <= 200:
+        found.append(
+            ("torch.compile", lambda: torch.compile(adam(params).step)))
+    return found
 
 
 def block_size(step):
@@ -62,18 +65,18 @@ def time_block(step, calls):
     return (time.perf_counter() - begin) / calls
 
 
-def measure(variants):
+def measure(steps):
     blocks = []
-    for _, step in variants:
+    for step in steps:
         step()
         step()
         blocks.append(block_size(step))
-    times = [[] for _ in variants]
-    order = list(range(len(variants)))
+    times = [[] for _ in steps]
+    order = list(range(len(steps)))
     while order:
         random.shuffle(order)
         for i in order:
-            times[i].append(time_block(variants[i][1], blocks[i]))
+            times[i].append(time_block(steps[i], blocks[i]))
         order = [
             i for i in order if len(times[i]) < ROUNDS
             or sum(times[i]) * blocks[i] < MIN_RUN_TIME
@@ -89,10 +92,16 @@ def main():
         sizes += [int(size)] * int(count)
     torch.set_num_threads(threads)
     random.seed(0)
-    variants = list(make_variants(sizes))
-    for (variant, _), seconds in zip(variants, measure(variants)):
-        print(f"reading\tstep\t{name}\ttorch {torch.__version__} {variant}\t"
-              f"{seconds * 1e6:.9g}\t0")
+    variants = variants_of(make_params(sizes))
+    one_by_one = sum(sizes) >= LARGE
+    for some in [[v] for v in variants] if one_by_one else [variants]:
+        steps = [make() for _, make in some]
+        for (variant, _), seconds in zip(some, measure(steps)):
+            print(f"reading\tstep\t{name}\ttorch {torch.__version__} "
+                  f"{variant}\t{seconds * 1e6:.9g}\t0")
+        del steps
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(f"reading\tmemory\t{name}\tpeak of PyTorch\t0\t{peak}")
 
 
 if __name__ == "__main__":

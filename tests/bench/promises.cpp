@@ -1,7 +1,11 @@
 #include "bench/promises.h"
 
+#include <cstdint>
 #include <cstdio>
 #include <string>
+
+#include "available_memory.h"
+#include "bench/steps.h"
 
 namespace fuse::bench {
 namespace {
@@ -33,6 +37,18 @@ bool holds(const Promise& promise, double value, double slack) {
   std::printf("  %-4s %s: %s %.3g %s, promised %.4g\n", good ? "ok" : "FAIL",
               promise.of_case, promise.variant, value, whom.c_str(),
               promise.most);
+  return good;
+}
+
+// A large case is measured piece by piece.
+bool check_memory(const std::vector<Row>& rows) {
+  constexpr std::int64_t most = 4'000'000'000;
+  const Row* const peak = find_row(rows, "memory", "GPT-2 small", peak_name);
+  if (peak == nullptr) return true;
+  const bool good = peak->bytes <= most;
+  std::printf("  %-4s GPT-2 small: %s of memory, promised %s\n",
+              good ? "ok" : "FAIL", format_bytes(peak->bytes).c_str(),
+              format_bytes(most).c_str());
   return good;
 }
 
@@ -93,6 +109,7 @@ bool check_promises(const std::vector<Row>& rows, double slack) {
     all = holds(promise, ratio, slack) && all;
   }
   all = check_eager(rows) && all;
+  all = check_memory(rows) && all;
   all = check_openmp(rows, slack) && all;
   return check_compile_times(rows, slack) && all;
 }

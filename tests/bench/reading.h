@@ -9,11 +9,12 @@ namespace fuse::bench {
 /// One figure of one process, as one line of text: what a process that
 /// measures tells the one that started it.
 struct Reading {
-  std::string kind;     ///< "step", "gradients", "groups", "host", "compile"
+  std::string kind;     ///< "step", "gradients", "groups", "memory", "host" or
+                        ///< "compile"
   std::string of_case;  ///< what was measured
   std::string variant;  ///< how it was done
   double us = 0;
-  std::int64_t bytes = 0;  ///< moved; 0 where that says nothing
+  std::int64_t bytes = 0;  ///< moved, or of memory; 0 where that says nothing
   /// What the time is divided by, measured in turns with it unless the name says
   /// otherwise, and how long that took; empty and 0 where there is nothing.
   std::string divisor = {};

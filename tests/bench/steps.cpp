@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "allocator.h"
+#include "available_memory.h"
 #include "bandwidth.h"
 #include "bench/case_model.h"
 #include "bench/reading.h"
@@ -12,12 +13,12 @@
 #include "compile.h"
 #include "optim/adam.h"
 #include "optim/adam_by_hand.h"
-#include "random.h"
 
 namespace fuse::bench {
 namespace {
 
 using Step = std::function<void()>;
+using Tensors = std::vector<Tensor>;
 
 // Loops that only move memory: the fastest of them is the limit.
 constexpr const char* limit_prefix = "limit, ";
@@ -26,6 +27,14 @@ struct Variant {
   std::string name;
   Step step;
   std::int64_t bytes = 0;  // moved by one step
+  const char* divisor = limit_name;
+};
+
+// Variants that are there at once, and what a step of the first one touches: the
+// lists that it writes, then the gradients.
+struct Set {
+  std::vector<Variant> variants;
+  std::vector<Tensors> touched;
 };
 
 // Bytes one call moves, after one that creates the state.
@@ -36,106 +45,185 @@ std::int64_t bytes_of(const Step& step) {
   return process_counters().bytes_moved - before;
 }
 
-void add_eager(std::vector<Variant>& variants, const char* name,
-               const CaseModel& model, bool foreach) {
-  auto adam =
-      std::make_shared<Adam>(model.copy(), AdamOptions{.foreach = foreach});
-  const Step step = [adam] { adam->step(); };
-  variants.push_back({name, step, bytes_of(step)});
+std::vector<Tensors> touched_by(const Adam& adam, const Tensors& params) {
+  std::vector<Tensors> lists(4);
+  for (const Tensor& param : params) {
+    lists[0].push_back(param);
+    lists[1].push_back(adam.state(param, "exp_avg"));
+    lists[2].push_back(adam.state(param, "exp_avg_sq"));
+    lists[3].push_back(param.grad());
+  }
+  return lists;
 }
 
-void add_fused(std::vector<Variant>& variants, const CaseModel& model) {
-  auto adam = std::make_shared<Adam>(model.copy());
-  auto fused = compile([adam] { adam->step(); });
-  const Step step = fused;
-  const std::int64_t bytes = bytes_of(step);
-  variants.push_back({"compiled", step, bytes});
-  variants.push_back(
-      {"bare kernel", [fused]() mutable { fused.relaunch(); }, bytes});
+Set fused(const CaseModel& model) {
+  auto adam = std::make_shared<Adam>(model.params());
+  auto compiled = compile([adam] { adam->step(); });
+  const std::int64_t bytes = bytes_of(compiled);
+  Set set;
+  set.touched = touched_by(*adam, model.params());
+  set.variants.push_back({"compiled", compiled, bytes});
+  set.variants.push_back(
+      {"bare kernel", [compiled]() mutable { compiled.relaunch(); }, bytes});
+  auto hand = std::make_shared<AdamByHand>(model.params());
+  set.variants.push_back({"by hand", [hand] { hand->step(); }, bytes});
+  return set;
 }
 
-// Half of the bytes, and a rounding after each operation. Compare with
-// "compiled": the limit is that of float32.
-void add_reduced(std::vector<Variant>& variants, const CaseModel& model,
-                 DType dtype) {
-  auto adam = std::make_shared<Adam>(model.copy(dtype));
-  const Step step = compile([adam] { adam->step(); });
-  variants.push_back(
-      {std::string("compiled, ") + name_of(dtype), step, bytes_of(step)});
-}
-
-void add_interpreted(std::vector<Variant>& variants, const CaseModel& model) {
-  auto adam = std::make_shared<Adam>(model.copy());
+Set interpreted(const CaseModel& model) {
+  auto adam = std::make_shared<Adam>(model.params());
   const Step step =
       compile([adam] { adam->step(); }, {.backend = Backend::interpreted});
-  variants.push_back({"interpreted", step, bytes_of(step)});
+  const std::int64_t bytes = bytes_of(step);
+  return {{{"interpreted", step, bytes}}, touched_by(*adam, model.params())};
 }
 
-void add_limits(std::vector<Variant>& variants, const Case& wanted) {
-  using Bases = AccessPattern::Bases;
+Set eager(const CaseModel& model, const char* name, bool foreach) {
+  auto adam =
+      std::make_shared<Adam>(model.params(), AdamOptions{.foreach = foreach});
+  const Step step = [adam] { adam->step(); };
+  const std::int64_t bytes = bytes_of(step);
+  return {{{name, step, bytes}}, touched_by(*adam, model.params())};
+}
+
+Set foreach (const CaseModel& model) { return eager(model, "foreach", true); }
+
+Set tensor_by_tensor(const CaseModel& model) {
+  return eager(model, "tensor by tensor", false);
+}
+
+// Half of the bytes, and a rounding after each operation.
+Set reduced(const CaseModel& model, DType dtype) {
+  auto adam = std::make_shared<Adam>(model.copy(dtype));
+  const Step step = compile([adam] { adam->step(); });
+  Set set;
+  set.variants.push_back({std::string("compiled, ") + name_of(dtype), step,
+                          bytes_of(step), "limit of float32"});
+  set.touched.resize(4);
+  for (const Tensor& param : model.params()) {
+    set.touched[0].push_back(param);
+    set.touched[1].push_back(zeros_like(param));
+    set.touched[2].push_back(zeros_like(param));
+    set.touched[3].push_back(param.grad());
+  }
+  return set;
+}
+
+Set bfloat16(const CaseModel& model) { return reduced(model, DType::bfloat16); }
+
+Set float16(const CaseModel& model) { return reduced(model, DType::float16); }
+
+using Make = Set (*)(const CaseModel& model);
+constexpr Make makes[] = {fused,    interpreted, foreach, tensor_by_tensor,
+                          bfloat16, float16};
+
+void add_loops(Set& set, const std::shared_ptr<AccessPattern>& pattern,
+               const std::string& where) {
   using Width = AccessPattern::Width;
-  for (const Bases bases : {Bases::allocated, Bases::staggered}) {
-    auto pattern = std::make_shared<AccessPattern>(wanted.sizes, 4, 3, bases);
-    const std::string end = bases == Bases::staggered ? ", staggered" : "";
-    for (const Width width : {Width::bytes32, Width::bytes64}) {
-      const char* const bits = width == Width::bytes32 ? "256-bit" : "512-bit";
-      variants.push_back({limit_prefix + std::string(bits) + end,
-                          [=] { pattern->run(width); }, pattern->bytes()});
-    }
+  for (const Width width : {Width::bytes32, Width::bytes64}) {
+    const char* const bits = width == Width::bytes32 ? "256-bit" : "512-bit";
+    set.variants.push_back({limit_prefix + std::string(bits) + where,
+                            [=] { pattern->run(width); }, pattern->bytes()});
   }
 }
 
-std::vector<Variant> variants_of(const Case& wanted) {
-  const CaseModel model(wanted);
-  std::vector<Variant> variants;
-  add_limits(variants, wanted);
-  auto hand = std::make_shared<AdamByHand>(model.copy());
-  variants.push_back({"by hand", [hand] { hand->step(); }, variants[0].bytes});
-  add_fused(variants, model);
-  add_reduced(variants, model, DType::bfloat16);
-  add_reduced(variants, model, DType::float16);
-  add_interpreted(variants, model);
-  add_eager(variants, "foreach", model, true);
-  add_eager(variants, "tensor by tensor", model, false);
-  return variants;
+// The limit: plain loops over the very memory of the step, and where there is
+// room also over memory that is laid out better.
+void add_limits(Set& set, const Case& wanted, bool with_own_memory) {
+  add_loops(set, std::make_shared<AccessPattern>(set.touched, 3), "");
+  if (!with_own_memory) return;
+  constexpr auto staggered = AccessPattern::Bases::staggered;
+  add_loops(set, std::make_shared<AccessPattern>(wanted.sizes, 4, 3, staggered),
+            ", staggered");
 }
 
 // The limit's loops do the same work: the fastest is what the machine can do.
 std::size_t fastest_limit(const std::vector<Variant>& variants,
                           const std::vector<Measurement>& times) {
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < variants.size(); ++i) {
+  std::size_t best = variants.size();
+  for (std::size_t i = 0; i < variants.size(); ++i) {
     if (!variants[i].name.starts_with(limit_prefix)) continue;
-    if (times[i].median() < times[best].median()) best = i;
+    const bool first = best == variants.size();
+    if (first || times[i].median() < times[best].median()) best = i;
   }
   return best;
 }
 
-// Parameters and two averages of each variant, the gradients, what the limits
-// move, the temporaries of a list, and four lists of halves for two types.
-void require_memory_for(const Case& wanted) {
-  constexpr std::int64_t arrays = 5 * 3 + 2 + 2 * 4 + 2 + 2 * 4 / 2;
-  const std::int64_t elements = std::accumulate(
-      wanted.sizes.begin(), wanted.sizes.end(), std::int64_t(0));
-  require_memory(elements * arrays * std::int64_t(sizeof(float)));
+// In turns, so that each is divided by a limit that met the same machine.
+void measure(const Case& wanted, const Set& set, bool tell_limits) {
+  std::vector<Step> steps;
+  for (const Variant& variant : set.variants) steps.push_back(variant.step);
+  const auto times = interleaved(steps);
+  const std::size_t limit = fastest_limit(set.variants, times);
+  const double limit_us = times[limit].median_us();
+  if (tell_limits) {
+    tell({"step", wanted.name, limit_name, limit_us, set.variants[limit].bytes,
+          limit_name, limit_us});
+  }
+  for (std::size_t i = 0; i < set.variants.size(); ++i) {
+    const Variant& variant = set.variants[i];
+    if (!tell_limits && variant.name.starts_with(limit_prefix)) continue;
+    tell({"step", wanted.name, variant.name, times[i].median_us(),
+          variant.bytes, variant.divisor, limit_us});
+  }
+}
+
+std::int64_t bytes_of_a_list(const Case& wanted) {
+  return std::accumulate(wanted.sizes.begin(), wanted.sizes.end(),
+                         std::int64_t(0)) *
+         std::int64_t(sizeof(float));
+}
+
+// Lists of a whole model's size: parameters and gradients; two averages for each
+// float32 optimizer; four of half the size for each other type; what the limits
+// move; the temporaries of an eager step.
+constexpr std::int64_t lists_at_once = 2 + 5 * 2 + 2 * 2 + 2 * 2 + 4 + 2;
+// One set after the other: the largest has one optimizer and temporaries, or two
+// optimizers.
+constexpr std::int64_t lists_in_turn = 2 + 2 + 2 + 1;
+constexpr std::int64_t most_at_once = std::int64_t(3) << 30;
+
+void measure_at_once(const Case& wanted) {
+  const CaseModel model(wanted);
+  Set all;
+  for (const Make make : makes) {
+    Set set = make(model);
+    if (all.touched.empty()) all.touched = std::move(set.touched);
+    for (Variant& variant : set.variants) {
+      all.variants.push_back(std::move(variant));
+    }
+  }
+  add_limits(all, wanted, true);
+  measure(wanted, all, true);
+}
+
+// What one set held is given back before the next one is made.
+void measure_one_by_one(const Case& wanted) {
+  const CaseModel model(wanted);
+  bool is_first = true;
+  for (const Make make : makes) {
+    {
+      Set set = make(model);
+      add_limits(set, wanted, false);
+      measure(wanted, set, is_first);
+    }
+    empty_cache();
+    is_first = false;
+  }
 }
 
 }  // namespace
 
 void measure_steps(const Case& wanted) {
-  require_memory_for(wanted);
-  const std::vector<Variant> variants = variants_of(wanted);
-  std::vector<Step> steps;
-  for (const Variant& variant : variants) steps.push_back(variant.step);
-  const auto times = interleaved(steps);
-  const std::size_t limit = fastest_limit(variants, times);
-  const double limit_us = times[limit].median_us();
-  tell({"step", wanted.name, limit_name, limit_us, variants[limit].bytes,
-        limit_name, limit_us});
-  for (std::size_t i = 0; i < variants.size(); ++i) {
-    tell({"step", wanted.name, variants[i].name, times[i].median_us(),
-          variants[i].bytes, limit_name, limit_us});
+  const std::int64_t list = bytes_of_a_list(wanted);
+  const bool at_once = list * lists_at_once <= most_at_once;
+  require_memory(list * (at_once ? lists_at_once : lists_in_turn));
+  if (at_once) {
+    measure_at_once(wanted);
+  } else {
+    measure_one_by_one(wanted);
   }
+  tell({"memory", wanted.name, peak_name, 0, peak_resident_memory()});
 }
 
 }  // namespace fuse::bench

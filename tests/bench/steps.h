@@ -7,9 +7,15 @@ namespace fuse::bench {
 /// The variant that the others are divided by.
 inline constexpr const char* limit_name = "limit";
 
-/// Measures every variant of a step of Adam in this process, in random order,
-/// and tells a reading of kind "step" for each, divided by the "limit". Throws
-/// Error when the case does not fit into memory.
+/// What measuring a case's steps held at once, as a reading of kind "memory".
+inline constexpr const char* peak_name = "peak of a process";
+
+/// Measures every variant of a step of Adam in this process, in turns, and tells
+/// a reading of kind "step" for each, divided by the "limit": the fastest of
+/// several plain loops that load and store what the step loads and stores.
+/// Variants of a large case are there one after the other, each in turns with
+/// the limit's loops over its own memory. Throws Error when the case does not fit
+/// into memory.
 void measure_steps(const Case& wanted);
 
 }  // namespace fuse::bench

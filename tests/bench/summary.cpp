@@ -4,12 +4,15 @@
 #include <array>
 #include <cstdio>
 
+#include "available_memory.h"
 #include "benchmark.h"
 #include "json.h"
 #include "provenance.h"
 
 namespace fuse::bench {
 namespace {
+
+constexpr const char* memory = "memory";
 
 bool same_figure(const Reading& a, const Reading& b) {
   return a.kind == b.kind && a.of_case == b.of_case && a.variant == b.variant;
@@ -24,18 +27,24 @@ Row summarise(const Reading& figure,
               const std::vector<std::vector<Reading>>& processes) {
   std::vector<double> times;
   std::vector<double> ratios;
+  std::int64_t most_bytes = 0;
   for (const std::vector<Reading>& readings : processes) {
     const auto found =
         std::find_if(readings.begin(), readings.end(),
                      [&](const auto& r) { return same_figure(r, figure); });
     if (found == readings.end()) continue;
     times.push_back(found->us);
+    most_bytes = std::max(most_bytes, found->bytes);
     if (found->divisor_us > 0) ratios.push_back(found->us / found->divisor_us);
   }
   Row row{figure.kind, figure.of_case, figure.variant, median(times)};
   row.divisor = figure.divisor;
   if (!ratios.empty()) row.ratio = median(ratios);
-  if (row.us > 0) row.gb_per_s = double(figure.bytes) / row.us / 1e3;
+  if (figure.kind == memory) {
+    row.bytes = most_bytes;
+  } else {
+    row.gb_per_s = double(figure.bytes) / row.us / 1e3;
+  }
   return row;
 }
 
@@ -46,8 +55,11 @@ std::string positive_number(double value) {
 std::string json_of(const Row& row) {
   JsonObject object;
   object.add("case", json_string(row.of_case))
-      .add("variant", json_string(row.variant))
-      .add("us", json_number(row.us));
+      .add("variant", json_string(row.variant));
+  if (row.kind == memory) {
+    return object.add("bytes", std::to_string(row.bytes)).line();
+  }
+  object.add("us", json_number(row.us));
   if (!row.divisor.empty()) {
     object.add("ratio", positive_number(row.ratio))
         .add("divided_by", json_string(row.divisor));
@@ -67,6 +79,11 @@ std::string json_list(const std::vector<Row>& rows, const std::string& kind) {
 }
 
 void print_row(const Row& row) {
+  if (row.kind == memory) {
+    std::printf("  %-32s %15s\n", row.variant.c_str(),
+                format_bytes(row.bytes).c_str());
+    return;
+  }
   std::printf("  %-32s %12.2f us", row.variant.c_str(), row.us);
   if (row.ratio > 0) {
     std::printf(" %9.3f x %s", row.ratio, row.divisor.c_str());
@@ -127,7 +144,8 @@ std::string json_of(const std::vector<Row>& rows, std::size_t processes) {
       .add("date", json_string(here.date))
       .add("processes", std::to_string(processes))
       .add("rows", json_list(rows, "step"));
-  for (const char* const kind : {"gradients", "groups", "host", "compile"}) {
+  for (const char* const kind :
+       {"gradients", "groups", memory, "host", "compile"}) {
     object.add(kind, json_list(rows, kind));
   }
   return object.block(0) + "\n";

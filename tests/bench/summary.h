@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct Row {
   double ratio = 0;          ///< to the divisor; 0 where there is none
   double gb_per_s = 0;       ///< 0 where no bytes were counted
   std::string divisor = {};  ///< see Reading
+  std::int64_t bytes = 0;    ///< of memory, the most of all processes
 };
 
 /// Summarises the readings of the processes, one list for each.

@@ -480,6 +480,30 @@ TRAINING = (
           "device_copies_test"),
 )
 
+MEASURING = (
+    fault("what a cache answered counts as cold", "tests/bench/counted_call.cpp",
+          "spent.compiler_runs == expected.compiler_runs &&", "",
+          "bench_counted_call_test"),
+    fault("what the disk answered counts as memory's",
+          "tests/bench/counted_call.cpp",
+          " &&\n      spent.disk_hits == expected.disk_hits", "",
+          "bench_counted_call_test"),
+    fault("the limit leaves out the last array it writes",
+          "common/bandwidth.cpp",
+          "((k < Writes ? void(std::memcpy(",
+          "((k + 1 < Writes ? void(std::memcpy(", "bandwidth_test"),
+    fault("threads of the limit do each other's part of a tensor",
+          "common/bandwidth.cpp",
+          "std::max<std::int64_t>(begin - starts_[i], 0),", "0,",
+          "bandwidth_test"),
+    fault("the divisor of another process is taken", "tests/bench/summary.cpp",
+          "ratios.push_back(found->us / found->divisor_us);",
+          "ratios.push_back(found->us / figure.divisor_us);",
+          "bench_summary_test"),
+    fault("any amount of memory keeps the promise", "tests/bench/promises.cpp",
+          "peak->bytes <= most;", "peak->bytes > 0;", "bench_summary_test"),
+)
+
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
           ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS +
-          TRAINING)
+          TRAINING + MEASURING)
