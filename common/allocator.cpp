@@ -95,14 +95,15 @@ class CachingAllocator {
 
 /// Memory is mapped on first use, so the system grants far more than it has
 /// and kills the process later. Everything handed out must fit in what is
-/// available plus what this process already holds.
+/// available, also what was handed out before and is not touched yet.
 bool CachingAllocator::has_room(std::int64_t bytes) {
   if (bytes <= credit_) return true;
   const std::int64_t available = available_memory();
   if (available == std::numeric_limits<std::int64_t>::max()) return true;
   const std::int64_t taken =
       statistics_.bytes_in_use + statistics_.bytes_cached;
-  const std::int64_t room = available + resident_memory() - taken - reserve;
+  const std::int64_t room =
+      room_for_more(available, resident_memory(), taken) - reserve;
   if (bytes > room) return false;
   credit_ = bytes + (room - bytes) / 8;
   return true;

@@ -114,6 +114,11 @@ std::int64_t resident_memory(const MemorySources& sources) {
   return resident * std::int64_t(sysconf(_SC_PAGESIZE));
 }
 
+std::int64_t room_for_more(std::int64_t available, std::int64_t resident,
+                           std::int64_t taken) {
+  return available - std::max<std::int64_t>(taken - resident, 0);
+}
+
 std::int64_t peak_resident_memory(const MemorySources& sources) {
   const Number peak = read_field(sources.proc + "/self/status", "VmHWM:");
   return peak.value_or(0) * 1024;

@@ -20,6 +20,13 @@ std::int64_t available_memory(const MemorySources& sources = {});
 /// Bytes of memory this process holds now, 0 where that cannot be learned.
 std::int64_t resident_memory(const MemorySources& sources = {});
 
+/// Bytes that may still be handed out where `available` are left, to a process
+/// that was handed out `taken` bytes and holds `resident`: memory is mapped when it
+/// is first touched, so that some of what was taken may be missing from both. What
+/// else the process holds (the memory of other libraries) makes no room.
+std::int64_t room_for_more(std::int64_t available, std::int64_t resident,
+                           std::int64_t taken);
+
 /// The most bytes of memory this process has held at once, 0 where that cannot
 /// be learned.
 std::int64_t peak_resident_memory(const MemorySources& sources = {});

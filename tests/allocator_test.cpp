@@ -4,12 +4,17 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "available_memory.h"
 #include "error.h"
+#include "random.h"
 #include "tensor.h"
 
 using namespace fuse;
@@ -78,6 +83,74 @@ TEST_CASE("statistics count bytes in use and cached") {
   storage = allocate_storage(3 * mib);
   CHECK(allocator_statistics().system_allocations ==
         before.system_allocations + 2);
+}
+
+// Beside it books are kept as simply as can be.
+TEST_CASE("statistics after every allocation, release and emptying") {
+  empty_cache();
+  AllocatorStatistics wanted = allocator_statistics();
+  std::map<std::size_t, std::int64_t> cached;  // blocks of each size
+  std::vector<std::shared_ptr<Storage>> held;
+  const std::vector<std::size_t> sizes = {64,       128,     100, 4 * kib,
+                                          12 * kib, mib / 2, mib, 2 * mib};
+  Generator generator(7);
+  const auto below = [&](std::size_t n) { return generator.bits() % n; };
+  const auto allocate = [&](std::size_t bytes) {
+    held.push_back(allocate_storage(bytes));
+    const std::size_t size = held.back()->size;
+    if (cached[size] > 0) {
+      --cached[size];
+      ++wanted.cache_hits;
+      wanted.bytes_cached -= std::int64_t(size);
+    } else {
+      ++wanted.system_allocations;
+    }
+    wanted.bytes_in_use += std::int64_t(size);
+  };
+  const auto release = [&](std::size_t i) {
+    const std::size_t size = held[i]->size;
+    held.erase(held.begin() + std::ptrdiff_t(i));
+    ++cached[size];
+    wanted.bytes_in_use -= std::int64_t(size);
+    wanted.bytes_cached += std::int64_t(size);
+  };
+  for (int i = 0; i < 2000; ++i) {
+    const auto what = below(100);
+    if (what < 50) {
+      allocate(sizes[below(sizes.size())]);
+    } else if (what < 98) {
+      if (!held.empty()) release(below(held.size()));
+    } else {
+      empty_cache();
+      cached.clear();
+      wanted.bytes_cached = 0;
+    }
+    const AllocatorStatistics now = allocator_statistics();
+    REQUIRE(now.bytes_in_use == wanted.bytes_in_use);
+    REQUIRE(now.bytes_cached == wanted.bytes_cached);
+    REQUIRE(now.cache_hits == wanted.cache_hits);
+    REQUIRE(now.system_allocations == wanted.system_allocations);
+  }
+  CHECK(wanted.cache_hits > 100);
+}
+
+// Nothing of it is ever touched.
+TEST_CASE("what the cache holds can be had again, once") {
+  empty_cache();
+  const std::int64_t available = available_memory();
+  if (available == std::numeric_limits<std::int64_t>::max()) return;
+  const auto share = [&](int tenths) { return available / 10 * tenths; };
+  auto block = allocate_storage(std::size_t(share(6)));
+  CHECK_THROWS_AS(require_memory(share(7)), Error);  // it is in use
+  block.reset();
+  require_memory(share(5));
+  require_memory(share(7));
+  CHECK_THROWS_AS(require_memory(share(13)), Error);
+  // For a block of another size the cache is emptied.
+  block = allocate_storage(std::size_t(share(7)));
+  CHECK(allocator_statistics().bytes_cached == 0);
+  block.reset();
+  empty_cache();
 }
 
 TEST_CASE("large blocks start at different offsets") {

@@ -86,6 +86,17 @@ TEST_CASE("this process holds some memory and could have more") {
   CHECK(available_memory() > 0);
 }
 
+TEST_CASE("what was handed out and not touched is no longer free") {
+  CHECK(room_for_more(100, 0, 0) == 100);
+  CHECK(room_for_more(100, 0, 30) == 70);    // nothing touched
+  CHECK(room_for_more(100, 20, 30) == 90);   // two thirds of it
+  CHECK(room_for_more(100, 30, 30) == 100);  // all of it
+  CHECK(room_for_more(100, 0, 130) == -30);
+  // A library beside it holds 500.
+  CHECK(room_for_more(100, 500, 0) == 100);
+  CHECK(room_for_more(100, 530, 30) == 100);
+}
+
 TEST_CASE("the most that a process held") {
   const FakeSystem system;
   CHECK(peak_resident_memory(system.sources()) == 0);

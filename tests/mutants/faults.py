@@ -480,6 +480,28 @@ TRAINING = (
           "device_copies_test"),
 )
 
+MEMORY = (
+    fault("a block from the cache still counts as cached",
+          "common/allocator.cpp",
+          "  statistics_.bytes_cached -= std::int64_t(size);\n", "",
+          "allocator_test"),
+    fault("a request looks at no cached blocks", "common/allocator.cpp",
+          "missing = bytes - statistics_.bytes_cached;", "missing = bytes;",
+          "allocator_test"),
+    fault("an emptied cache keeps its bytes", "common/allocator.cpp",
+          "  statistics_.bytes_cached = 0;\n", "", "allocator_test"),
+    fault("a block from the cache is no hit", "common/allocator.cpp",
+          "  ++statistics_.cache_hits;\n", "", "allocator_test"),
+    fault("the memory of other libraries makes room",
+          "common/available_memory.cpp",
+          "std::max<std::int64_t>(taken - resident, 0);",
+          "(taken - resident);", "available_memory_test"),
+    fault("what is not touched yet is still free",
+          "common/available_memory.cpp",
+          "available - std::max<std::int64_t>(taken - resident, 0);",
+          "available + 0 * (taken - resident);", "allocator_test"),
+)
+
 MEASURING = (
     fault("what a cache answered counts as cold", "tests/bench/counted_call.cpp",
           "spent.compiler_runs == expected.compiler_runs &&", "",
@@ -506,4 +528,4 @@ MEASURING = (
 
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
           ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS +
-          TRAINING + MEASURING)
+          TRAINING + MEMORY + MEASURING)
