@@ -52,4 +52,11 @@ if [ "$device" != cpu ]; then
 fi
 [ -z "$out$only" ] ||
   fail 2 "--out and --only go with --device cuda or cuda-sim"
-with_samples capture --device "$device" ${fresh:+"$fresh"}
+captured=yes
+with_samples capture --device "$device" ${fresh:+"$fresh"} || captured=no
+step "What CONTRIBUTING.md asks of a recipe"
+for recipe in $chosen; do
+  "$python" -B "$root/docs/fusebook_docs" limits --recipe "$recipe" ||
+    captured=no
+done
+[ "$captured" = yes ]

@@ -9,8 +9,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from . import (capturing, checking, limits, literate, patches, prose,
-               samples)
+from . import (capturing, checking, exercises, limits, literate, patches,
+               prose, samples)
 from .book import Book, capture_command
 from .errors import BookError
 
@@ -72,9 +72,17 @@ def _parser():
     make.add_argument("--recipe", required=True)
     make.add_argument("--exercise", required=True)
     make.add_argument("--edited", required=True, type=Path, metavar="FILE")
+    rebase = _add(commands, "rebase-patch", _rebase_patch,
+                  "make patches fit again whose recipe has changed around "
+                  "them")
+    rebase.add_argument("--recipe", help="of this one alone (default: all)")
+    rebase.add_argument("--exercise", help="this one alone")
+    rebase.add_argument("--check", action="store_true",
+                        help="only say which patches no longer fit")
     limit = _add(commands, "limits", _limits,
-                 "check that recipe pages keep their limits, and that every "
-                 "number in the book's prose is bound and true")
+                 "check that recipe pages keep their limits, that their "
+                 "exercises fit, and that every number in the book's prose "
+                 "is bound and true")
     limit.add_argument("--recipe", help="this one alone (default: all)")
     listed = _add(commands, "list", _list,
                   "list recipes, or with --exercises 'recipe exercise' lines")
@@ -187,6 +195,41 @@ def _make_patch(book, options):
     return 0
 
 
+def _rebase_patch(book, options):
+    failed = False
+    for recipe in [options.recipe] if options.recipe else book.recipe_names():
+        given = options.exercise
+        for name in [given] if given else book.exercise_names(recipe):
+            for error in exercises.misfits(book, recipe, name):
+                failed = _rebase_one(book, recipe, name, error,
+                                     options.check) or failed
+    return 1 if failed else 0
+
+
+def _rebase_one(book, recipe, exercise, error, only_check):
+    """Whether there is still something to do."""
+    if only_check:
+        print(f"{error}\nRebase it: python3 docs/fusebook_docs rebase-patch "
+              f"--recipe {recipe} --exercise {exercise}")
+        return True
+    merged = exercises.rebased(book, recipe, exercise)
+    path = book.patch_path(recipe, exercise)
+    if lines := exercises.conflicts(merged):
+        copy = book.root / "build" / "exercises" / f"{recipe}.{exercise}.cpp"
+        samples.write_files({copy: merged})
+        for line in lines:
+            print(f"{book.show(copy)}:{line}: recipe and answer change the "
+                  "same lines")
+        print("Edit that copy, then: python3 docs/fusebook_docs make-patch "
+              f"--recipe {recipe} --exercise {exercise} --edited "
+              f"{book.show(copy)}")
+        return True
+    before = book.recipe_path(recipe).read_text(encoding="utf-8")
+    samples.write_files({path: patches.make(recipe, before, merged)})
+    print(f"{book.show(path)}: rebased")
+    return False
+
+
 def _limits(book, options):
     names = [options.recipe] if options.recipe else book.recipe_names()
     failed = False
@@ -196,6 +239,7 @@ def _limits(book, options):
         print(limits.summary(name, recipe))
         texts = prose.of_recipe(book, name, recipe)
         for problem in [*limits.problems(book, name, recipe),
+                        *exercises.problems(book, name),
                         *_untrue(book, texts)]:
             failed = True
             print(f"  {problem}")

@@ -132,8 +132,8 @@ def _misfit(lines, old, expected, target):
             what = "the file ends" if there is None else f"there is {there!r}"
             message += f": in line {at + 1} it wants {text!r}, {what}"
             break
-    return (f"{message}. Edit a copy of the recipe and make the patch anew "
-            "with `make-patch`")
+    return (f"{message}. `rebase-patch` makes it fit, or `make-patch` anew "
+            "from an edited copy")
 
 
 def patched(book, recipe, exercise):

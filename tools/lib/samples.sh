@@ -7,6 +7,7 @@ with_samples() { # COMMAND OPTION...
   need compiler cmake ninja python
   get_missing
   find_python
+  check_exercises
   programs=$chosen
   for recipe in $chosen; do
     for exercise in $(exercises_of "$recipe"); do
@@ -25,6 +26,16 @@ with_samples() { # COMMAND OPTION...
     done
   done
   return "$worst"
+}
+
+# The build stops at the first exercise that does not fit; this names all.
+check_exercises() {
+  worst=0
+  for recipe in $chosen; do
+    "$python" -B "$root/docs/fusebook_docs" rebase-patch --check \
+      --recipe "$recipe" || worst=1
+  done
+  [ "$worst" -eq 0 ] || fail 1 "not every exercise fits its recipe (see above)"
 }
 
 docs_tool() { # RECIPE PROGRAM COMMAND OPTION...
