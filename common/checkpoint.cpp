@@ -96,7 +96,7 @@ void put_group(Contents& out, Optimizer& optimizer, std::size_t g) {
     }
   }
   for (const auto& [name, on] : group.flags()) {
-    out.texts[place + name] = on_off(on);
+    out.texts[place + name] = on_off(*on);
   }
   if (group.initial_lr) {
     out.texts[place + "initial_lr"] = number_text(*group.initial_lr);
@@ -279,7 +279,7 @@ void load_group(Loading& in, Optimizer& optimizer, std::size_t g,
   const std::string place = group_place(g);
   in.same_text(place + "params", number_text(group.params.size()));
   for (const auto& [name, on] : group.flags()) {
-    in.same_text(place + name, on_off(on));
+    in.same_text(place + name, on_off(*on));
   }
   for (const auto& [name, number] : group.numbers()) {
     load_number(in, place + name, *number, scheduled);

@@ -3,13 +3,11 @@
 
 #include <array>
 #include <span>
-#include <utility>
-#include <vector>
 
 #include "foreach.h"
 #include "optim/arguments.h"
 #include "optim/gradients.h"
-#include "optim/optimizer.h"
+#include "optim/list_optimizer.h"
 
 namespace fuse {
 
@@ -29,7 +27,7 @@ struct LionOptions {
     f("weight_decay", -1, weight_decay);
   }
   template <class F>
-  void for_each_flag(F f) const {
+  void for_each_flag(F f) {
     f("maximize", maximize);
   }
 
@@ -43,9 +41,7 @@ struct LionOptions {
 /// Lion (Chen and others, 2023): steps of one size, along the sign of a mean.
 class Lion : public ListOptimizer<LionOptions> {
  public:
-  explicit Lion(std::vector<Tensor> params, LionOptions options = {})
-      : Lion(std::vector<Group>{{std::move(params), std::move(options)}}) {}
-  explicit Lion(std::vector<Group> groups) : ListOptimizer(std::move(groups)) {}
+  using ListOptimizer::ListOptimizer;
 
  protected:
   std::span<const StateSpec> state_specs(const LionOptions&) const override {

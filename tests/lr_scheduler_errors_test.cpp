@@ -173,6 +173,7 @@ TEST_CASE("SequentialLR and ChainedScheduler refuse what torch refuses") {
   Adam other = make_optimizer();
   StepLR a(opt, {.step_size = 3});
   StepLR b(opt, {.step_size = 3});
+  StepLR c(opt, {.step_size = 3});
   StepLR foreign(other, {.step_size = 3});
   const auto sequence = [&](Optimizer& of, SchedulerList schedulers,
                             std::vector<std::int64_t> milestones) {
@@ -191,7 +192,7 @@ TEST_CASE("SequentialLR and ChainedScheduler refuse what torch refuses") {
                  "number of schedulers provided to be one more than the number "
                  "of milestone points, but got number of schedulers 2 and the "
                  "number of milestones to be equal to 2"));
-  CHECK(contains(sequence(opt, {&a, &b, &a}, {2, 1}), "increasing"));
+  CHECK(contains(sequence(opt, {&a, &b, &c}, {2, 1}), "increasing"));
   CHECK(contains(sequence(opt, {&a, &b}, {-1}), "increasing"));
   CHECK(contains(message_of<Error>([] { ChainedScheduler refused({}); }),
                  "at least one scheduler"));
@@ -201,12 +202,124 @@ TEST_CASE("SequentialLR and ChainedScheduler refuse what torch refuses") {
   CHECK(a.last_epoch() == 0);
 }
 
-TEST_CASE("groups that come after the scheduler are an error") {
+TEST_CASE("a scheduler has one place in another one") {
+  Adam opt = one_group();
+  StepLR a(opt, {.step_size = 3});
+  StepLR b(opt, {.step_size = 3});
+  const std::string why =
+      " are the same StepLR, which counts its epochs once; make one for each "
+      "place";
+  CHECK(message_of<Error>([&] { ChainedScheduler refused({&a, &b, &a}); }) ==
+        "ChainedScheduler: the schedulers at index 0 and 2" + why);
+  ChainedScheduler chained({&a, &b});
+  const auto sequence = [&](SchedulerList list) {
+    return message_of<Error>([&] {
+      SequentialLR refused(opt,
+                           {.schedulers = std::move(list), .milestones = {1}});
+    });
+  };
+  CHECK(sequence({&b, &b}) ==
+        "SequentialLR: the schedulers at index 0 and 1" + why);
+  CHECK(sequence({&chained, &b}) ==
+        "SequentialLR: the schedulers at index 0 and 1" + why);
+  CHECK(a.last_epoch() == 0);
+}
+
+TEST_CASE("counts of ReduceLROnPlateau are not negative") {
+  CHECK(refusal<ReduceLROnPlateau>(ReduceLROnPlateauOptions{.patience = -1}) ==
+        "ReduceLROnPlateau: patience must not be negative, but is -1");
+  CHECK(refusal<ReduceLROnPlateau>(ReduceLROnPlateauOptions{.cooldown = -2}) ==
+        "ReduceLROnPlateau: cooldown must not be negative, but is -2");
+}
+
+namespace {
+
+// Adds a group to an optimizer of three.
+void add_group(Optimizer& opt) {
+  static_cast<Adam&>(opt).add_param_group({zeros({1})}, {{"lr", 0.25}});
+}
+
+}  // namespace
+
+TEST_CASE("groups that come after the scheduler are an error that says so") {
+  for (const ScheduleRow& row : rows()) {
+    CAPTURE(row.name);
+    Adam opt = make_optimizer();
+    const Made made = row.make(opt, false);
+    const SchedulerBase& sched = made.scheduler();
+    if (sched.name() == "ReduceLROnPlateau") continue;  // see below
+    made.step(1);
+    const SchedulerState before = sched.state();
+    const std::vector<double> rates = values(opt, "lr");
+    add_group(opt);
+    const std::string message = message_of<Error>([&] { made.step(2); });
+    CHECK(contains(message,
+                   ": param_groups[3] was added after this scheduler was made "
+                   "and has no initial_lr; set it to the rate that the group's "
+                   "schedule starts from, or make the scheduler again"));
+    CHECK(sched.state() == before);
+    opt.param_groups.pop_back();
+    CHECK(values(opt, "lr") == rates);
+    CHECK_NOTHROW(made.step(2));
+    opt.param_groups.pop_back();
+    CHECK(contains(message_of<Error>([&] { made.step(3); }),
+                   " the optimizer has 2 parameter groups, but had 3 when this "
+                   "scheduler was made; make the scheduler again"));
+  }
+}
+
+TEST_CASE("a group with an initial rate joins a schedule") {
   Adam opt = make_optimizer();
-  StepLR sched(opt, {.step_size = 3});
-  opt.param_groups.emplace_back(std::vector<Tensor>{zeros({1})});
-  CHECK(contains(message_of<Error>([&] { sched.step(); }),
-                 "has 4 parameter groups, but had 3"));
+  StepLR steps(opt, {.step_size = 2, .gamma = 0.5});
+  LambdaLR lambda(opt,
+                  {.lr_lambda = [](std::int64_t e) { return 1.0 / (e + 1); }});
+  steps.step();
+  add_group(opt);
+  opt.group(3).initial_lr = 8;
+  const double others = opt.group(0)["lr"].value();
+  steps.step();
+  CHECK(opt.group(0)["lr"].value() == others / 2);
+  CHECK(opt.group(3)["lr"].value() == 0.125);
+  CHECK(steps.get_last_lr().size() == 4);
+  lambda.step();
+  CHECK(opt.group(3)["lr"].value() == 4);  // from its initial rate
+
+  const LRLambda same = [](std::int64_t) { return 1.0; };
+  LambdaLR listed(opt, {.lr_lambda = {same, same, same, same}});
+  add_group(opt);
+  opt.group(4).initial_lr = 1;
+  CHECK(contains(message_of<Error>([&] { listed.step(); }),
+                 "Expected 5 lr_lambdas, but got 4"));
+  CHECK(listed.last_epoch() == 0);
+}
+
+TEST_CASE("composites with a group that came later") {
+  Adam opt = make_optimizer();
+  ConstantLR warmup(opt, {.factor = 0.5, .total_iters = 2});
+  StepLR steps(opt, {.step_size = 2, .gamma = 0.5});
+  add_group(opt);
+  const auto make = [&] {
+    return message_of<Error>([&] {
+      SequentialLR sched(opt,
+                         {.schedulers = {&warmup, &steps}, .milestones = {1}});
+      sched.step();
+    });
+  };
+  CHECK(contains(make(), "param_groups[3] was added after"));
+  CHECK(warmup.last_epoch() == 0);
+  opt.group(3).initial_lr = 1;
+  CHECK(make() == "no error");
+  CHECK(opt.group(3)["lr"].value() == 1);
+
+  ReduceLROnPlateau single(opt, {.factor = 0.5, .patience = 0});
+  ReduceLROnPlateau listed(opt, {.min_lr = {0, 0, 0, 0}});
+  add_group(opt);
+  single.step(1);
+  single.step(2);
+  CHECK(opt.group(4)["lr"].value() == 0.125);
+  CHECK(contains(message_of<Error>([&] { listed.step(1); }),
+                 "expected 5 min_lrs, got 4"));
+  CHECK(listed.last_epoch() == 0);
 }
 
 TEST_CASE("OneCycleLR ends with an error that changes nothing") {

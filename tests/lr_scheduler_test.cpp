@@ -183,7 +183,7 @@ TEST_CASE("cycles have initial rates of their own") {
   CHECK(opt.group(0).initial_lr == 0.125);
   CyclicLR later(opt, {.base_lr = 0.002, .max_lr = 0.1});
   CHECK(opt.group(0).initial_lr == 0.125);
-  CHECK(opt.group(0)["lr"].value() == 0.002);
+  CHECK(opt.group(0)["lr"].value() == 0.125);
 }
 
 TEST_CASE("a resumed scheduler needs initial_lr and continues") {
@@ -384,4 +384,40 @@ TEST_CASE("a struct with its rule is a scheduler") {
   }
   CHECK(contains(message_of<Error>([&] { HalveLR bad(opt, {.every = 0}); }),
                  "at least 1"));
+}
+
+// Torch 2.15 gives these rates.
+TEST_CASE("CyclicLR after another scheduler starts where that one started") {
+  SGD opt({zeros({1})}, {.lr = 0.1, .momentum = 0.9});
+  StepLR first(opt, {.step_size = 3});
+  CyclicLR sched(opt, {.base_lr = 0.01, .max_lr = 0.2, .step_size_up = 4});
+  std::vector<double> rates = {opt.group(0)["lr"].value()};
+  for (int i = 0; i < 5; ++i) {
+    sched.step();
+    rates.push_back(opt.group(0)["lr"].value());
+  }
+  CHECK(rates == std::vector<double>{0.1, 0.0575, 0.105, 0.15250000000000002,
+                                     0.2, 0.15250000000000002});
+  CHECK(sched.base_lrs()[0] == 0.01);
+  CHECK(opt.group(0).initial_lr == 0.1);
+}
+
+TEST_CASE("CyclicLR in a sequence starts from its own base rate") {
+  for (const bool cycle_first : {true, false}) {
+    SGD opt({zeros({1})}, {.lr = 0.1, .momentum = 0.9});
+    ConstantLR constant(opt, {.factor = 0.5, .total_iters = 2});
+    CyclicLR cycle(opt, {.base_lr = 0.01, .max_lr = 0.2, .step_size_up = 4});
+    const SchedulerList order = cycle_first ? SchedulerList{&cycle, &constant}
+                                            : SchedulerList{&constant, &cycle};
+    SequentialLR sched(opt, {.schedulers = order, .milestones = {3}});
+    std::vector<double> rates = {opt.group(0)["lr"].value()};
+    for (int i = 0; i < 5; ++i) {
+      sched.step();
+      rates.push_back(opt.group(0)["lr"].value());
+    }
+    CHECK(rates ==
+          (cycle_first
+               ? std::vector<double>{0.01, 0.0575, 0.105, 0.05, 0.05, 0.1}
+               : std::vector<double>{0.05, 0.05, 0.1, 0.01, 0.0575, 0.105}));
+  }
 }

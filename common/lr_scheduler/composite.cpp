@@ -1,12 +1,28 @@
 #include "lr_scheduler/composite.h"
 
 #include <algorithm>
+#include <map>
 
 #include "error.h"
 #include "number_text.h"
 
 namespace fuse {
 namespace {
+
+// Each counts its own epochs, so it can have one place only.
+void check_once(const std::string& name, const SchedulerList& schedulers) {
+  std::map<const SchedulerBase*, std::size_t> seen;
+  for (std::size_t i = 0; i < schedulers.size(); ++i) {
+    for (const SchedulerBase* part : schedulers[i]->with_parts()) {
+      const auto [first, fresh] = seen.try_emplace(part, i);
+      if (fresh) continue;
+      throw Error(name + ": the schedulers at index " +
+                  number_text(first->second) + " and " + number_text(i) +
+                  " are the same " + part->name() +
+                  ", which counts its epochs once; make one for each place");
+    }
+  }
+}
 
 // The optimizer of all of them.
 Optimizer& check_schedulers(const std::string& name,
@@ -27,6 +43,8 @@ Optimizer& check_schedulers(const std::string& name,
                   ", which has another one");
     }
   }
+  check_once(name, schedulers);
+  for (LRScheduler* scheduler : schedulers) scheduler->take_in_groups();
   return schedulers[0]->optimizer();
 }
 
@@ -60,7 +78,7 @@ SequentialLR::SequentialLR(Optimizer& optimizer, SequentialLROptions options)
   }
   // Each constructor has made its first step: only the first part's counts.
   for (std::size_t g = 0; g < optimizer.group_count(); ++g) {
-    set_lr(g, optimizer.group(g).initial_lr.value());
+    set_lr(g, initial_lr(g));
   }
   for (LRScheduler* scheduler : schedulers_) scheduler->undo();
   last_epoch_ = options.last_epoch;
@@ -83,6 +101,10 @@ void SequentialLR::step() {
   }
   last_epoch_ = epoch;
   read_last_lr();
+}
+
+void SequentialLR::take_in_groups() {
+  for (LRScheduler* scheduler : schedulers_) scheduler->take_in_groups();
 }
 
 void SequentialLR::undo() {
@@ -118,6 +140,10 @@ void ChainedScheduler::step() {
   read_last_lr();
 }
 
+void ChainedScheduler::take_in_groups() {
+  for (LRScheduler* scheduler : schedulers_) scheduler->take_in_groups();
+}
+
 void ChainedScheduler::undo() {
   --last_epoch_;
   for (LRScheduler* scheduler : schedulers_) scheduler->undo();
@@ -132,7 +158,7 @@ void ChainedScheduler::initial_step() {
 // Each part multiplies what the one before has set.
 void ChainedScheduler::restart() {
   for (std::size_t g = 0; g < optimizer().group_count(); ++g) {
-    set_lr(g, optimizer().group(g).initial_lr.value());
+    set_lr(g, initial_lr(g));
   }
   initial_step();
 }

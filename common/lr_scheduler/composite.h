@@ -36,6 +36,7 @@ class SequentialLR final : public LRScheduler {
 
   std::string name() const override { return "SequentialLR"; }
   void step() override;
+  void take_in_groups() override;
   void undo() override;
   void initial_step() override;
   void restart() override;
@@ -61,6 +62,7 @@ class ChainedScheduler final : public LRScheduler {
 
   std::string name() const override { return "ChainedScheduler"; }
   void step() override;
+  void take_in_groups() override;
   void undo() override;
   void initial_step() override;
   void restart() override;

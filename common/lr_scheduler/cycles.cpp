@@ -53,7 +53,7 @@ double CyclicLROptions::scaled_height(double height, std::int64_t epoch) const {
 }
 
 double CyclicLROptions::next_lr(const Moment& now) const {
-  const double low = base_lr[now.group];
+  const double low = now.base_lr;
   return low + scaled_height(max_lr[now.group] - low, now.epoch);
 }
 

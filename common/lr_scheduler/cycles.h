@@ -30,6 +30,9 @@ struct CyclicLROptions {
 
   void validate(std::size_t groups) const;
   void begin(ParamGroup& group, std::size_t index) const;
+  /// Only from its second step on: as in torch the first one starts from the
+  /// group's initial rate, which an earlier scheduler may have set.
+  double base_lr_of(std::size_t group) const { return base_lr[group]; }
   double next_lr(const Moment& now) const;
   double next_momentum(const Moment& now) const;
 

@@ -12,6 +12,13 @@ void check_options(const ReduceLROnPlateauOptions& options,
                    std::size_t groups) {
   const std::string place = "ReduceLROnPlateau: ";
   if (!(options.factor < 1)) throw Error(place + "Factor should be < 1.0.");
+  const auto check_count = [&](const char* what, std::int64_t count) {
+    if (count >= 0) return;
+    throw Error(place + what + " must not be negative, but is " +
+                number_text(count));
+  };
+  check_count("patience", options.patience);
+  check_count("cooldown", options.cooldown);
   if (options.min_lr.is_list() && options.min_lr.size() != groups) {
     throw Error(place + "expected " + number_text(groups) + " min_lrs, got " +
                 number_text(options.min_lr.size()));
@@ -36,6 +43,9 @@ ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer,
 }
 
 void ReduceLROnPlateau::step(double metrics) {
+  // One least rate goes for all groups, also for those that came later.
+  const std::size_t groups = optimizer().group_count();
+  if (options_.min_lr.is_list()) check_options(options_, groups);
   ++last_epoch_;
   if (is_better(metrics)) {
     best_ = metrics;
@@ -65,7 +75,7 @@ bool ReduceLROnPlateau::is_better(double metrics) const {
 }
 
 void ReduceLROnPlateau::reduce_lr() {
-  for (std::size_t g = 0; g < last_lr_.size(); ++g) {
+  for (std::size_t g = 0; g < optimizer().group_count(); ++g) {
     const double old_lr = lr(g);
     const double new_lr =
         std::max(old_lr * options_.factor, options_.min_lr[g]);

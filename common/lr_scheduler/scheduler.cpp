@@ -12,14 +12,25 @@ Scalar* momentum_of(ParamGroup& group) {
   return beta1 != nullptr ? beta1 : group.find("momentum");
 }
 
-[[noreturn]] void refuse_groups(const std::string& name, std::size_t expected,
-                                std::size_t now) {
-  throw Error(name + ": the optimizer has " + number_text(now) +
-              " parameter groups, but had " + number_text(expected) +
-              " when the scheduler was made; make the scheduler last");
+}  // namespace
+
+std::vector<const SchedulerBase*> SchedulerBase::with_parts() const {
+  std::vector<const SchedulerBase*> all = {this};
+  for (const SchedulerBase* part : parts()) {
+    const auto inner = part->with_parts();
+    all.insert(all.end(), inner.begin(), inner.end());
+  }
+  return all;
 }
 
-}  // namespace
+double SchedulerBase::initial_lr(std::size_t group) const {
+  const auto& rate = optimizer_->group(group).initial_lr;
+  if (rate) return *rate;
+  throw Error(name() + ": param_groups[" + number_text(group) +
+              "] was added after this scheduler was made and has no "
+              "initial_lr; set it to the rate that the group's schedule starts "
+              "from, or make the scheduler again");
+}
 
 double SchedulerBase::lr(std::size_t group) const {
   return optimizer_->group(group)["lr"].value();
@@ -144,13 +155,28 @@ void RuleScheduler::start(std::int64_t last_epoch) {
   }
   last_epoch_ = last_epoch;
   initial_step();
+  for (std::size_t g = 0; g < base_lrs_.size(); ++g) base_lrs_[g] = base_lr(g);
+}
+
+// Nothing is taken in unless all can be.
+void RuleScheduler::take_in_groups() {
+  const std::size_t before = base_lrs_.size();
+  const std::size_t now = optimizer().group_count();
+  if (now == before) return;
+  if (now < before) {
+    throw Error(name() + ": the optimizer has " + number_text(now) +
+                " parameter groups, but had " + number_text(before) +
+                " when this scheduler was made; make the scheduler again");
+  }
+  for (std::size_t g = before; g < now; ++g) {
+    static_cast<void>(initial_lr(g));
+  }
+  check_options(now);
+  for (std::size_t g = before; g < now; ++g) base_lrs_.push_back(base_lr(g));
 }
 
 void RuleScheduler::move_to(std::int64_t epoch, How how) {
-  const std::size_t groups = optimizer().group_count();
-  if (base_lrs_.size() != groups) {
-    refuse_groups(name(), base_lrs_.size(), groups);
-  }
+  take_in_groups();
   advance(epoch);
   set_rates(epoch, how);
 }

@@ -33,6 +33,8 @@ class SchedulerBase {
   /// How many steps were made; 0 after construction.
   std::int64_t last_epoch() const { return last_epoch_; }
   Optimizer& optimizer() const { return *optimizer_; }
+  /// This scheduler, and those that it is made of.
+  std::vector<const SchedulerBase*> with_parts() const;
 
   /// All that changes from step to step. Options and functions are not part of
   /// it, nor are the optimizer's hyper-parameters: save those with it.
@@ -54,6 +56,8 @@ class SchedulerBase {
   virtual std::vector<SchedulerBase*> parts() const { return {}; }
 
   double lr(std::size_t group) const;
+  /// Throws Error when a group has none.
+  double initial_lr(std::size_t group) const;
   void set_lr(std::size_t group, double value);
   /// Keeps what the optimizer has now for get_last_lr().
   void read_last_lr();
@@ -71,8 +75,12 @@ class SchedulerBase {
 /// A scheduler that moves on by `step()`.
 class LRScheduler : public SchedulerBase {
  public:
-  /// One step: call it after the optimizer's.
+  /// One step: call it after the optimizer's. A parameter group that was added
+  /// since the scheduler was made must have an `initial_lr`, from which its
+  /// rate goes on as that of the others; throws Error when it has none.
   virtual void step() = 0;
+  /// What `step` does with groups that were added, without a step.
+  virtual void take_in_groups() = 0;
 
   /// For SequentialLR and ChainedScheduler. `undo` takes back the count of the
   /// step that the constructor made, `initial_step` makes it again, and
@@ -99,6 +107,7 @@ struct Moment {
 class RuleScheduler : public LRScheduler {
  public:
   void step() final { move_to(last_epoch_ + 1, How::step); }
+  void take_in_groups() final;
   void undo() final { --last_epoch_; }
   void initial_step() final { move_to(last_epoch_ + 1, How::initial); }
   void restart() final { move_to(0, How::restart); }
@@ -113,6 +122,10 @@ class RuleScheduler : public LRScheduler {
   virtual double restart_lr(const Moment& now) const = 0;
   virtual bool cycles_momentum() const = 0;
   virtual double next_momentum(const Moment& now) const = 0;
+  /// Throws Error when options do not fit so many groups.
+  virtual void check_options(std::size_t groups) const = 0;
+  /// The rate that a group's schedule starts from, once it runs.
+  virtual double base_lr(std::size_t group) const = 0;
   /// What a group starts from when nothing was resumed.
   virtual void begin(ParamGroup& group, std::size_t index) const = 0;
   /// Moves what the rule counts by itself.
@@ -161,6 +174,8 @@ class RuleScheduler : public LRScheduler {
 /// - `cycle_momentum` and `next_momentum(now)`: betas[0], or the momentum where
 ///   the optimizer has no betas.
 /// - `begin(group, index)`: what to set before the first step.
+/// - `base_lr_of(group)`: what `now.base_lr` is after the first step; without
+///   it, the group's initial rate, which it is in the first step.
 /// - `advance(epoch)` and `visit_state(fields)`: numbers that it counts by
 ///   itself, and keeps in the state.
 template <class Options>
@@ -199,6 +214,16 @@ class ScheduledBy : public RuleScheduler {
       return options_.next_momentum(now);
     } else {
       return 0;
+    }
+  }
+  void check_options(std::size_t groups) const final {
+    options_.validate(groups);
+  }
+  double base_lr(std::size_t group) const final {
+    if constexpr (requires { options_.base_lr_of(group); }) {
+      return options_.base_lr_of(group);
+    } else {
+      return initial_lr(group);
     }
   }
   void begin(ParamGroup& group, std::size_t index) const final {

@@ -1,13 +1,11 @@
 #pragma once
 
 #include <span>
-#include <utility>
-#include <vector>
 
 #include "foreach.h"
 #include "optim/arguments.h"
 #include "optim/gradients.h"
-#include "optim/optimizer.h"
+#include "optim/list_optimizer.h"
 
 namespace fuse {
 
@@ -29,7 +27,7 @@ struct AdadeltaOptions {
     f("weight_decay", -1, weight_decay);
   }
   template <class F>
-  void for_each_flag(F f) const {
+  void for_each_flag(F f) {
     f("maximize", maximize);
   }
 
@@ -46,10 +44,7 @@ struct AdadeltaOptions {
 /// Adadelta (Zeiler, 2012) as torch.optim.Adadelta computes it.
 class Adadelta : public ListOptimizer<AdadeltaOptions> {
  public:
-  explicit Adadelta(std::vector<Tensor> params, AdadeltaOptions options = {})
-      : Adadelta(std::vector<Group>{{std::move(params), std::move(options)}}) {}
-  explicit Adadelta(std::vector<Group> groups)
-      : ListOptimizer(std::move(groups)) {}
+  using ListOptimizer::ListOptimizer;
 
  protected:
   std::span<const StateSpec> state_specs(

@@ -1,13 +1,11 @@
 #pragma once
 
 #include <span>
-#include <utility>
-#include <vector>
 
 #include "foreach.h"
 #include "optim/arguments.h"
 #include "optim/gradients.h"
-#include "optim/optimizer.h"
+#include "optim/list_optimizer.h"
 
 namespace fuse {
 
@@ -32,7 +30,7 @@ struct AdagradOptions {
     f("eps", -1, eps);
   }
   template <class F>
-  void for_each_flag(F f) const {
+  void for_each_flag(F f) {
     f("maximize", maximize);
   }
 
@@ -50,10 +48,7 @@ struct AdagradOptions {
 /// Adagrad (Duchi and others, 2011) as torch.optim.Adagrad computes it.
 class Adagrad : public ListOptimizer<AdagradOptions> {
  public:
-  explicit Adagrad(std::vector<Tensor> params, AdagradOptions options = {})
-      : Adagrad(std::vector<Group>{{std::move(params), std::move(options)}}) {}
-  explicit Adagrad(std::vector<Group> groups)
-      : ListOptimizer(std::move(groups)) {}
+  using ListOptimizer::ListOptimizer;
 
  protected:
   std::span<const StateSpec> state_specs(const AdagradOptions&) const override {

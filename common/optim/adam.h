@@ -2,13 +2,11 @@
 
 #include <array>
 #include <span>
-#include <utility>
-#include <vector>
 
 #include "foreach.h"
 #include "optim/arguments.h"
 #include "optim/gradients.h"
-#include "optim/optimizer.h"
+#include "optim/list_optimizer.h"
 
 namespace fuse {
 
@@ -24,6 +22,8 @@ struct AdamOptions {
   bool decoupled_weight_decay = false;
   /// False updates one tensor after the other.
   bool foreach = true;
+  /// Whom messages speak of.
+  const char* optimizer = "Adam";
 
   template <class F>
   void for_each_scalar(F f) {
@@ -34,7 +34,7 @@ struct AdamOptions {
     f("weight_decay", -1, weight_decay);
   }
   template <class F>
-  void for_each_flag(F f) const {
+  void for_each_flag(F f) {
     f("amsgrad", amsgrad);
     f("maximize", maximize);
     f("decoupled_weight_decay", decoupled_weight_decay);
@@ -42,19 +42,17 @@ struct AdamOptions {
 
   /// Throws Error for what torch.optim.Adam rejects.
   void validate() const {
-    check_not_negative("Adam", "learning rate", lr);
-    check_not_negative("Adam", "epsilon value", eps);
-    check_betas("Adam", betas);
-    check_not_negative("Adam", "weight_decay value", weight_decay);
+    check_not_negative(optimizer, "learning rate", lr);
+    check_not_negative(optimizer, "epsilon value", eps);
+    check_betas(optimizer, betas);
+    check_not_negative(optimizer, "weight_decay value", weight_decay);
   }
 };
 
 /// Adam (Kingma and Ba, 2015) as torch.optim.Adam computes it.
 class Adam : public ListOptimizer<AdamOptions> {
  public:
-  explicit Adam(std::vector<Tensor> params, AdamOptions options = {})
-      : Adam(std::vector<Group>{{std::move(params), std::move(options)}}) {}
-  explicit Adam(std::vector<Group> groups) : ListOptimizer(std::move(groups)) {}
+  using ListOptimizer::ListOptimizer;
 
  protected:
   std::span<const StateSpec> state_specs(const AdamOptions& o) const override {

@@ -2,13 +2,11 @@
 
 #include <array>
 #include <span>
-#include <utility>
-#include <vector>
 
 #include "foreach.h"
 #include "optim/arguments.h"
 #include "optim/gradients.h"
-#include "optim/optimizer.h"
+#include "optim/list_optimizer.h"
 
 namespace fuse {
 
@@ -31,7 +29,7 @@ struct AdamaxOptions {
     f("weight_decay", -1, weight_decay);
   }
   template <class F>
-  void for_each_flag(F f) const {
+  void for_each_flag(F f) {
     f("maximize", maximize);
   }
 
@@ -48,10 +46,7 @@ struct AdamaxOptions {
 /// computes it.
 class Adamax : public ListOptimizer<AdamaxOptions> {
  public:
-  explicit Adamax(std::vector<Tensor> params, AdamaxOptions options = {})
-      : Adamax(std::vector<Group>{{std::move(params), std::move(options)}}) {}
-  explicit Adamax(std::vector<Group> groups)
-      : ListOptimizer(std::move(groups)) {}
+  using ListOptimizer::ListOptimizer;
 
  protected:
   std::span<const StateSpec> state_specs(const AdamaxOptions&) const override {

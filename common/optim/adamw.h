@@ -26,22 +26,35 @@ struct AdamWOptions {
             .amsgrad = amsgrad,
             .maximize = maximize,
             .decoupled_weight_decay = true,
-            .foreach = foreach};
+            .foreach = foreach,
+            .optimizer = "AdamW"};
   }
 };
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
 class AdamW : public Adam {
  public:
-  struct Group : Adam::Group {
-    Group(std::vector<Tensor> tensors, const AdamWOptions& wanted = {})
+  class Group : public Adam::Group {
+   public:
+    /// Takes all options of the optimizer that it is given to.
+    Group(std::vector<Tensor> tensors)  // NOLINT(google-explicit-constructor)
+        : Adam::Group(std::move(tensors)) {}
+    Group(NamedParams named)  // NOLINT(google-explicit-constructor)
+        : Adam::Group(std::move(named)) {}
+    Group(std::vector<Tensor> tensors, const AdamWOptions& wanted)
         : Adam::Group(std::move(tensors), wanted.as_adam()) {}
+    Group(NamedParams named, const AdamWOptions& wanted)
+        : Adam::Group(std::move(named), wanted.as_adam()) {}
   };
 
   explicit AdamW(std::vector<Tensor> params, const AdamWOptions& options = {})
       : Adam(std::move(params), options.as_adam()) {}
-  explicit AdamW(const std::vector<Group>& groups)
-      : Adam(std::vector<Adam::Group>(groups.begin(), groups.end())) {}
+  explicit AdamW(NamedParams params, const AdamWOptions& options = {})
+      : Adam(std::move(params), options.as_adam()) {}
+  explicit AdamW(const std::vector<Group>& groups,
+                 const AdamWOptions& options = {})
+      : Adam(std::vector<Adam::Group>(groups.begin(), groups.end()),
+             options.as_adam()) {}
 };
 
 }  // namespace fuse

@@ -1,13 +1,11 @@
 #pragma once
 
 #include <span>
-#include <utility>
-#include <vector>
 
 #include "foreach.h"
 #include "optim/arguments.h"
 #include "optim/gradients.h"
-#include "optim/optimizer.h"
+#include "optim/list_optimizer.h"
 
 namespace fuse {
 
@@ -32,7 +30,7 @@ struct ASGDOptions {
     f("weight_decay", -1, weight_decay);
   }
   template <class F>
-  void for_each_flag(F f) const {
+  void for_each_flag(F f) {
     f("maximize", maximize);
   }
 
@@ -48,9 +46,7 @@ struct ASGDOptions {
 /// the rate "eta" and the weight "mu" that the step before it left behind.
 class ASGD : public ListOptimizer<ASGDOptions> {
  public:
-  explicit ASGD(std::vector<Tensor> params, ASGDOptions options = {})
-      : ASGD(std::vector<Group>{{std::move(params), std::move(options)}}) {}
-  explicit ASGD(std::vector<Group> groups) : ListOptimizer(std::move(groups)) {}
+  using ListOptimizer::ListOptimizer;
 
  protected:
   std::span<const StateSpec> state_specs(const ASGDOptions&) const override {

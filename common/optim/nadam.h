@@ -2,13 +2,11 @@
 
 #include <array>
 #include <span>
-#include <utility>
-#include <vector>
 
 #include "foreach.h"
 #include "optim/arguments.h"
 #include "optim/gradients.h"
-#include "optim/optimizer.h"
+#include "optim/list_optimizer.h"
 
 namespace fuse {
 
@@ -35,7 +33,7 @@ struct NAdamOptions {
     f("momentum_decay", -1, momentum_decay);
   }
   template <class F>
-  void for_each_flag(F f) const {
+  void for_each_flag(F f) {
     f("decoupled_weight_decay", decoupled_weight_decay);
     f("maximize", maximize);
   }
@@ -53,10 +51,7 @@ struct NAdamOptions {
 /// Adam with Nesterov momentum (Dozat, 2016) as torch.optim.NAdam computes it.
 class NAdam : public ListOptimizer<NAdamOptions> {
  public:
-  explicit NAdam(std::vector<Tensor> params, NAdamOptions options = {})
-      : NAdam(std::vector<Group>{{std::move(params), std::move(options)}}) {}
-  explicit NAdam(std::vector<Group> groups)
-      : ListOptimizer(std::move(groups)) {}
+  using ListOptimizer::ListOptimizer;
 
  protected:
   std::span<const StateSpec> state_specs(const NAdamOptions&) const override {

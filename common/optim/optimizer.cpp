@@ -41,6 +41,12 @@ void Optimizer::check_groups() const {
   if (!any) throw Error("optimizer got an empty parameter list");
 }
 
+void Optimizer::check_joining(const ParamGroup& group) const {
+  auto groups = groups_of(*this);
+  groups.push_back(&group);
+  check_parameters(groups);
+}
+
 void Optimizer::step() {
   ++steps_;
   refresh_batches();

@@ -73,6 +73,8 @@ class Optimizer {
   void check_group(std::size_t index) const;
   /// Throws Error unless the groups hold parameters, each of them once.
   void check_groups() const;
+  /// Throws Error unless a group could come after these.
+  void check_joining(const ParamGroup& group) const;
 
  private:
   void refresh_batches();
@@ -81,65 +83,6 @@ class Optimizer {
   std::int64_t steps_ = 0;
   StateStore states_;
   std::vector<BatchCache> batches_;  // one a group
-};
-
-/// An optimizer whose step is written once, as operations on lists.
-template <class Options>
-class ListOptimizer : public Optimizer {
- public:
-  struct Group : ParamGroup {
-    Group(std::vector<Tensor> tensors, Options wanted = {})
-        : ParamGroup(std::move(tensors)), options(std::move(wanted)) {}
-    std::vector<std::pair<std::string, bool>> flags() const override {
-      std::vector<std::pair<std::string, bool>> all;
-      options.for_each_flag(
-          [&](const char* name, bool on) { all.emplace_back(name, on); });
-      return all;
-    }
-    bool foreach () const override { return options.foreach; }
-    Options options;
-
-   protected:
-    void visit_scalars(void* context,
-                       void (*visit)(void*, const Named&)) override {
-      options.for_each_scalar([&](const char* name, int index, Scalar& s) {
-        visit(context, {name, index, &s});
-      });
-    }
-  };
-
-  explicit ListOptimizer(std::vector<Group> groups)
-      : param_groups(std::move(groups)) {
-    for (const Group& group : param_groups) group.options.validate();
-    check_groups();
-  }
-
-  std::size_t group_count() const final { return param_groups.size(); }
-  Group& group(std::size_t index) final {
-    check_group(index);
-    return param_groups[index];
-  }
-  const Group& group(std::size_t index) const final {
-    check_group(index);
-    return param_groups[index];
-  }
-
-  /// May be changed between two steps: groups, their parameters and options.
-  std::vector<Group> param_groups;
-
- protected:
-  /// What the optimizer keeps for each parameter; a table that lives on.
-  virtual std::span<const StateSpec> state_specs(
-      const Options& options) const = 0;
-  virtual void update(const Options& options, const Batch& batch) const = 0;
-
- private:
-  std::span<const StateSpec> specs_of(std::size_t group) const final {
-    return state_specs(param_groups[group].options);
-  }
-  void update_group(std::size_t group, const Batch& batch) const final {
-    update(param_groups[group].options, batch);
-  }
 };
 
 }  // namespace fuse

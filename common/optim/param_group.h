@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "scalar.h"
@@ -10,11 +12,20 @@
 
 namespace fuse {
 
+/// Parameters with their names, as `named_parameters()` of a model gives them.
+using NamedParams = std::vector<std::pair<std::string, Tensor>>;
+
+/// Options by their names in torch.optim, numbers and switches:
+/// `{{"lr", 0.1}, {"betas[0]", tensor(0.8)}, {"amsgrad", true}}`.
+using OptionValue = std::variant<bool, Scalar>;
+using GroupOptions = std::vector<std::pair<std::string, OptionValue>>;
+
 /// Parameters that share their hyper-parameters.
 class ParamGroup {
  public:
   explicit ParamGroup(std::vector<Tensor> tensors)
       : params(std::move(tensors)) {}
+  explicit ParamGroup(NamedParams named);
   virtual ~ParamGroup() = default;
 
   /// A hyper-parameter by its name in torch.optim: "lr", "eps", "betas[0]".
@@ -24,14 +35,19 @@ class ParamGroup {
   Scalar* find(const std::string& name);
   /// All hyper-parameters by name, in the order of the options.
   std::vector<std::pair<std::string, Scalar*>> numbers();
+  /// The options that are switched on or off, such as "amsgrad".
+  std::vector<std::pair<std::string, bool*>> flags();
+  /// Sets options, "initial_lr" too. Throws Error for a name that is not known,
+  /// or a number where there is a switch; then nothing has changed.
+  void set(const GroupOptions& values);
   /// Says which hyper-parameters of which group these are, for reports.
   void name_numbers(int group);
-  /// The options that are switched on or off, such as "amsgrad".
-  virtual std::vector<std::pair<std::string, bool>> flags() const = 0;
   /// False when the tensors are updated one after the other.
   virtual bool foreach () const = 0;
 
   std::vector<Tensor> params;
+  /// Names of the parameters, in their order, or empty.
+  std::vector<std::string> param_names;
   /// The learning rate that schedules start from: a number of its own, set by
   /// the first scheduler, that stays as it is while a tensor `lr` moves.
   std::optional<double> initial_lr;
@@ -47,11 +63,21 @@ class ParamGroup {
   /// Calls visit(context, named) for each hyper-parameter.
   virtual void visit_scalars(void* context,
                              void (*visit)(void*, const Named&)) = 0;
+  /// Calls visit(context, name, on) for each switch.
+  virtual void visit_flags(void* context,
+                           void (*visit)(void*, const char*, bool&)) = 0;
+
+ private:
   std::vector<Named> scalars();
+  void check_option(const std::string& name, const OptionValue& value);
 };
 
-/// Checks what torch.optim checks: no parameter twice, all defined. Throws
-/// Error.
+/// "parameter 3 of group 0", with its name where it has one.
+std::string describe_param(const std::vector<const ParamGroup*>& groups,
+                           std::size_t group, std::size_t param);
+
+/// Checks what torch.optim checks: all parameters are defined, each is there
+/// once, all have names or none has, and no two have the same. Throws Error.
 void check_parameters(const std::vector<const ParamGroup*>& groups);
 
 }  // namespace fuse

@@ -2,13 +2,11 @@
 
 #include <array>
 #include <span>
-#include <utility>
-#include <vector>
 
 #include "foreach.h"
 #include "optim/arguments.h"
 #include "optim/gradients.h"
-#include "optim/optimizer.h"
+#include "optim/list_optimizer.h"
 
 namespace fuse {
 
@@ -33,7 +31,7 @@ struct RAdamOptions {
     f("weight_decay", -1, weight_decay);
   }
   template <class F>
-  void for_each_flag(F f) const {
+  void for_each_flag(F f) {
     f("decoupled_weight_decay", decoupled_weight_decay);
     f("maximize", maximize);
   }
@@ -51,10 +49,7 @@ struct RAdamOptions {
 /// momentum until enough steps were seen to trust the second moments.
 class RAdam : public ListOptimizer<RAdamOptions> {
  public:
-  explicit RAdam(std::vector<Tensor> params, RAdamOptions options = {})
-      : RAdam(std::vector<Group>{{std::move(params), std::move(options)}}) {}
-  explicit RAdam(std::vector<Group> groups)
-      : ListOptimizer(std::move(groups)) {}
+  using ListOptimizer::ListOptimizer;
 
  protected:
   std::span<const StateSpec> state_specs(const RAdamOptions&) const override {

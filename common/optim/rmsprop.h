@@ -1,13 +1,11 @@
 #pragma once
 
 #include <span>
-#include <utility>
-#include <vector>
 
 #include "foreach.h"
 #include "optim/arguments.h"
 #include "optim/gradients.h"
-#include "optim/optimizer.h"
+#include "optim/list_optimizer.h"
 
 namespace fuse {
 
@@ -33,7 +31,7 @@ struct RMSpropOptions {
     f("momentum", -1, momentum);
   }
   template <class F>
-  void for_each_flag(F f) const {
+  void for_each_flag(F f) {
     f("centered", centered);
     f("maximize", maximize);
   }
@@ -52,10 +50,7 @@ struct RMSpropOptions {
 /// computes it.
 class RMSprop : public ListOptimizer<RMSpropOptions> {
  public:
-  explicit RMSprop(std::vector<Tensor> params, RMSpropOptions options = {})
-      : RMSprop(std::vector<Group>{{std::move(params), std::move(options)}}) {}
-  explicit RMSprop(std::vector<Group> groups)
-      : ListOptimizer(std::move(groups)) {}
+  using ListOptimizer::ListOptimizer;
 
  protected:
   std::span<const StateSpec> state_specs(

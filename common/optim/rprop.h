@@ -3,15 +3,13 @@
 #include <array>
 #include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "error.h"
 #include "foreach.h"
 #include "number_text.h"
 #include "optim/arguments.h"
 #include "optim/gradients.h"
-#include "optim/optimizer.h"
+#include "optim/list_optimizer.h"
 
 namespace fuse {
 
@@ -36,7 +34,7 @@ struct RpropOptions {
     f("step_sizes", 1, step_sizes[1]);
   }
   template <class F>
-  void for_each_flag(F f) const {
+  void for_each_flag(F f) {
     f("maximize", maximize);
   }
 
@@ -56,10 +54,7 @@ struct RpropOptions {
 /// computes it: only the signs of the gradients count.
 class Rprop : public ListOptimizer<RpropOptions> {
  public:
-  explicit Rprop(std::vector<Tensor> params, RpropOptions options = {})
-      : Rprop(std::vector<Group>{{std::move(params), std::move(options)}}) {}
-  explicit Rprop(std::vector<Group> groups)
-      : ListOptimizer(std::move(groups)) {}
+  using ListOptimizer::ListOptimizer;
 
  protected:
   std::span<const StateSpec> state_specs(const RpropOptions&) const override {

@@ -1,14 +1,12 @@
 #pragma once
 
 #include <span>
-#include <utility>
-#include <vector>
 
 #include "error.h"
 #include "foreach.h"
 #include "optim/arguments.h"
 #include "optim/gradients.h"
-#include "optim/optimizer.h"
+#include "optim/list_optimizer.h"
 
 namespace fuse {
 
@@ -31,7 +29,7 @@ struct SGDOptions {
     f("weight_decay", -1, weight_decay);
   }
   template <class F>
-  void for_each_flag(F f) const {
+  void for_each_flag(F f) {
     f("nesterov", nesterov);
     f("maximize", maximize);
   }
@@ -52,9 +50,7 @@ struct SGDOptions {
 /// computes it. Gradients are only read, also with `nesterov`.
 class SGD : public ListOptimizer<SGDOptions> {
  public:
-  explicit SGD(std::vector<Tensor> params, SGDOptions options = {})
-      : SGD(std::vector<Group>{{std::move(params), std::move(options)}}) {}
-  explicit SGD(std::vector<Group> groups) : ListOptimizer(std::move(groups)) {}
+  using ListOptimizer::ListOptimizer;
 
  protected:
   // Momentum may begin at any step: its own count says which was its first.

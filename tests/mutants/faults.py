@@ -452,6 +452,29 @@ STRIDES = (
           "if (each.raw_data() == tensor.data) return true;", "strided_test"),
 )
 
+GROUPS = (
+    fault("state is lost when a group is rebuilt", "common/optim/batch.cpp",
+          "  store.create(updated, specs);",
+          "  store = StateStore();\n  store.create(updated, specs);",
+          "optimizer_test"),
+    fault("a parameter may stand in two groups", "common/optim/param_group.cpp",
+          "if (!fresh) refuse_twice(groups, first->second, {g, i});",
+          "static_cast<void>(fresh);\n      static_cast<void>(refuse_twice);",
+          "param_groups_test"),
+    fault("an added group has the defaults of its class",
+          "common/optim/list_optimizer.h",
+          "if (!std::exchange(complete_, true)) options = defaults;",
+          "static_cast<void>(defaults);", "param_groups_test"),
+    fault("a scheduler goes on without the group that came later",
+          "common/lr_scheduler/scheduler.cpp",
+          "  if (now == before) return;", "  if (now >= before) return;",
+          "lr_scheduler_errors_test"),
+    fault("CyclicLR starts from its base rate, whatever came before",
+          "common/lr_scheduler/cycles.cpp",
+          "const double low = now.base_lr;",
+          "const double low = base_lr[now.group];", "lr_scheduler_test"),
+)
+
 TRAINING = (
     fault("the last elements of a chunk are left out", "kernels/sums.h",
           "team.each(int(end - first),", "team.each(int(end - first) - 1,",
@@ -528,4 +551,4 @@ MEASURING = (
 
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
           ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS +
-          TRAINING + MEMORY + MEASURING)
+          TRAINING + MEMORY + MEASURING + GROUPS)
