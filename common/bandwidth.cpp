@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -239,6 +240,34 @@ void AccessPattern::run(Width width, std::uint32_t flips) const {
 
 std::int64_t AccessPattern::bytes() const {
   return total_ * std::int64_t(sizeof(float)) * (reads_ + writes_);
+}
+
+TrafficLimit::TrafficLimit(const std::vector<std::int64_t>& sizes, int reads,
+                           int writes) {
+  struct Way {
+    std::shared_ptr<AccessPattern> pattern;
+    AccessPattern::Width width;
+  };
+  std::vector<Way> ways;
+  std::vector<std::function<void()>> passes;
+  for (const auto bases :
+       {AccessPattern::Bases::allocated, AccessPattern::Bases::staggered}) {
+    const auto pattern =
+        std::make_shared<AccessPattern>(sizes, reads, writes, bases);
+    for (const auto width :
+         {AccessPattern::Width::bytes32, AccessPattern::Width::bytes64}) {
+      ways.push_back({pattern, width});
+      passes.emplace_back([pattern, width] { pattern->run(width); });
+    }
+    if (!default_device().is_cpu()) break;  // a copy, whatever the bases
+  }
+  const auto times = interleaved(passes, {.min_run_time_s = 0.1});
+  const auto fastest = std::min_element(
+      times.begin(), times.end(),
+      [](const auto& a, const auto& b) { return a.median() < b.median(); });
+  const Way& best = ways[std::size_t(fastest - times.begin())];
+  pattern_ = best.pattern;
+  width_ = best.width;
 }
 
 double bandwidth_limit_us(const std::vector<std::int64_t>& sizes, int reads,

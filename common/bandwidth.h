@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "tensor.h"
@@ -65,6 +66,20 @@ class AccessPattern {
   std::vector<float*> addresses_;            // all of a tensor side by side
   Tensor from_;                              // on a GPU
   Tensor to_;
+};
+
+/// The limit of the machine for a step: the fastest of the ways in which an
+/// `AccessPattern` passes over its arrays, found by timing them in turns.
+class TrafficLimit {
+ public:
+  explicit TrafficLimit(const std::vector<std::int64_t>& sizes, int reads = 4,
+                        int writes = 3);
+  /// One pass.
+  void run() const { pattern_->run(width_); }
+
+ private:
+  std::shared_ptr<AccessPattern> pattern_;
+  AccessPattern::Width width_ = AccessPattern::Width::bytes32;
 };
 
 /// Median time of one pass, in microseconds, as `blocked_autorange` takes it.

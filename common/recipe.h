@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "benchmark.h"
 #include "json.h"
 #include "log.h"
 #include "number_text.h"
@@ -131,11 +132,24 @@ void print_row(Numbers... numbers) {
   print_cells({cell(numbers)...});
 }
 
-/// A timing or a ratio of timings, for example `measured("eager_us", t, "us")`
-/// or `measured("speedup", r, "x")`: four significant digits, the unit behind
-/// them. It goes into the results. Throws Error unless finite and positive.
+/// A timing, for example `measured("eager_us", t, "us")`: four significant
+/// digits, the unit behind them. It goes into the results, printed or not.
+/// Throws Error unless finite and positive.
 Printable measured(const std::string& name, double value,
                    const std::string& unit);
+
+/// How many times `below` goes into `above`: three significant digits and an
+/// "x". Both are the names of values that were measured before, or what
+/// `measured` returned. It goes into the results. Throws Error for any other
+/// value and for different units. What is kept as a sample is at least `low`:
+/// a run may fall below it by an accident of timing, a page may not.
+Printable ratio(const std::string& name, const Printable& above,
+                const Printable& below, double low = 0);
+
+/// The same of two medians, which go into the results as NAME_above_us and
+/// NAME_below_us.
+Printable ratio(const std::string& name, const Measurement& above,
+                const Measurement& below, double low = 0);
 
 /// A number that may differ between runs, but only from `low` to `high`. It
 /// goes into the results. Throws Error outside these bounds.

@@ -34,6 +34,17 @@ Printable keep_number(const RecordedValue& value) {
   return shown;
 }
 
+const RecordedValue& measured_value(const std::string& ratio,
+                                    const Printable& part) {
+  const std::string& name = part.name().empty() ? part.shown() : part.name();
+  const RecordedValue* value = record_of_run().find(name);
+  if (value == nullptr || value->kind != RecordedValue::Kind::measured) {
+    throw Error("the ratio '" + ratio + "' divides measured values, and '" +
+                name + "' is not one");
+  }
+  return *value;
+}
+
 bool wants_bold() {
   return isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
 }
@@ -174,6 +185,32 @@ Printable measured(const std::string& name, double value,
   kept.number = value;
   kept.unit = unit;
   return keep_number(kept);
+}
+
+Printable ratio(const std::string& name, const Printable& above,
+                const Printable& below, double low) {
+  const RecordedValue& a = measured_value(name, above);
+  const RecordedValue& b = measured_value(name, below);
+  if (a.unit != b.unit) {
+    throw Error("the ratio '" + name + "' divides " + a.unit + " by " + b.unit +
+                "; both must have the same unit");
+  }
+  RecordedValue kept;
+  kept.kind = RecordedValue::Kind::ratio;
+  kept.name = name;
+  kept.number = a.number / b.number;
+  kept.unit = "x";
+  kept.shown = quantity_text(kept.number, kept.unit);
+  kept.low = low;
+  kept.above = a.name;
+  kept.below = b.name;
+  return keep_number(kept);
+}
+
+Printable ratio(const std::string& name, const Measurement& above,
+                const Measurement& below, double low) {
+  return ratio(name, measured(name + "_above_us", above.median_us(), "us"),
+               measured(name + "_below_us", below.median_us(), "us"), low);
 }
 
 Printable varying(const std::string& name, double value, double low,

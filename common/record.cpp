@@ -26,13 +26,22 @@ std::string value_json(const RecordedValue& value) {
         .add("shown", json_string(value.shown))
         .line();
   }
-  const bool varying = value.kind == Kind::varying;
   object.add("value", json_number(value.number))
-      .add("unit", json_string(value.unit))
-      .add("kind", varying ? "\"varying\"" : "\"measured\"");
-  if (varying) {
-    object.add("low", json_number(value.low))
-        .add("high", json_number(value.high));
+      .add("unit", json_string(value.unit));
+  switch (value.kind) {
+    case Kind::ratio:
+      object.add("kind", "\"ratio\"")
+          .add("low", json_number(value.low))
+          .add("above", json_string(value.above))
+          .add("below", json_string(value.below));
+      break;
+    case Kind::varying:
+      object.add("kind", "\"varying\"")
+          .add("low", json_number(value.low))
+          .add("high", json_number(value.high));
+      break;
+    default:
+      object.add("kind", "\"measured\"");
   }
   return object.add("shown", json_string(value.shown)).line();
 }
@@ -114,6 +123,13 @@ void Record::add_name(const std::string& name) {
 
 void Record::add_value(RecordedValue value) {
   values_.push_back(std::move(value));
+}
+
+const RecordedValue* Record::find(const std::string& name) const {
+  const auto found = std::find_if(
+      values_.begin(), values_.end(),
+      [&](const RecordedValue& value) { return value.name == name; });
+  return found == values_.end() ? nullptr : &*found;
 }
 
 void Record::set_shown(const std::string& name, const std::string& shown) {

@@ -13,17 +13,21 @@ namespace fuse {
 
 /// A value that may differ from run to run, as it goes into the record.
 struct RecordedValue {
-  enum class Kind { measured, varying, place, text };
+  enum class Kind { measured, ratio, varying, place, text };
 
   Kind kind = Kind::measured;
   std::string name;
   /// Exactly what was printed for it.
   std::string shown;
-  /// The value of `measured` and `varying`, with unit and bounds.
+  /// The value of all but `place` and `text`, with its unit.
   double number = 0;
   std::string unit;
+  /// The bounds of `varying`; the lower one also of a `ratio` on a page.
   double low = 0;
   double high = 0;
+  /// The measured values that a `ratio` divides.
+  std::string above;
+  std::string below;
   /// The value of `place` and `text`.
   std::string text;
 };
@@ -47,6 +51,8 @@ class Record {
   /// letters, digits and underscores.
   void add_name(const std::string& name);
   void add_value(RecordedValue value);
+  /// The value of this name, or nullptr.
+  const RecordedValue* find(const std::string& name) const;
   /// Replaces the printed form of a value, for example by a padded one.
   void set_shown(const std::string& name, const std::string& shown);
   /// The hash of a kernel's text; once is enough.

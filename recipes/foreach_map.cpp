@@ -198,12 +198,12 @@ static void foreach_map_recipe(const Options& options) {
   step("Eager against compiled");
   // Outside of ``compile`` the same function runs operation by operation, and
   // every list in between goes through memory. With the copies at the end that
-  // makes :value:`thirteen <eager: # launches>` passes over the lists, each a
-  // launch, where the compiled step makes :value:`one <compiled: # launches>`.
+  // makes :value:`thirteen <eager, launches: #>` passes over the lists, each a
+  // launch, where the compiled step makes :value:`one <compiled, launches: #>`.
   // That takes :value:`eager_us / compiled_us` the time. (The original asserts
   // that its compiled time is the smaller one. We print both.)
   const auto print_cost = [](const std::string& name, const auto& call) {
-    print(name, ": ", counters_of(call).launches, " launches, ",
+    print(name, ", launches: ", counters_of(call).launches, ", ",
           measured(name + "_us", blocked_autorange(call).mean_us(), "us"));
   };
   print_cost("eager", [&] { foreach_map_adam(library, {}); });

@@ -82,7 +82,7 @@ static void replaying_a_step(const Options& options) {
   }
   print("same bits: ", exact("same_bits_scheduled", same_bits()));
 
-  step("Not inside");
+  step("Not inside");  // by device
   // Inside the function, the scheduler would move the rate while we capture
   // and never again. It must read the rate on the host for that, and a capture
   // does not let the host read anything.
@@ -103,7 +103,7 @@ static void replaying_a_step(const Options& options) {
   host_rate();
   try_to_capture(host_rate);
 
-  step("What it saves");
+  step("What it saves");  // by device
   // On a GPU, calls and replays are timed in turns, many of each in a row. The
   // longer time decides: that of the host, or that of the kernel. The
   // tensors are small here, so the difference is what the host no longer does.

@@ -191,3 +191,12 @@ TEST_CASE("it can stand beside other functions") {
   CHECK(results[0].median() > 0);
   CHECK(bandwidth_limit_us({4096}, 4, 3, 1e-3) > 0);
 }
+
+TEST_CASE("the limit is one of the ways to pass over the same arrays") {
+  for (const int threads : {1, 3}) {
+    set_thread_count(threads);
+    CHECK_NOTHROW(TrafficLimit({5000, 7}, 3, 1).run());
+    CHECK_NOTHROW(TrafficLimit({}).run());
+  }
+  CHECK_THROWS_AS(TrafficLimit({1}, 1, 2), Error);
+}

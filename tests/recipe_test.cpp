@@ -178,7 +178,8 @@ TEST_CASE("headings stand apart") {
 TEST_CASE("named values print with their units") {
   const Result result = run({}, [](const Options&) {
     print(measured("eager_us", 747.21, "us"));
-    print(measured("speedup", 2.4142, "x"));
+    measured("compiled_us", 309.5, "us");
+    print(ratio("speedup", "eager_us", "compiled_us"));
     print(varying("count", 3, 1, 5), ", ", varying("part", 0.5, 0, 1, "GB"));
     print(varying_text("cpu", "a CPU"));
     print(exact("launches", 1), " ", exact("equal", true));
@@ -244,7 +245,8 @@ TEST_CASE("the record of a run") {
         step("Speed");
         print("eager: ", measured("eager_us", 747.21, "us"), "!");
         print("a literal @", "{name}");
-        print(right(measured("ratio", 2.4142, "x"), 7));
+        print(right(ratio("ratio", "eager_us", measured("t", 500, "us"), 0.5),
+                    7));
         step("Places");
         print(varying("count", 3, 1, 5, "GB"), varying_text("cpu", "a \"b\""));
         print_block("at recipes/a.cpp:12\nand recipes/a.cpp:123\n",
@@ -292,8 +294,11 @@ TEST_CASE("the record of a run") {
       "\"recipes/a.cpp:12\", \"shown\": \"recipes/a.cpp:12\"},\n"
       "    \"place_2\": {\"kind\": \"place\", \"value\": "
       "\"recipes/a.cpp:123\", \"shown\": \"recipes/a.cpp:123\"},\n"
-      "    \"ratio\": {\"value\": 2.4142, \"unit\": \"x\", \"kind\": "
-      "\"measured\", \"shown\": \"  2.41x\"}\n"
+      "    \"ratio\": {\"value\": 1.49442, \"unit\": \"x\", \"kind\": "
+      "\"ratio\", \"low\": 0.5, \"above\": \"eager_us\", \"below\": \"t\", "
+      "\"shown\": \"  1.49x\"},\n"
+      "    \"t\": {\"value\": 500, \"unit\": \"us\", \"kind\": "
+      "\"measured\", \"shown\": \"500.0 us\"}\n"
       "  }\n"
       "}\n";
   CHECK(read(path) == expected);
@@ -370,12 +375,13 @@ TEST_CASE("a place is where it was written") {
   CHECK(shown == "tests/recipe_test.cpp:" + line);
 }
 
+static std::string error_of(const Body& body) {
+  const Result result = run({}, body);
+  CHECK(result.code == 1);
+  return result.err;
+}
+
 TEST_CASE("values that cannot be kept end the run") {
-  const auto error_of = [](const Body& body) {
-    const Result result = run({}, body);
-    CHECK(result.code == 1);
-    return result.err;
-  };
   CHECK(error_of([](const Options&) { measured("t", 0, "us"); }) ==
         "demo: error: the measured value 't' is 0; it must be finite and "
         "positive\n");
@@ -568,4 +574,31 @@ TEST_CASE("a run gives the signals back") {
   sigaction(SIGINT, nullptr, &after);
   const bool same = before.sa_handler == after.sa_handler;
   CHECK(same);
+}
+
+TEST_CASE("a ratio is made of two measured values of one unit") {
+  const Result result = run({}, [](const Options&) {
+    measured("a_us", 30, "us");
+    print(ratio("by_name", "a_us", measured("b_us", 10, "us")));
+    print(ratio("of_medians", Measurement(1, {3e-6, 1e-6, 2e-6}),
+                Measurement(1, {4e-6})));
+  });
+  CHECK(result.out == "3.00x\n0.500x\n");
+  CHECK(error_of([](const Options&) {
+          measured("a_us", 1, "us");
+          ratio("r", "a_us", "b_us");
+        }) ==
+        "demo: error: the ratio 'r' divides measured values, and 'b_us' "
+        "is not one\n");
+  CHECK(error_of([](const Options&) {
+          varying("v", 1, 0, 2);
+          ratio("r", "v", measured("a_us", 1, "us"));
+        }) ==
+        "demo: error: the ratio 'r' divides measured values, and 'v' is "
+        "not one\n");
+  CHECK(error_of([](const Options&) {
+          ratio("r", measured("a_us", 1, "us"), measured("b_ms", 1, "ms"));
+        }) ==
+        "demo: error: the ratio 'r' divides us by ms; both must have the "
+        "same unit\n");
 }

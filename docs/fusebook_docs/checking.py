@@ -4,6 +4,9 @@ import difflib
 from dataclasses import dataclass
 
 from . import currency, literate, patches, runner, samples
+from .book import capture_command
+from .errors import BookError
+from .values import wrongly_shown
 
 _DIFF_LINES = 40
 
@@ -80,6 +83,17 @@ def implausible(sample):
         if problem:
             yield Difference(step_of(sample, name),
                              f"{value.kind} value {name!r} {problem}")
+    for name, problem in wrongly_shown(sample.values):
+        yield Difference(step_of(sample, name), f"value {name!r} {problem}")
+
+
+def unfit(sample):
+    """Values that a run may have and a page may not."""
+    for name, value in sample.values.items():
+        problem = value.unfit()
+        if problem:
+            yield Difference(step_of(sample, name),
+                             f"{value.kind} value {name!r} {problem}")
 
 
 def step_of(sample, name):
@@ -102,7 +116,59 @@ def compare(page, run, page_name):
     if page.text_of("") is None and run.text_of(""):
         found.append(Difference("", "text before the first step",
                                 _diff("", run.text_of(""), page_name)))
+    if page.source_sha256 != run.source_sha256:
+        found.append(Difference(
+            "", "the code has changed since the page was captured, so its "
+            "timings and its numbers are those of another program"))
     return [*found, *_values(page, run), *kernels(page, run)]
+
+
+def disagreements(book, found, source, exercise=None):
+    """Why samples, by device, do not belong to a program or to each other.
+
+    A sample of a GPU that is older than the program is told on its page, and
+    contradicts nobody.
+    """
+    cpu = found.get("cpu")
+    for device, sample in found.items():
+        name = samples_name(sample.recipe, exercise)
+        path = book.show(book.sample_paths(device, sample.recipe, exercise)[0])
+        stale = currency.is_stale(book, sample, source, cpu)
+        if device == "cpu" and stale:
+            yield BookError(f"the code of {name} has changed since its output "
+                            "was captured; run: "
+                            f"{capture_command(sample.recipe, device)}",
+                            book.show(book.recipe_path(sample.recipe)), 1)
+        elif device != "cpu" and cpu is not None and not stale:
+            for problem in _agreement(cpu, sample, source.by_device):
+                yield BookError(str(problem), path, 1)
+
+
+def _agreement(cpu, other, by_device):
+    """How a sample of another device contradicts that of the CPU.
+
+    Named values may differ, and steps that are declared to differ.
+    """
+    yield from titles(f"the sample of {other.device}", other.titles,
+                      "that of the CPU", cpu.titles)
+    for step in cpu.steps:
+        text = other.text_of(step.title)
+        if text is None or step.title in by_device:
+            continue
+        if text != step.text:
+            yield Difference(
+                step.title, f"the sample of {other.device} has another text "
+                "than that of the CPU, and the step is not declared to differ "
+                "(step(...);  // by device)",
+                _diff(step.text, text, other.device))
+            continue
+        for name in samples.names_in(text):
+            a, b = cpu.values[name], other.values[name]
+            if (a.kind, a.unit, a.low, a.high) != (b.kind, b.unit, b.low,
+                                                   b.high):
+                yield Difference(step.title, f"value {name!r} of {other.device} "
+                                 "has another kind, unit or bounds than that "
+                                 "of the CPU")
 
 
 def kernels(page, run):

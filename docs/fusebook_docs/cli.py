@@ -123,9 +123,11 @@ def _name(options):
 
 def _verify(book, options):
     key = (options.device, options.recipe, options.exercise)
-    page = samples.load(book, *key)
+    edited = []
+    page = samples.load(book, *key, problems=edited)
     run, found = _fresh(book, options)
     path = book.show(book.sample_paths(*key)[0])
+    found += [checking.Difference("", str(problem)) for problem in edited]
     found += checking.compare(page, run, path)
     if found:
         print(f"{_name(options)}: the program and its page disagree.")
@@ -136,9 +138,6 @@ def _verify(book, options):
         return 1
     print(f"{_name(options)}: {len(page.titles)} steps and "
           f"{len(page.values)} varying values, as on the page.")
-    if page.source_sha256 != run.source_sha256:
-        print("  The recipe has changed since its output was captured; the "
-              "timings on the page are older.")
     return 0
 
 
@@ -163,6 +162,7 @@ def _kernels(book, options):
 
 def _capture(book, options):
     run, found = _fresh(book, options, options.option)
+    found += checking.unfit(run)
     if found:
         print(f"{_name(options)}: not captured.", file=sys.stderr)
         for difference in found:
@@ -237,22 +237,47 @@ def _limits(book, options):
         path = book.recipe_path(name)
         recipe = literate.read(path, book.show(path))
         print(limits.summary(name, recipe))
-        texts = prose.of_recipe(book, name, recipe)
-        for problem in [*limits.problems(book, name, recipe),
-                        *exercises.problems(book, name),
-                        *_untrue(book, texts)]:
+        for problem in _all(limits.problems(book, name, recipe),
+                            exercises.problems(book, name),
+                            _untrue(book, prose.of_recipe(book, name, recipe)),
+                            _samples(book, name)):
             failed = True
             print(f"  {problem}")
     if options.recipe is None:
-        found = _untrue(book, prose.of_pages(book))
+        found = _all(_untrue(book, prose.of_pages(book)))
         failed = failed or bool(found)
         print("Pages: " + ("".join(f"\n  {problem}" for problem in found) or
                            "every number is bound"))
     return 1 if failed else 0
 
 
+def _samples(book, name):
+    """What is wrong with the samples of a recipe and of its answers."""
+    for exercise in (None, *book.exercise_names(name)):
+        source = checking.source_of(book, name, exercise)
+        found = {}
+        for device in book.devices(name, exercise):
+            try:
+                found[device] = samples.load(book, device, name, exercise)
+            except BookError as error:
+                yield error
+        yield from checking.disagreements(book, found, source, exercise)
+
+
 def _untrue(book, texts):
-    return [problem for text in texts for problem in prose.problems(book, text)]
+    for text in texts:
+        yield from prose.problems(book, text)
+
+
+def _all(*checks):
+    """What the checks find, each thing once; one that cannot go on says why."""
+    found = {}
+    for check in checks:
+        try:
+            found.update((str(problem), None) for problem in check)
+        except BookError as error:
+            found[str(error)] = None
+    return list(found)
 
 
 def _list(book, options):

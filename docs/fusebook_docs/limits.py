@@ -68,8 +68,10 @@ def summary(name, recipe):
 
 def problems(book, name, recipe):
     """Everything in which a recipe does not keep the limits."""
-    return [*_lengths(name, recipe), *_columns(recipe),
-            *_words(recipe), *_words_printed(book, name)]
+    yield from _lengths(name, recipe)
+    yield from _columns(recipe)
+    yield from _words(recipe)
+    yield from _words_printed(book, name)
 
 
 def _lengths(name, recipe):

@@ -3,7 +3,8 @@
 At namespace scope `// %%` starts a block of prose; inside a function
 `step("Title");` starts one, and its literal is the heading. Prose is the
 `//` comment block directly after the marker and ends at the first line that
-is no comment. What follows, up to the next marker, is code.
+is no comment. `// by device` behind the marker says that the output may be
+another one on another device. What follows, up to the next marker, is code.
 """
 
 import re
@@ -15,6 +16,7 @@ from .errors import BookError
 
 _STEP = re.compile(r"(?<![\w.>:])(?:fuse::)?step\s*\(")
 _LITERAL = re.compile(r'"((?:\\["\\]|[^"\\])*)"')
+_BY_DEVICE = r"(?:\s*// by device)?"
 _MARKER = re.compile(r"//[ \t]*%%(.*)")
 
 
@@ -36,6 +38,7 @@ class Part:
 
     line: int
     title: str | None
+    by_device: bool = False  # what the step prints differs between devices
     prose: list[Line] = field(default_factory=list)
     code: list[Line] = field(default_factory=list)
     tail: list[Line] = field(default_factory=list)
@@ -65,6 +68,11 @@ class Recipe:
     @property
     def step_titles(self):
         return [part.title for part in self.steps]
+
+    @property
+    def by_device(self):
+        """Titles of the steps whose text may differ between devices."""
+        return {part.title for part in self.steps if part.by_device}
 
     @property
     def fingerprint(self):
@@ -135,10 +143,10 @@ def _step_markers(source, scopes, path):
         if argument == "":
             continue  # a function of the recipe's own that is called step
         title = _title(argument, path, number)
-        if not re.fullmatch(r"(?:fuse::)?step\(\s*\".*\"\s*\);",
+        if not re.fullmatch(r"(?:fuse::)?step\(\s*\".*\"\s*\);" + _BY_DEVICE,
                             lines[number - 1].strip()):
-            raise BookError("step(\"...\"); must have the line to itself",
-                            path, number)
+            raise BookError("step(\"...\"); must have the line to itself, but "
+                            "for '// by device' behind it", path, number)
         _check_depth(match.start(), scopes, path, number)
         if title in seen:
             raise BookError(
@@ -178,7 +186,8 @@ def _parts(lines, comments, markers, path):
     for number, text in enumerate(lines, start=1):
         line = Line(number, text)
         if number in markers:
-            parts.append(Part(number, markers[number]))
+            parts.append(Part(number, markers[number],
+                              bool(re.search(f"{_BY_DEVICE[:-1]}$", text))))
             in_prose = True
         elif not parts:
             preamble.append(line)

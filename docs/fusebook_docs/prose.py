@@ -16,6 +16,7 @@ from .errors import BookError
 
 # Credits name other works; operations are read from the table of the library.
 UNCHECKED = ("credits.rst", "ops.rst")
+SENTENCES = 3  # of an answer, at most
 LANGUAGES = ("c", "cmake", "cpp", "cuda", "diff", "json", "python", "sh")
 _VERBATIM = re.compile(r"(\s*)\.\. (code-block|literalinclude|parsed-literal|"
                        r"math|raw|highlight|toctree)::\s*(.*)")
@@ -46,10 +47,26 @@ def of_recipe(book, name, recipe):
         heading = [literate.Line(part.line, part.title)] if part.title else []
         yield Text(book.show(recipe.path), (*heading, *part.prose), home)
     for exercise in book.exercise_names(name):
-        path = book.answer_path(name, exercise)
-        if path.is_file():
-            home = quotes.Home(name, None, exercise, True)
-            yield _file(book, path, home)
+        home = quotes.Home(name, None, exercise, True)
+        yield _text(book.show(book.answer_path(name, exercise)),
+                    answer(book, name, exercise), home)
+
+
+def answer(book, recipe, exercise):
+    """The lines of an answer: one to three sentences."""
+    path = book.answer_path(recipe, exercise)
+    show = book.show(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise BookError("there is no such answer: say in one to three sentences "
+                        "what the output shows", show) from None
+    plain = quotes.ROLE.sub("x", _LITERAL.sub("x", text))
+    count = len(re.findall(r"[.?!](?=\s|$)", plain))
+    if not 1 <= count <= SENTENCES:
+        raise BookError(f"an answer has one to three sentences, not {count}",
+                        show, 1)
+    return text.rstrip("\n").split("\n")
 
 
 def of_pages(book):
@@ -59,13 +76,13 @@ def of_pages(book):
     for path in sorted(folder.rglob("*.rst")):
         inside = path.relative_to(folder)
         if inside.name not in UNCHECKED and inside.parts[0] not in hidden:
-            yield _file(book, path, quotes.Home())
+            lines = path.read_text(encoding="utf-8").split("\n")
+            yield _text(book.show(path), lines, quotes.Home())
 
 
-def _file(book, path, home):
-    lines = path.read_text(encoding="utf-8").split("\n")
-    return Text(book.show(path), tuple(
-        literate.Line(n, line) for n, line in enumerate(lines, 1)), home)
+def _text(show, lines, home):
+    return Text(show, tuple(literate.Line(number, line)
+                            for number, line in enumerate(lines, 1)), home)
 
 
 def problems(book, text):

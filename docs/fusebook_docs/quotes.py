@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 
 from . import cpp, literate, numbers, patches, samples
 from .errors import BookError
+from .values import quantity_text
 
 ROLES = ("value", "constant")
 ROLE = re.compile(rf":({'|'.join(ROLES)}):`([^`]*)`")
@@ -142,7 +143,7 @@ def _ratio(what, values):
     if values[0].unit != values[1].unit:
         raise BookError(f"{what!r} divides {values[0].unit} by "
                         f"{values[1].unit}")
-    return samples.quantity_text(values[0].value / values[1].value, "x")
+    return quantity_text(values[0].value / values[1].value, "x")
 
 
 def _printed(book, what, sample, place, path):

@@ -4,11 +4,11 @@ A *record* is what a recipe writes with `--record FILE`. A *sample* is a
 record that was committed: `docs/samples/<device>/<recipe>.txt` holds the text
 that must stay the same, step by step, and `<recipe>.json` what may vary and
 where it was captured. Where a value varies, the text has `@{name}`; a literal
-`@{` is written `@@{`.
+`@{` is written `@@{`. A digest over all of it is made at capture.
 """
 
+import hashlib
 import json
-import math
 import os
 import re
 import tempfile
@@ -16,18 +16,13 @@ from dataclasses import dataclass, replace
 
 from .book import capture_command
 from .errors import BookError
+from .values import Value, check_ratios, wrongly_shown
+from .values import read as read_value
 
 FORMAT = 1
 HEADING = "== "
 _NO_NEWLINE = "\\ no newline at the end"
 _PLACEHOLDER = re.compile(r"@@\{|@\{([A-Za-z_][A-Za-z0-9_.-]*)\}|@\{")
-_FIELDS = {
-    "measured": ("value", "unit", "shown"),
-    "varying": ("value", "low", "high", "shown"),
-    "place": ("value", "shown"),
-    "text": ("value", "shown"),
-}
-_OPTIONAL = {"varying": ("unit",)}
 _PROVENANCE = ("device", "compiler", "date")
 
 
@@ -37,37 +32,6 @@ class Step:
 
     title: str
     text: str
-
-
-@dataclass(frozen=True)
-class Value:
-    """A value that varies from run to run, or from machine to machine."""
-
-    kind: str
-    value: object
-    shown: str
-    unit: str | None = None
-    low: float | None = None
-    high: float | None = None
-
-    def to_json(self):
-        names = (*_FIELDS[self.kind], *_OPTIONAL.get(self.kind, ()))
-        fields = {name: getattr(self, name) for name in names}
-        fields = {name: v for name, v in fields.items() if v is not None}
-        return {"kind": self.kind, **fields}
-
-    def problem(self):
-        """Why nobody should believe this value, or None."""
-        if self.kind in ("place", "text"):
-            return None if self.value else "is empty"
-        if not math.isfinite(self.value):
-            return f"is {self.value}, not a finite number"
-        if self.kind == "measured":
-            return None if self.value > 0 else f"is {self.value}, not positive"
-        if not self.low <= self.value <= self.high:
-            return (f"is {self.value}, outside of its bounds "
-                    f"[{self.low}, {self.high}]")
-        return None
 
 
 @dataclass(frozen=True)
@@ -92,16 +56,6 @@ class Sample:
     def text_of(self, title):
         """The text of a step, or None when there is no such step."""
         return next((s.text for s in self.steps if s.title == title), None)
-
-
-def quantity_text(value, unit=None):
-    """As `quantity_text` of common/number_text.h: four significant digits, or
-    three of a ratio."""
-    digits = 3 if unit == "x" else 4
-    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
-    text = (f"{value:.{digits - 1}e}" if exponent < -4 else
-            f"{value:.{max(0, digits - 1 - exponent)}f}")
-    return text + ("x" if unit == "x" else f" {unit}" if unit else "")
 
 
 def pieces(text):
@@ -157,6 +111,7 @@ def from_record(record, path, *, source_sha256, gpu_code_sha256=None,
     sample = Sample(steps=steps, exercise=exercise,
                     source_sha256=source_sha256,
                     gpu_code_sha256=gpu_code_sha256, **head)
+    check_ratios(sample.values, path)
     return _whole(sample, path)
 
 
@@ -177,7 +132,8 @@ def _head(raw, path):
         "device": _get(raw, "device", str, path),
         "options": _get(raw, "options", dict, path),
         "provenance": provenance,
-        "values": {name: _value(name, v, path) for name, v in values.items()},
+        "values": {name: read_value(name, v, path)
+                   for name, v in values.items()},
         "kernels": _kernels(raw, path),
     }
 
@@ -202,27 +158,6 @@ def _step(raw, path):
     if not isinstance(raw, dict):
         raise BookError("a step must be a JSON object", path)
     return Step(_get(raw, "title", str, path), _get(raw, "text", str, path))
-
-
-def _value(name, raw, path):
-    where = f"value {name!r}"
-    if not isinstance(raw, dict) or raw.get("kind") not in _FIELDS:
-        raise BookError(f"{where} has no kind of {', '.join(_FIELDS)}", path)
-    kind = raw["kind"]
-    for key in _FIELDS[kind]:
-        if key not in raw:
-            raise BookError(f"{where} is {kind} and lacks {key!r}", path)
-    numbers = kind in ("measured", "varying")
-    for key in ("value", "low", "high", "unit", "shown"):
-        if key not in raw or raw[key] is None and key == "unit":
-            continue
-        number = key in ("low", "high") or key == "value" and numbers
-        wanted = (int, float) if number else (str,)
-        if not isinstance(raw[key], wanted) or isinstance(raw[key], bool):
-            raise BookError(f"{where}: {key!r} is {raw[key]!r}, not a "
-                            f"{'number' if number else 'text'}", path)
-    keys = (*_FIELDS[kind], *_OPTIONAL.get(kind, ()))
-    return Value(kind, **{key: raw[key] for key in keys if key in raw})
 
 
 def _whole(sample, path):
@@ -286,11 +221,41 @@ def parse_text(text, path):
     return tuple(steps[1:] if steps[0].text == "" else steps)
 
 
-def load(book, device, recipe, exercise=None):
-    """Reads a sample."""
+def digest(document, text):
+    """SHA-256 of all that the two files of a sample say.
+
+    It tells that a sample was edited after it was captured. It does not tell a
+    forger who computes it anew: what a sample says of the CPU, `verify` does.
+    """
+    rest = {name: v for name, v in document.items() if name != "digest"}
+    whole = json.dumps([rest, text], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def _untrue(sample, raw, text, data, capture):
+    """(what is wrong, its line in the .json) for a sample that nobody may have
+    edited."""
+    for name, value in sample.values.items():
+        if value.unfit():
+            yield f"value {name!r} {value.unfit()}", _line_of(data, name)
+    for name, problem in wrongly_shown(sample.values):
+        yield f"value {name!r} {problem}", _line_of(data, name)
+    if raw["digest"] != digest(raw, text):
+        yield ("was edited after it was captured: its text, values and "
+               "provenance are not those that the digest was made of. Take "
+               f"them from a run: {capture} --fresh"), _line_of(data, "digest")
+
+
+def _line_of(data, key):
+    return data[:data.find(f'"{key}"'.encode())].count(b"\n") + 1
+
+
+def load(book, device, recipe, exercise=None, problems=None):
+    """Reads a sample. One that was edited since it was captured is refused, or
+    `problems` gets what is wrong with it."""
     text_path, json_path = book.sample_paths(device, recipe, exercise)
-    raw = parse_json(_read(book, json_path, device, recipe),
-                     book.show(json_path))
+    data = _read(book, json_path, device, recipe)
+    raw = parse_json(data, book.show(json_path))
     show = book.show(json_path)
     head = _head(raw, show)
     for name, wanted in (("recipe", recipe), ("device", device)):
@@ -307,7 +272,16 @@ def load(book, device, recipe, exercise=None):
                     source_sha256=_get(raw, "source_sha256", str, show),
                     gpu_code_sha256=raw.get("gpu_code_sha256"),
                     **head)
-    return _whole(sample, book.show(text_path))
+    sample = _whole(sample, book.show(text_path))
+    check_ratios(sample.values, show)
+    _get(raw, "digest", str, show)
+    for message, line in _untrue(sample, raw, text.decode("utf-8"), data,
+                                 capture_command(recipe, device)):
+        problem = BookError(message, show, line)
+        if problems is None:
+            raise problem
+        problems.append(problem)
+    return sample
 
 
 def _read(book, path, device, recipe):
@@ -341,8 +315,12 @@ def store(book, sample):
     for name in ("exercise", "gpu_code_sha256"):
         if document[name] is None:
             del document[name]
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-    write_files({paths[0]: format_text(sample.steps), paths[1]: f"{text}\n"})
+    text = format_text(sample.steps)
+    # As it is read back: numbers of JSON, no tuples.
+    document = json.loads(json.dumps(document, allow_nan=False))
+    document["digest"] = digest(document, text)
+    head = json.dumps(document, indent=2, ensure_ascii=False)
+    write_files({paths[0]: text, paths[1]: f"{head}\n"})
     return paths
 
 

@@ -1,13 +1,16 @@
 """`.. exercise:: name`: a question, and its answer folded underneath.
 
-The answer is the exercise's patch and what the patched recipe printed.
+The answer is what `docs/exercises/RECIPE/NAME.rst` says in one to three
+sentences, the exercise's patch, and what the patched recipe prints now. Of a
+long output, such as a kernel, the difference is shown. Timings that moved by
+more than a quarter are told, too.
 """
 
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
-from .. import literate, patches
+from .. import answers, literate, patches, prose
 from ..errors import BookError
 from . import nodes as own
 from . import page as pages
@@ -54,36 +57,69 @@ class Exercise(SphinxDirective):
                                    self.get_source_info()[1])
         self.env.temp_data[f"{pages.KEY}.{name}"] = (found, source)
         fold = own.fold(summary="Answer", classes=["answer"])
+        self._words(page, name, fold)
         diff = patches.answer(hunks)
         fold += nodes.literal_block(diff, diff, language="diff")
-        self._outputs(page, name, found, fold)
+        if "cpu" in found and "cpu" in page.samples:
+            self._outputs(page, name, found, fold)
         return fold
 
+    def _words(self, page, name, fold):
+        """The sentences of the answer, with places in their own file."""
+        path = page.book.answer_path(page.name, name)
+        self.env.note_dependency(str(path))
+        lines = StringList()
+        for number, line in enumerate(prose.answer(page.book, page.name, name)):
+            lines.append(line, str(path), number)
+        quote.within(self.env, name, is_answer=True)
+        self.state.nested_parse(lines, 0, fold)
+        quote.within(self.env, None)
+
     def _outputs(self, page, name, found, fold):
-        if "cpu" not in found:
-            return
-        steps = _changed(found["cpu"], page.samples.get("cpu"))
-        source, line_number = self.get_source_info()
+        answer, recipe = found["cpu"], page.samples["cpu"]
+        steps = answers.changed(answer, recipe)
         for step in steps:
-            text = f"“{step.title}” now prints:" if step.title else "Now:"
-            fold += nodes.paragraph("", text, classes=["answer-step"])
-            lines = StringList()
-            for line in output_lines(found, step.title, name,
-                                     page.samples):
-                lines.append(line, source, line_number - 1)
-            self.state.nested_parse(lines, 0, fold)
-        if len(steps) < len(found["cpu"].steps):
-            text = ("Every other step prints what it printed before."
-                    if steps else "It prints what it printed before.")
-            fold += nodes.paragraph("", text, classes=["answer-rest"])
+            self._step(step, page, name, found, fold)
+        timings = answers.timings(answer, recipe, steps)
+        if timings:
+            fold += _paragraph("Elsewhere, these timings moved by more than a "
+                               "quarter:")
+            fold += _list(timings)
+        if len(steps) < len(answer.steps):
+            text = f"Every {'other ' if steps else ''}step prints the same text"
+            if not timings and answers.has_timings(answer, steps):
+                text += ", and no timing in it moved by more than a quarter"
+            fold += _paragraph(f"{text}.", "answer-rest")
+
+    def _step(self, step, page, name, found, fold):
+        source, number = self.get_source_info()
+        what = f"“{step.title}”" if step.title else "The program"
+        diff = answers.difference(found["cpu"], page.samples["cpu"], step.title)
+        if diff:
+            fold += _paragraph(f"{what} now prints this instead:")
+            block = nodes.literal_block(diff, diff, language="diff")
+            block["classes"].append("output-difference")
+            fold += block
+            return
+        fold += _paragraph(f"{what} now prints:")
+        lines = StringList()
+        for line in output_lines(found, step.title, name, page.samples):
+            lines.append(line, source, number - 1)
+        self.state.nested_parse(lines, 0, fold)
 
 
-def _changed(answer, recipe):
-    """Steps that print something else than in the recipe itself."""
-    if recipe is None:
-        return [step for step in answer.steps if step.text]
-    return [step for step in answer.steps
-            if step.text and step.text != recipe.text_of(step.title)]
+def _paragraph(text, kind="answer-step"):
+    return nodes.paragraph("", text, classes=[kind])
+
+
+def _list(rows):
+    """Name, recipe and answer of each timing."""
+    items = nodes.bullet_list(classes=["answer-timings"])
+    for name, before, now in rows:
+        item = nodes.paragraph("", "", nodes.literal("", name),
+                               nodes.Text(f": {before}, now {now}"))
+        items += nodes.list_item("", item)
+    return items
 
 
 def setup(app):

@@ -5,6 +5,7 @@ from sphinx.util.docutils import SphinxTranslator
 
 _VARIES = {
     "measured": "measured; varies from run to run",
+    "ratio": "of what was measured; varies from run to run",
     "varying": "varies from run to run",
     "place": "a place in the program",
     "text": "varies from machine to machine",

@@ -77,9 +77,11 @@ def open_samples(env, page, source, exercise=None, line=None):
         except BookError as error:
             warn(error, page.path, line or 1)
             continue
+        found[device] = sample
         if device == "cpu":
             _check_steps(page, source, sample, line)
-        found[device] = sample
+    for problem in checking.disagreements(book, found, source, exercise):
+        warn(problem.message, problem.path, line or problem.line)
     return found
 
 

@@ -35,6 +35,10 @@ class QuoteRole(SphinxRole):
     def _place(self):
         """The file, and the line of the role itself within its paragraph."""
         path, line = self.get_source_info()
+        page = self.env.temp_data.get(pages.KEY)
+        exercise, is_answer = self.env.temp_data.get(_WITHIN, (None, False))
+        if is_answer:  # its lines are not those of the page
+            path, line = page.book.answer_path(page.name, exercise), 1
         try:
             with open(path, encoding="utf-8") as file:
                 lines = file.read().split("\n")

@@ -5,6 +5,7 @@ import os
 import re
 import tempfile
 import unittest
+from dataclasses import replace
 from pathlib import Path
 
 from bs4 import BeautifulSoup
@@ -12,8 +13,9 @@ from bs4 import BeautifulSoup
 from support import (build, make_sources, plain_record, store_gpu,
                      toy_record)
 
-from fusebook_docs import samples
+from fusebook_docs import checking, samples, values
 from fusebook_docs.book import Book
+from fusebook_docs.extension import nodes
 from fusebook_docs.extension.page import label
 
 TOY = "recipes/toy_optimizer"
@@ -110,6 +112,9 @@ class Page(SiteCase):
         self.assertEqual(block.get_text(), "747.2 us")
         self.assertIn("varies from run to run", block["title"])
 
+    def test_every_kind_of_value_says_why_it_varies(self):
+        self.assertEqual(set(nodes._VARIES), set(values._FIELDS))
+
     def test_tabs_and_stale_samples(self):
         tabs = self.page().select(".sd-tab-set.devices")
         self.assertEqual(len(tabs), 3)  # two steps and an answer
@@ -184,8 +189,10 @@ class Page(SiteCase):
         self.assertIsNone(answer.get("open"))
         text = answer.get_text()
         self.assertIn("+  Adam opt(model.parameters(), {.amsgrad", text)
+        self.assertIn("There are five of them.", text)
         self.assertIn("launches: 5, arrays: 5", text)
         self.assertNotIn("parameters: 10", text)
+        self.assertIn("Every other step prints the same text.", text)
 
     def test_gallery(self):
         titles = [p.get_text() for p in
@@ -209,6 +216,33 @@ class Errors(SiteCase):
     def test_unknown_term(self):
         self.edit(self.recipe, ":term:`kernel`", ":term:`colonel`")
         self.broken(f"{TOY}.cpp:{self.line('colonel')}: ", "colonel")
+
+    def test_sample_that_was_edited(self):
+        path = self.book.sample_paths("cpu", "toy_optimizer")[1]
+        self.edit(path, "Toy CPU 9", "Toy CPU 10")
+        line = path.read_text().split("\n").index(next(
+            x for x in path.read_text().split("\n") if '"digest"' in x)) + 1
+        self.broken(f"docs/samples/cpu/toy_optimizer.json:{line}: was edited")
+
+    def test_code_that_is_newer_than_its_output(self):
+        self.edit(self.recipe, "Generator gen(0)", "Generator gen(1)")
+        self.broken(f"{TOY}.cpp:1: ", "has changed since its output was")
+
+    def test_gpu_that_contradicts_the_cpu(self):
+        record = toy_record("cuda")
+        record["steps"][2]["text"] = record["steps"][2]["text"].replace(
+            "launches: 5", "launches: 1")
+        store_gpu(self.book, record=record)
+        self.broken("docs/samples/cuda/toy_optimizer.txt:1: ", "launches: 1")
+
+    def test_answer_without_words(self):
+        self.book.answer_path("toy_optimizer", "amsgrad").unlink()
+        self.broken("amsgrad.rst: there is no such answer")
+
+    def test_number_in_an_answer(self):
+        path = self.book.answer_path("toy_optimizer", "amsgrad")
+        self.edit(path, "five", "six")
+        self.broken("amsgrad.rst:1: ", "says 'six', but it is 5")
 
     def test_number_that_is_not_what_was_printed(self):
         self.edit(self.recipe, "five <launches", "six <launches")
@@ -336,23 +370,34 @@ class Rebuild(SiteCase):
         stat = path.stat()
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
 
+    def capture(self, exercise=None):
+        """The sample becomes that of the code of today."""
+        sample = samples.load(self.book, "cpu", "toy_optimizer", exercise)
+        source = checking.source_of(self.book, "toy_optimizer", exercise)
+        samples.store(self.book, replace(
+            sample, source_sha256=source.fingerprint))
+
+    def measure(self, exercise=None):
+        """Stores a sample with another timing; its file."""
+        sample = samples.load(self.book, "cpu", "toy_optimizer", exercise)
+        value = replace(sample.values["eager_us"], value=748.3,
+                        shown="748.3 us")
+        values = {**sample.values, "eager_us": value}
+        return samples.store(self.book, replace(sample, values=values))[1]
+
     def test_nothing_changed(self):
         self.mark()
         self.assertEqual(self.changed(), set())
 
     def test_sample_changed(self):
         self.mark()
-        path = self.book.sample_paths("cpu", "toy_optimizer")[1]
-        self.edit(path, "747.2", "748.3")
-        self.later(path)
+        self.later(self.measure())
         self.assertIn(TOY, self.changed())
         self.assertIn("748.3", self.page().get_text())
 
     def test_exercise_sample_changed(self):
         self.mark()
-        path = self.book.sample_paths("cpu", "toy_optimizer", "amsgrad")[0]
-        self.edit(path, "arrays: 5", "arrays: 6")
-        self.later(path)
+        self.later(self.measure("amsgrad"))
         self.assertIn(TOY, self.changed())
 
     def test_patch_changed(self):
@@ -360,6 +405,7 @@ class Rebuild(SiteCase):
         path = self.book.patch_path("toy_optimizer", "amsgrad")
         self.edit(path, "+  Adam opt(model.parameters(), {.amsgrad = true});",
                   "+  Adam opt(model.parameters(), {.amsgrad = 1 > 0});")
+        self.capture("amsgrad")
         self.later(path)
         self.assertIn(TOY, self.changed())
 
@@ -386,12 +432,12 @@ class Rebuild(SiteCase):
 
     def test_recipe_of_an_excerpt_changed(self):
         self.edit(self.recipe, "++i", "i++")
+        self.capture()
+        self.capture("amsgrad")
         self.later(self.recipe)
         self.built()
         self.assertIn("i++", self.page(BACKGROUND).get_text())
-        path = self.book.sample_paths("cpu", "toy_optimizer")[1]
-        self.edit(path, "747.2", "748.3")
-        self.later(path)
+        self.later(self.measure())
         self.built()
         self.assertIn("748.3", self.page(BACKGROUND).get_text())
 

@@ -1,10 +1,11 @@
 """`.. recipe-plot::` on a toy page, and the arithmetic behind it."""
 
 import unittest
+from dataclasses import replace
 
 from build_site.test_build import SiteCase
-from support import plain_record
 
+from fusebook_docs import samples
 from fusebook_docs.extension import plot
 
 TABLE = """step    flat rate    faded rate     flat loss    faded loss
@@ -84,8 +85,12 @@ class Page(SiteCase):
         self.plain = self.root / "recipes/plain_recipe.cpp"
         self.edit(self.plain, '  step("Say it");\n',
                   '  step("Say it");\n' + self.directive)
-        self.path = self.book.sample_paths("cpu", "plain_recipe")[0]
-        self.edit(self.path, plain_record()["steps"][0]["text"], TABLE)
+        self.prints(TABLE)
+
+    def prints(self, text):
+        sample = samples.load(self.book, "cpu", "plain_recipe")
+        step = replace(sample.steps[0], text=text)
+        samples.store(self.book, replace(sample, steps=(step,)))
 
     def test_drawn(self):
         self.built()
@@ -114,12 +119,16 @@ class Page(SiteCase):
         self.edit(self.plain, "plot:: Say it", "plot:: Nothing")
         self.broken("no step 'Nothing'", "plain_recipe.cpp")
 
+    def test_numbers_in_the_alt_text(self):
+        self.edit(self.plain, "Two curves", ":value:`loss_us` and curves")
+        self.broken(":alt: no value 'loss_us'", "plain_recipe.cpp")
+
     def test_without_words(self):
         self.edit(self.plain, "  //    :alt: Two curves & a <word>.\n", "")
         self.broken("needs :alt:", "plain_recipe.cpp")
 
     def test_output_without_a_table(self):
-        self.edit(self.path, TABLE, "no table\n")
+        self.prints("no table\n")
         self.broken("it printed no table", "plain_recipe.cpp")
 
 

@@ -81,6 +81,9 @@ class TheBook(unittest.TestCase):
             with self.subTest(name):
                 found = exercises.problems(self.book, name)
                 self.assertEqual([str(problem) for problem in found], [])
+                answered = {path.stem for path in
+                            (self.book.exercises / name).glob("*.rst")}
+                self.assertEqual(answered, set(self.book.exercise_names(name)))
 
     def test_nothing_is_left_over(self):
         stems = {f"{name}{dot}" for name in self.book.recipe_names()

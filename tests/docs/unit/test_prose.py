@@ -2,7 +2,7 @@
 
 import unittest
 
-from support import ROOT, BookCase, toy_record
+from support import ROOT, BookCase, amsgrad_record, toy_record
 
 from fusebook_docs import literate, prose
 from fusebook_docs.book import Book
@@ -89,6 +89,10 @@ class Lint(ProseCase):
 
 
 class Where(ProseCase):
+    def setUp(self):
+        super().setUp()
+        self.run_on("capture", amsgrad_record(), exercise="amsgrad")
+
     def problems(self):
         recipe = literate.read(self.book.recipe_path("toy_optimizer"))
         texts = [*prose.of_recipe(self.book, "toy_optimizer", recipe),
@@ -100,12 +104,11 @@ class Where(ProseCase):
         self.assertEqual(self.problems(), [])
         path = self.book.recipe_path("toy_optimizer")
         text = path.read_text()
-        for old, new in (("times, once", "times, six"),
+        for old, new in (("We step *Adam* twice", "We step *Adam* six times"),
                          ("We call it a few", "We call it six"),
                          ('step("A quiet', 'step("Six quiet'),
                          ("Turn on ``amsgrad``", "Turn on six")):
-            if old not in text:
-                continue
+            self.assertIn(old, text)
             with self.subTest(new):
                 path.write_text(text.replace(old, new))
                 found, = self.problems()
@@ -113,15 +116,18 @@ class Where(ProseCase):
                     path.read_text().split("\n"), 1) if new in line)
                 self.assertIn(f"recipes/toy_optimizer.cpp:{line}: ", found)
         path.write_text(text)
-        for name in ("docs/index.rst", "docs/more/glossary.rst",
-                     "docs/exercises/toy_optimizer/amsgrad.rst"):
+        for name in ("docs/exercises/toy_optimizer/amsgrad.rst",
+                     "docs/index.rst", "docs/more/glossary.rst"):
             with self.subTest(name):
                 page = self.root / name
                 page.parent.mkdir(exist_ok=True)
+                before = page.read_text() if page.exists() else None
                 page.write_text("A page.\nSix things.\n")
                 found, = self.problems()
                 self.assertIn(f"{name}:2: 'Six'", found)
                 page.unlink()
+                if before is not None:
+                    page.write_text(before)
 
 
 class TheBook(unittest.TestCase):

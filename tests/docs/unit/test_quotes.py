@@ -38,7 +38,7 @@ class Value(QuoteCase):
     def test_what_varies_by_its_name(self):
         self.shows("value", "eager_us", "747.2 us")
         quote = quotes.quoted(self.book, "value", "ratio", TOY)
-        self.assertEqual((quote.text, quote.kind), ("2.50", "varying"))
+        self.assertEqual((quote.text, quote.kind), ("2.5x", "varying"))
         self.shows("value", "base_us / eager_us", "2.00x")
 
     def test_what_is_printed(self):

@@ -35,8 +35,8 @@ class Verify(VerifyCase):
 
     def test_green_when_only_what_varies_moved(self):
         record = toy_record()
-        record["values"]["eager_us"].update(value=1.5, shown="1.5 us")
-        record["values"]["ratio"].update(value=9.5, shown="9.50")
+        record["values"]["eager_us"].update(value=1.5, shown="1.500 us")
+        record["values"]["ratio"].update(value=9.5, shown="9.5x")
         record["values"]["cpu_name"].update(value="Other", shown="Other")
         record["provenance"]["date"] = "2027-01-01"
         code, out = self.verify(record)
@@ -95,11 +95,10 @@ class Verify(VerifyCase):
         self.assertEqual(self.run_on("kernels", record)[0], 1)
 
     def test_kernels_are_looked_at_on_a_small_model(self):
-        path = self.book.sample_paths("cpu", RECIPE)[1]
         for options, words in (({"layers": 10, "width": 64, "seed": 1},
                                 "--layers 2 --width 8"), ({"seed": 1}, "")):
-            sample = json.loads(path.read_text())
-            path.write_text(json.dumps({**sample, "options": options}))
+            page = samples.load(self.book, "cpu", RECIPE)
+            samples.store(self.book, replace(page, options=options))
             program = write_program(self.root / "p", toy_record("cuda-sim"))
             program.write_text(program.read_text().replace(
                 "import json", f"import sys\nassert sys.argv[5:] == "
@@ -244,7 +243,7 @@ class Capture(BookCase):
         self.capture()
         before = self.files()
         record = toy_record()
-        record["values"]["eager_us"].update(value=9.0, shown="9.0 us")
+        record["values"]["eager_us"].update(value=9.0, shown="9.000 us")
         record["provenance"]["device"] = "Another CPU"
         self.assertIn("nothing but timings moved", self.capture(record))
         self.assertEqual(self.files(), before)
@@ -256,7 +255,7 @@ class Capture(BookCase):
         self.capture()
         record = toy_record()
         record["kernels"] = ["22cc"]
-        record["values"]["eager_us"].update(value=9.0, shown="9.0 us")
+        record["values"]["eager_us"].update(value=9.0, shown="9.000 us")
         self.assertIn("captured in", self.capture(record))
         sample = samples.load(self.book, "cpu", RECIPE)
         self.assertEqual(sample.kernels, ("22cc",))
@@ -273,8 +272,8 @@ class Capture(BookCase):
         path = self.book.recipe_path(RECIPE)
         path.write_text(path.read_text() + "static int more;\n")
         code, out = self.run_on("verify", toy_record())
-        self.assertEqual(code, 0)
-        self.assertIn("has changed since", out)
+        self.assertEqual(code, 1)
+        self.assertIn("the code has changed since", out)
         self.assertIn("captured in", self.capture())
         self.assertNotIn("changed", self.run_on("verify", toy_record())[1])
 
@@ -291,7 +290,7 @@ class Capture(BookCase):
         record = toy_record()
         place = "recipes/toy_optimizer.cpp:99"
         record["values"]["here"].update(value=place, shown=place)
-        record["values"]["eager_us"].update(value=9.0, shown="9.0 us")
+        record["values"]["eager_us"].update(value=9.0, shown="9.000 us")
         self.assertIn("only places moved", self.capture(record))
         values = samples.load(self.book, "cpu", RECIPE).values
         self.assertEqual(values["here"].value, place)
