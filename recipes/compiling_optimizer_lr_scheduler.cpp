@@ -31,11 +31,10 @@ static void step_and_schedule(const Options& options) {
   step("A tensor for a rate");
   // The rate is a 0-d tensor, and ``compile`` goes around both: the optimizer's
   // step and the scheduler's. All that Adam does to all parameters is fused
-  // into one :term:`launch` a call. The scheduler writes into the tensor, the
-  // :term:`kernel` reads it, and nothing has to be compiled twice. (The
-  // original announces ConstantLR but uses LinearLR, as we do.) Printed is the
-  // rate *after* each call, so the first one, a third of :constant:`0.01`, is
-  // not in the list.
+  // into one :term:`launch` per call. The scheduler writes into the tensor, the
+  // :term:`kernel` reads it, and nothing has to be compiled twice. Printed is
+  // the rate *after* each call, so the first one, a third of :constant:`0.01`,
+  // is not in the list.
   Adam opt(params, {.lr = tensor(0.01)});
   LinearLR sched(opt, {.total_iters = 5});
   auto fn = compile([&] {
@@ -73,12 +72,14 @@ static void step_and_schedule(const Options& options) {
   print_counts("float_", one_each.counters());
 
   step("The scheduler in the original");
-  // The original prints those reports under a program with
-  // ``torch.optim.ConstantLR(opt, factor=0.001, iters=4)``. There is no such
-  // class: it is ``lr_scheduler.ConstantLR``, and it takes ``total_iters``. Nor
-  // can the log be its log. ConstantLR holds the rate at one value for
-  // :constant:`four <factor = 0.001, .total_iters = #>` calls and then puts it
-  // back, so in :constant:`five <i < #; ++i) once>` calls it moves once:
+  // An early version of the original prints those reports under a program with
+  // ``torch.optim.ConstantLR(opt, factor=0.001, iters=4)``. (`Later ones
+  // <https://github.com/pytorch/tutorials/blob/258955cec89956025972327f8577e2c0e6d1b4da/recipes_source/compiling_optimizer_lr_scheduler.py>`_
+  // have LinearLR there, too.) There is no such class: it is
+  // ``lr_scheduler.ConstantLR``, and it takes ``total_iters``. Nor can the log
+  // be its log. ConstantLR holds the rate at one value for :constant:`four
+  // <factor = 0.001, .total_iters = #>` calls and then puts it back, so in
+  // :constant:`five <i < #; ++i) once>` calls it moves once:
   Adam held(params, {.lr = 0.01});
   ConstantLR constant(held, {.factor = 0.001, .total_iters = 4});
   auto once = compile(
