@@ -68,6 +68,10 @@ int main(int argc, char** argv) {
 """
 
 
+has_doctest = unittest.skipUnless(
+    pathlib.Path("/usr/include/doctest").is_dir(), "doctest is not installed")
+
+
 def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
@@ -500,10 +504,11 @@ class Environments(Entry):
         self.python = self.scratch / "python"
         write(self.python, textwrap.dedent(f"""\
             #!/bin/sh
-            [ "$1" = -m ] || exit 0
-            mkdir -p "$3/bin"
-            cp "{self.scratch}/inner" "$3/bin/python"
-            chmod +x "$3/bin/python"
+            case $1 in -m) ;; -B) exec python3 "$@" ;; *) exit 0 ;; esac
+            for folder; do :; done
+            mkdir -p "$folder/bin" "$folder/lib/python3.11/site-packages"
+            cp "{self.scratch}/inner" "$folder/bin/python"
+            chmod +x "$folder/bin/python"
             """))
         self.python.chmod(0o755)
         self.environment["FUSEBOOK_PYTHON"] = str(self.python)
@@ -525,6 +530,29 @@ class Environments(Entry):
         self.expect(0, "docs")
         self.assertEqual(self.installs(), 2)
 
+    @has_doctest
+    def test_one_pip_serves_all_and_pages_use_what_docs_have(self):
+        for name in ("requirements-test.txt", "requirements.txt"):
+            write(self.checkout / "docs" / name, f"{name}==1\n")
+        tests = self.checkout / "tests"
+        write(tests / "CMakeLists.txt",
+              "add_test(NAME pages COMMAND sh "
+              "${CMAKE_CURRENT_SOURCE_DIR}/launch.sh environment pages)\n")
+        write(tests / "launch.sh", "exit 0\n")
+        with open(self.checkout / "CMakeLists.txt", "a",
+                  encoding="utf-8") as file:
+            file.write("enable_testing()\nadd_subdirectory(tests)\n")
+        self.environment["FUSEBOOK_CHROMIUM"] = "true"
+        self.expect(0, "test", "pages")
+        python = self.checkout.resolve() / "build" / "python"
+        calls = self.logged().splitlines()
+        for name, call in zip(("docs", "pages"), calls, strict=True):
+            self.assertIn(f"--python {python}/{name}/bin/python", call)
+        beside = python / "pages" / "lib" / "python3.11" / "site-packages"
+        shared = beside / (beside / "docs.pth").read_text().strip()
+        self.assertEqual(shared.resolve(),
+                         python / "docs" / "lib/python3.11/site-packages")
+
     def test_half_installed_is_not_installed(self):
         (self.scratch / "offline").touch()
         done = self.expect(1, "docs")
@@ -539,8 +567,8 @@ class Environments(Entry):
         found = "lib/python3.11/site-packages/nvidia/cu13/lib"
         text = self.python.read_text(encoding="utf-8")
         write(self.python, text + textwrap.dedent(f"""\
-            mkdir -p "$3/{found}"
-            : >"$3/{found}/libnvrtc.so.13"
+            mkdir -p "$folder/{found}"
+            : >"$folder/{found}/libnvrtc.so.13"
             """))
         return found
 
@@ -597,10 +625,6 @@ set_tests_properties(kept PROPERTIES FIXTURES_SETUP kept)
 """
 
 
-has_doctest = unittest.skipUnless(
-    pathlib.Path("/usr/include/doctest").is_dir(), "doctest is not installed")
-
-
 @has_doctest
 class Choosing(Entry):
     """`./fusebook test` of some tests, where not all of them can be built."""
@@ -623,9 +647,10 @@ class Choosing(Entry):
         write(stand_in, textwrap.dedent(f"""\
             #!/bin/sh
             [ "$1" = -m ] || exec python3 "$@"
-            mkdir -p "$3/bin"
-            cp "{self.scratch}/inner" "$3/bin/python"
-            chmod +x "$3/bin/python"
+            for folder; do :; done
+            mkdir -p "$folder/bin" "$folder/lib/python3.11/site-packages"
+            cp "{self.scratch}/inner" "$folder/bin/python"
+            chmod +x "$folder/bin/python"
             """))
         stand_in.chmod(0o755)
         self.environment["FUSEBOOK_PYTHON"] = str(stand_in)

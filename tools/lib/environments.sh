@@ -31,10 +31,32 @@ environments= # to make
 
 need_environment() {
   for name in "$@"; do
+    case $name in pages) set -- docs "$@" ;; esac
+  done
+  for name in "$@"; do
     case "$environments " in *" $name "*) continue ;; esac
     is_made "$name" || environments="$environments $name"
   done
   [ -z "$environments" ] || need venv
+}
+
+# One pip installs into all of them: to make one takes longer than most installs.
+make_pip() {
+  pip=$root/build/python/pip
+  [ ! -e "$pip/ready" ] || return 0
+  rm -rf -- "$pip"
+  mkdir -p -- "$pip"
+  "$python" -m venv "$pip" && : >"$pip/ready"
+}
+
+# Tests of pages need what builds the site: they find it where it is.
+share_docs() { # ENVIRONMENT
+  [ "$1" = pages ] || return 0
+  for folder in "$made"/lib/python3*/site-packages; do
+    version=${folder%/site-packages}
+    say "../../../../docs/lib/${version##*/}/site-packages" \
+      >"$folder/docs.pth" || return 1
+  done
 }
 
 make_environment() {
@@ -52,9 +74,10 @@ make_environment() {
 $(requirements_of "$environment")
 END
   {
-    "$python" -m venv "$made" &&
-      "$made/bin/python" -m pip --disable-pip-version-check install \
-        --progress-bar off "$@"
+    make_pip && "$python" -m venv --without-pip "$made" &&
+      share_docs "$environment" &&
+      "$pip/bin/python" -m pip --disable-pip-version-check \
+        --python "$made/bin/python" install --progress-bar off "$@"
   } || fail 1 "Python packages could not be installed (see above): is the" \
       "network there? Nothing half-installed is used; call it again."
   # Written last: only a complete environment counts.
