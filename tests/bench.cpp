@@ -169,7 +169,9 @@ bool take_peer(std::vector<const char*>& argv) {
 int run(int argc, const char* const* argv) {
   const auto parts = std::int64_t(all_parts().size()) - 1;
   const std::vector<NumberOption> numbers = {
-      {"case", 0, 0, groups_case(), "measure this case only; 0: everything"},
+      {"case", 0, 0, groups_case(),
+       "measure this case only; " + std::to_string(groups_case()) +
+           ": many groups; 0: everything"},
       {"processes", 5, 1, 99, "medians are taken over so many"},
       {"check", 0, 0, 1, "1: fail when a promise is broken"},
       {"attempts", 1, 1, 10, "measure again when a promise is broken"},
