@@ -150,6 +150,10 @@ TEST_CASE("what torch refuses is refused") {
                  "Rprop: invalid eta values: 0, 1.2"));
   CHECK(contains(refusal<ASGD>(ASGDOptions{.weight_decay = -1.0}),
                  "ASGD: invalid weight_decay value: -1"));
+  CHECK(contains(refusal<ASGD>(ASGDOptions{.lambd = -1.0}),
+                 "ASGD: invalid lambd value: -1"));
+  CHECK(contains(refusal<ASGD>(ASGDOptions{.alpha = -1.0}),
+                 "ASGD: invalid alpha value: -1"));
   for_each_kind([]<class Kind, class Options>(Options options) {
     CHECK(refusal<Kind>(options) == "no error");
     options.lr = -1.0;

@@ -46,13 +46,13 @@ struct Oracle {
       const auto m = float(mean[i]);
       const float next = rounded(m + weight * (g - m));
       const float decayed = rounded(float(square[i]) * float(beta2));
-      const float v = rounded(decayed + float(1 - beta2) * (g * g));
+      const float v = rounded(decayed + float(1 - beta2) * g * g);
       const float root = rounded(rounded(std::sqrt(v)) / correction);
       const float denominator = rounded(root + float(eps));
       mean[i] = double(next);
       square[i] = double(v);
       param[i] =
-          double(rounded(float(param[i]) + step_size * (next / denominator)));
+          double(rounded(float(param[i]) + step_size * next / denominator));
     }
   }
 

@@ -36,11 +36,11 @@ using Update = void (*)(const Arrays&, const AdamNumbers&, std::int64_t begin,
   for (std::int64_t i = begin; i < end; ++i) {
     const float g = grad[i];
     const float m = exp_avg[i] + n.weight1 * (g - exp_avg[i]);
-    const float v = exp_avg_sq[i] * n.beta2 + n.weight2 * (g * g);
+    const float v = exp_avg_sq[i] * n.beta2 + n.weight2 * g * g;
     const float denominator = std::sqrt(v) / n.correction2_sqrt + n.eps;
     exp_avg[i] = m;
     exp_avg_sq[i] = v;
-    param[i] = param[i] + n.step_size * (m / denominator);
+    param[i] = param[i] + n.step_size * m / denominator;
   }
 }
 

@@ -29,8 +29,8 @@ struct AdamNumbers {
 static __device__ __forceinline__ void update(float& p, float& m, float& v,
                                               float g, const AdamNumbers& n) {
   m = m + n.weight1 * (g - m);
-  v = v * n.beta2 + n.weight2 * (g * g);
-  p = p + n.step_size * (m / (sqrtf(v) / n.correction2_sqrt + n.eps));
+  v = v * n.beta2 + n.weight2 * g * g;
+  p = p + n.step_size * m / (sqrtf(v) / n.correction2_sqrt + n.eps);
 }
 // [update]
 

@@ -37,6 +37,8 @@ struct ASGDOptions {
   /// Throws Error for what torch.optim.ASGD rejects.
   void validate() const {
     check_not_negative("ASGD", "learning rate", lr);
+    check_not_negative("ASGD", "lambd value", lambd);
+    check_not_negative("ASGD", "alpha value", alpha);
     check_not_negative("ASGD", "weight_decay value", weight_decay);
   }
 };

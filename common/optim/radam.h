@@ -46,7 +46,9 @@ struct RAdamOptions {
 };
 
 /// Rectified Adam (Liu and others, 2020) as torch.optim.RAdam computes it: plain
-/// momentum until enough steps were seen to trust the second moments.
+/// momentum until enough steps were seen to trust the second moments. With eps
+/// = 0 a zero gradient leaves a parameter as it is, as in torch's loop over
+/// single tensors (its lists give a NaN).
 class RAdam : public ListOptimizer<RAdamOptions> {
  public:
   using ListOptimizer::ListOptimizer;
