@@ -11,7 +11,8 @@ struct Counters {
   /// alone (a step count, a bias correction) in eager mode is none.
   std::int64_t launches = 0;
   /// Programs that were lowered to a kernel, whether the kernel then came from
-  /// the compiler, from a cache, or is interpreted.
+  /// the compiler, from a cache, or is interpreted. What runs on a kernel made
+  /// for another program, as do groups of parameters that come and go, is none.
   std::int64_t compilations = 0;
   /// Compilations because a guard of an earlier one failed.
   std::int64_t recompiles = 0;

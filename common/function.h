@@ -2,50 +2,19 @@
 
 #include <cstdint>
 #include <memory>
-#include <source_location>
 #include <string>
 #include <vector>
 
-#include "binding.h"
 #include "compute_device.h"
 #include "counters.h"
+#include "function_options.h"
 #include "guard_report.h"
-#include "kernel.h"
-#include "plan.h"
-#include "policy.h"
+#include "kernel_store.h"
+#include "promotion.h"
+#include "recompile.h"
 #include "recorder.h"
 
 namespace fuse {
-
-/// How a recorded program is run.
-enum class Backend {
-  compiled,     ///< generated code; interpreted where there is no compiler
-  interpreted,  ///< prebuilt loops, tile by tile
-  simulated,    ///< a GPU's code on the simulated one, over host memory
-};
-
-/// What identifies a function in messages, and how it runs.
-struct FunctionOptions {
-  std::string name = "function";
-  bool fullgraph = false;
-  Backend backend = Backend::compiled;
-  Policy policy = Policy::promote;
-  std::source_location place = {};
-};
-
-/// A kernel for one program structure and one set of baked scalars, with the
-/// table it was last launched on.
-struct CompiledProgram {
-  std::uint64_t hash = 0;
-  Program program;  ///< its structure and scalars; the lists may be gone
-  Plan plan;
-  std::shared_ptr<Kernel> kernel;
-  Table table;
-  bool counts_as_launch = true;
-};
-
-/// The device whose memory its lists lie in.
-Device device_of(const Program& program);
 
 /// One thing that a call of a function did, for reports.
 struct CallEvent {
@@ -56,13 +25,14 @@ struct CallEvent {
 /// Finds or makes the kernel for each program it is given, and launches it.
 class Function final : public Executor {
  public:
-  explicit Function(FunctionOptions options) : options_(std::move(options)) {}
+  explicit Function(FunctionOptions options)
+      : options_(std::move(options)), promotion_(options_.policy) {}
 
   /// A call begins: what it executes until a graph break is its first segment.
   void begin();
   void execute(const Program& program) override;
-  /// Launches the newest kernel again, on the table it has. Throws Error when
-  /// there is none.
+  /// Launches again what was launched last, on the table it has. Throws Error
+  /// when nothing was.
   void relaunch();
   void graph_break(const std::string& why) override;
 
@@ -100,16 +70,13 @@ class Function final : public Executor {
   void set_eager() { eager_ = true; }
 
  private:
-  CompiledProgram* find(std::uint64_t hash, const Program& program);
-  CompiledProgram& compile(std::uint64_t hash, const Program& program);
-  bool is_recompile(std::uint64_t hash, const Program& program) const;
-  RecompileReport report(std::uint64_t hash, const Program& program) const;
-  void prepare_recompile(const RecompileReport& why, std::uint64_t hash,
-                         const Program& program);
-  void promote(const CompiledProgram& known, const Program& program);
-  bool may_bake(const Origin& origin) const;
-  bool at_limit(std::uint64_t hash, const Program& program) const;
-  void run_eagerly(std::uint64_t hash, const Program& program);
+  CompiledProgram* find_or_make(const Request& request);
+  CompiledProgram& compile(const Request& request);
+  bool is_recompile(const Request& request) const;
+  void prepare_recompile(const RecompileReport& why, const Request& request);
+  Plan plan_for(const Request& request);
+  void observe(const Program& program, const Plan& plan) const;
+  void run_eagerly(const Request& request, KernelLimit limit);
   void launch(CompiledProgram& compiled, const Program& program);
   void refuse_scheduled_numbers(const Program& program) const;
   void refuse_given_numbers(const CompiledProgram& known,
@@ -125,11 +92,12 @@ class Function final : public Executor {
   std::int64_t launches_before_ = 0;  // the running call
   std::vector<CallEvent> last_call_;
   std::string break_;  // the text of a graph break until its launch is over
-  bool promoted_names_ = false;   // all hyper-parameters are inputs
-  std::vector<Origin> promoted_;  // and so are these other numbers
+  Promotion promotion_;
   std::vector<RecompileReport> reports_;
+  KernelStore kernels_;
   std::unique_ptr<Function> eagerly_;  // runs what gets no kernel
-  std::vector<std::unique_ptr<CompiledProgram>> compiled_;  // newest last
+  bool warned_of_values_ = false;
+  bool warned_of_operations_ = false;
 };
 
 }  // namespace fuse

@@ -18,6 +18,7 @@ std::vector<std::int32_t> given_numbers(const Plan& plan) {
   for (const Instance& instance : plan.instances) {
     given.insert(given.end(), instance.columns.begin(), instance.columns.end());
   }
+  std::erase(given, -1);  // of bodies that this program does not use
   return given;
 }
 
@@ -65,7 +66,15 @@ std::string given_text(const ScalarLeaf& number, bool plain) {
 }
 
 // Why there never will be a kernel for what was recorded.
-std::string eager_text(const RecompileReport& why) {
+std::string eager_text(KernelLimit limit, const RecompileReport& why) {
+  if (limit == KernelLimit::operations) {
+    return " cannot be captured: what it records now runs eagerly, operation "
+           "by "
+           "operation, however often it is called, since it has the " +
+           std::to_string(operations_limit) +
+           " kernels for operations that differ that a function may have; "
+           "compile a function for each way it is called";
+  }
   std::string moved;
   for (const std::string& path : why.moved()) {
     moved += (moved.empty() ? "" : ", ") + path;
@@ -103,7 +112,9 @@ Device Function::device() const {
   for (const CallEvent& event : last_call_) {
     if (event.launched != nullptr) return device_of(event.launched->program);
   }
-  if (!compiled_.empty()) return device_of(compiled_.back()->program);
+  if (const auto* const latest = kernels_.latest()) {
+    return device_of(latest->program);
+  }
   throw Error(where() +
               " has launched nothing so far: call it once before it is "
               "captured, so that its kernel is compiled and the GPU has its "
@@ -127,7 +138,7 @@ void Function::refuse_given_numbers(const CompiledProgram& known,
   std::optional<std::int32_t> found;
   for (const std::int32_t scalar : given_numbers(known.plan)) {
     const Origin& origin = program.scalars()[std::size_t(scalar)].origin;
-    if (is_plain(program, scalar) && may_bake(origin)) continue;
+    if (is_plain(program, scalar) && promotion_.may_bake(origin)) continue;
     if (!found) found = scalar;
     if (!has_moved(origin, reports_)) continue;
     found = scalar;  // numbers that never moved may be given along with it
@@ -140,13 +151,15 @@ void Function::refuse_given_numbers(const CompiledProgram& known,
 
 const CompiledProgram& Function::bind_captured(const Program& program) {
   refuse_scheduled_numbers(program);
-  const std::uint64_t hash = program.structure_hash();
-  CompiledProgram* const known = find(hash, program);
-  if (known == nullptr && at_limit(hash, program)) {
-    throw Error(where() + eager_text(report(hash, program)));
-  }
+  const Request request(program);
+  CompiledProgram* const known = kernels_.find(request);
   if (known == nullptr) {
-    throw Error(where() + missing_text(report(hash, program)));
+    const RecompileReport why = explain(options_, kernels_, request);
+    const KernelLimit limit =
+        limit_for(options_.policy, kernels_, request, 0);
+    throw Error(where() + (limit == KernelLimit::none
+                               ? missing_text(why)
+                               : eager_text(limit, why)));
   }
   refuse_given_numbers(*known, program);
   if (known->table.lists_changed(program, thread_count())) {
@@ -156,6 +169,7 @@ const CompiledProgram& Function::bind_captured(const Program& program) {
                 "addresses; call it once more first, and keep its tensors");
   }
   known->table.bind(known->plan, program, thread_count());
+  known->captured = true;
   return *known;
 }
 

@@ -46,33 +46,48 @@ std::vector<std::int64_t> numels(const CompiledProgram& compiled, int body) {
   return sizes;
 }
 
+// The bodies that tensors of the launch run through, in their order; the kernel
+// may have others.
+std::vector<int> loops_of(const CompiledProgram& compiled) {
+  std::vector<int> used;
+  for (int b = 0; b < int(compiled.plan.bodies.size()); ++b) {
+    const auto& instances = compiled.plan.instances;
+    const bool any = std::any_of(
+        instances.begin(), instances.end(),
+        [&](const Instance& instance) { return instance.body == b; });
+    if (any) used.push_back(b);
+  }
+  return used;
+}
+
 // Lists share a loop when operations join them, or when the same is done to
 // them.
-std::string why_apart(const CompiledProgram& compiled, int b) {
-  const std::vector<std::int64_t> first = numels(compiled, 0);
+std::string why_apart(const CompiledProgram& compiled, int first, int b) {
+  const std::vector<std::int64_t> sizes = numels(compiled, first);
   const std::vector<std::int64_t> other = numels(compiled, b);
   const auto& bodies = compiled.plan.bodies;
-  if (first.size() != other.size()) {
+  if (sizes.size() != other.size()) {
     return "other lists, of " + counted(std::int64_t(other.size()), "tensor");
   }
-  if (first != other) return "lists of other shapes";
-  return bodies[0].strided() != bodies[std::size_t(b)].strided()
+  if (sizes != other) return "lists of other shapes";
+  return bodies[std::size_t(first)].strided() !=
+                 bodies[std::size_t(b)].strided()
              ? "lists with strides, or without"
              : "other operations, and none that takes lists of both";
 }
 
 void write_launch(const CompiledProgram& compiled, std::ostream& out) {
-  const auto bodies = int(compiled.plan.bodies.size());
-  const std::int64_t tensors = compiled.table.tensors();
-  out << counted(tensors, "tensor") << " in " << counted(bodies, "loop")
-      << "\n";
-  for (int b = 0; b < bodies; ++b) {
-    if (bodies > 1) out << "  loop " << b + 1;
-    if (b > 0) {
-      out << ", apart from loop 1: " << why_apart(compiled, b);
+  const std::vector<int> loops = loops_of(compiled);
+  const auto count = std::int64_t(loops.size());
+  out << counted(compiled.table.tensors(), "tensor") << " in "
+      << counted(count, "loop") << "\n";
+  for (std::size_t k = 0; k < loops.size(); ++k) {
+    if (count > 1) out << "  loop " << k + 1;
+    if (k > 0) {
+      out << ", apart from loop 1: " << why_apart(compiled, loops[0], loops[k]);
     }
-    if (bodies > 1) out << "\n";
-    out << indented(describe(compiled.plan.bodies[std::size_t(b)]));
+    if (count > 1) out << "\n";
+    out << indented(describe(compiled.plan.bodies[std::size_t(loops[k])]));
   }
 }
 

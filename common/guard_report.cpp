@@ -1,18 +1,14 @@
 #include "guard_report.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "compute_device.h"
 #include "number_text.h"
 #include "provenance.h"
+#include "same_bytes.h"
 
 namespace fuse {
 namespace {
-
-bool same_bits(double a, double b) {
-  return std::memcmp(&a, &b, sizeof(double)) == 0;
-}
 
 template <class T>
 void add_new(std::vector<T>& all, const T& item) {

@@ -25,6 +25,12 @@ enum class Policy {
 /// How many kernels Policy::specialize makes for the same operations.
 inline constexpr std::size_t specialization_limit = 8;
 
+/// How many kernels a function makes for operations that differ, whatever the
+/// policy (and how many for each segment between its graph breaks): what else it
+/// records runs eagerly, after one warning. What differs only in which lists take
+/// part, and how many of them, is no kernel of its own.
+inline constexpr std::size_t operations_limit = 8;
+
 /// The names of the policies, in their order.
 inline constexpr std::array policy_names = {"promote", "specialize",
                                             "fail_on_recompile"};

@@ -80,7 +80,8 @@ void Table::gather_scalars(const Plan& plan, const Program& program) {
   const auto scalars = program.scalars();
   args_.resize(plan.args.size());
   for (std::size_t k = 0; k < args_.size(); ++k) {
-    args_[k] = scalars[std::size_t(plan.args[k])].value;
+    const std::int32_t scalar = plan.args[k];
+    args_[k] = scalar < 0 ? 0 : scalars[std::size_t(scalar)].value;
   }
   column_count_ = plan.column_count;
   if (column_count_ == 0) {

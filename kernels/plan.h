@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "pieces.h"
 #include "program.h"
 
 namespace fuse {
@@ -50,6 +51,31 @@ struct Body {
   bool strided() const;
 };
 
+/// How a scalar of what a body was made from gets into it.
+struct ScalarUse {
+  enum class Kind : std::uint8_t {
+    baked,     ///< its value stands in the code
+    argument,  ///< a launch argument, so that only one instance can use the body
+    column,    ///< of the instance
+  };
+
+  Kind kind{};
+  std::int32_t index = -1;  ///< of the argument or column
+  double value = 0;         ///< that is baked
+  Origin origin;
+};
+
+/// What a body was made from: by it, lists and scalars of another program are
+/// seen to fit.
+struct BodySource {
+  std::vector<Node> nodes;
+  std::vector<std::source_location> places;  ///< one a node
+  std::vector<SlotInfo> slots;
+  std::vector<std::string> names;  ///< one a slot
+  std::vector<Store> stores;
+  std::vector<ScalarUse> scalars;  ///< in local numbers, as the nodes have them
+};
+
 /// One list domain of the program that runs through a body.
 struct Instance {
   int body = 0;
@@ -66,8 +92,11 @@ struct Guard {
 /// A program lowered to the bodies of one kernel.
 struct Plan {
   std::vector<Body> bodies;
+  std::vector<BodySource> sources;  ///< one a body
   std::vector<Instance> instances;
-  std::vector<std::int32_t> args;  ///< program scalar of each launch argument
+  /// Program scalar of each launch argument; -1 where the body that reads it has
+  /// no instance.
+  std::vector<std::int32_t> args;
   std::vector<Guard> guards;
   int column_count = 0;  ///< columns of the widest body
 
@@ -82,5 +111,8 @@ using MayBake = bool (*)(void* context, const Origin& origin);
 /// body, scalars classified (baked, argument, column), constants folded, common
 /// subexpressions shared.
 Plan make_plan(const Program& program, MayBake may_bake, void* context);
+/// The same for a program that was cut into its pieces.
+Plan make_plan(const Program& program, std::span<const Piece> pieces,
+               MayBake may_bake, void* context);
 
 }  // namespace fuse

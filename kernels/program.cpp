@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "error.h"
+#include "same_bytes.h"
 
 namespace fuse {
 namespace {
@@ -37,12 +38,6 @@ std::uint64_t hash_words(std::uint64_t hash, std::span<const T> items) {
                 std::min<std::size_t>(rest, 7));
   }
   return mix(hash, tail);
-}
-
-template <class T>
-bool same_bytes(std::span<const T> a, std::span<const T> b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
 }  // namespace

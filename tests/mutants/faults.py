@@ -86,7 +86,8 @@ PLANS = (
           "guard.value);",
           "return scalars[std::size_t(guard.scalar)].value == guard.value;",
           "plan_test", "compile_test"),
-    fault("values of columns are computed once a launch", "kernels/plan.cpp",
+    fault("values of columns are computed once a launch",
+          "kernels/lower_body.cpp",
           "node.rate = std::max(node.rate, rate);",
           "static_cast<void>(rate);", "plan_test"),
     fault("all groups get the first one's rate", "kernels/plan.cpp",
@@ -246,25 +247,43 @@ ADAM = (
 )
 
 FUNCTIONS = (
-    fault("a rate that moved is baked again", "common/function.cpp",
-          "if (origin.name != nullptr) return !promoted_names_;",
+    fault("a rate that moved is baked again", "common/promotion.cpp",
+          "if (origin.name != nullptr) return !names_;",
           "if (origin.name != nullptr) return true;", "function_test"),
-    fault("kernels are found by their hash alone", "common/function.cpp",
-          "if (alike(known, hash, program) && known.plan.matches(program)) {",
-          "if (alike(known, hash, program)) {",
+    fault("kernels are found by their hash alone", "common/kernel_store.cpp",
+          "if (request.is_like(known) && known.plan.matches(request.program)) "
+          "{",
+          "if (request.is_like(known)) {",
           "function_test"),
     fault("a record keeps the newest kernel alone", "common/record.h",
           "{ kernels_.insert(hash); }", "{ kernels_ = {hash}; }",
           "record_kernel_test"),
     fault("an eager operation counts as a recipe's kernel",
           "common/function.cpp",
-          """  if (!eager_) {
-    keep_source(made->plan);
-    record_kernel(made->plan);
-  }
-""", """  if (!eager_) keep_source(made->plan);
-  record_kernel(made->plan);
-""", "record_kernel_test"),
+          "if (!eager_) observe(request.program, made->plan);",
+          "observe(request.program, made->plan);", "record_kernel_test"),
+    fault("a kernel is taken although it bakes another number",
+          "kernels/plan_reuse.cpp",
+          "same_bits(value(piece.scalars[local]), use.value);", "true;",
+          "kernel_reuse_test"),
+    fault("two groups get the launch arguments of one",
+          "kernels/plan_reuse.cpp",
+          "if (used_[b] && has_arguments(body)) continue;", "",
+          "kernel_reuse_test"),
+    fault("lists of another dtype run through a body that is there",
+          "kernels/plan_reuse.cpp",
+          "same_bytes(body.slots, piece.slot_infos) &&", "true &&",
+          "kernel_reuse_test"),
+    fault("groups that meet again have no kernel together",
+          "common/function.cpp", "if (known.made && shares) {",
+          "if (known.made && shares && false) {", "kernel_reuse_test"),
+    fault("loops of every length are compiled", "common/recompile.cpp",
+          "is_full && kernels.has_new_operations(request)",
+          "is_full && false", "kernel_reuse_test"),
+    fault("coming and going counts against the limit",
+          "common/recompile.cpp",
+          "is_full && kernels.has_new_operations(request)", "is_full",
+          "kernel_reuse_test"),
 )
 
 CACHE = (
@@ -390,7 +409,8 @@ GRAPHS = (
           "  refuse_scheduled_numbers(program);\n", "", "cuda_graph_test"),
     fault("numbers that never moved cannot be captured",
           "common/function_capture.cpp",
-          "    if (is_plain(program, scalar) && may_bake(origin)) continue;\n",
+          "    if (is_plain(program, scalar) && promotion_.may_bake(origin)) "
+          "continue;\n",
           "", "cuda_graph_test"),
     fault("a graph repeats what was not recorded", "common/recorder.cpp",
           "  if (write) recorder->outside_write(tensor);\n", "",

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "binding.h"
+#include "compute_device.h"
+#include "kernel.h"
+#include "plan.h"
+
+namespace fuse {
+
+/// A program with the kernel that runs it, for one structure and one set of
+/// baked scalars, and the table it was last launched on.
+struct CompiledProgram {
+  std::uint64_t hash = 0;
+  Program program;  ///< its structure and scalars; the lists may be gone
+  Plan plan;
+  std::shared_ptr<Kernel> kernel;
+  Table table;
+  bool counts_as_launch = true;
+  /// The kernel was made for it; else for an earlier program whose bodies serve.
+  bool made = true;
+  /// Made for operations that no kernel of the function had a body for, in that
+  /// segment of a call.
+  bool new_operations = false;
+  int segment = 0;
+  std::uint64_t last_call = 0;  ///< number of the call that used it last
+  bool captured = false;        ///< a graph refers to it: it stays
+};
+
+/// The device whose memory its lists lie in.
+Device device_of(const Program& program);
+
+}  // namespace fuse

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+
+#include "function_options.h"
+#include "guard_report.h"
+#include "kernel_store.h"
+
+namespace fuse {
+
+/// What keeps a function from making one more kernel.
+enum class KernelLimit {
+  none,
+  values,      ///< enough for other values of the same operations
+  operations,  ///< enough for operations that differ
+};
+
+/// Whether a program that no kernel serves gets one of its own, as that segment
+/// of a call.
+KernelLimit limit_for(Policy policy, const KernelStore& kernels,
+                      const Request& request, int segment);
+
+/// Why none of the kernels serves.
+RecompileReport explain(const FunctionOptions& options,
+                        const KernelStore& kernels, const Request& request);
+
+/// What is said when a function first reaches a limit.
+std::string limit_warning(KernelLimit limit, const RecompileReport& why);
+/// What a report of its call says then, and every time after that.
+std::string limit_event(KernelLimit limit);
+
+}  // namespace fuse
