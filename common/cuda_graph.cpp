@@ -74,6 +74,7 @@ void GraphCapture::execute(const Program& program) {
   made_.launched_ = &launched;
   made_.bytes_ = launched.table.bytes();
   made_.lists_.assign(recorder_.lists().begin(), recorder_.lists().end());
+  for (const auto& list : made_.lists_) list->handles();  // hold gradients, too
 }
 
 void GraphCapture::graph_break(const std::string& why) {

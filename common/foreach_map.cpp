@@ -102,7 +102,7 @@ Operand MapCall::number_of(const Operand& result) const {
   const Scalar& scalar = result.scalar;
   if (!scalar.is_tensor()) return result;
   for (std::size_t k = 0; k < callee_.outputs; ++k) {
-    for (const Tensor& tensor : operands_[k]->list.impl()->tensors) {
+    for (const Tensor& tensor : operands_[k]->list.impl()->handles()) {
       if (!share_bytes(*tensor.impl(), *scalar.tensor().impl())) continue;
       Scalar now(scalar.value());
       Origin origin = scalar.origin();

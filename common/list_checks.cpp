@@ -44,13 +44,13 @@ const Device& device_of(const ListImpl& list) {
   const ListImpl& a = shapes_of(*operands[first]->list.impl());
   const ListImpl& b = shapes_of(*operands[k]->list.impl());
   std::size_t i = 0;
-  while (a.tensors[i].shape() == b.tensors[i].shape()) ++i;
+  while (a.models()[i].shape() == b.models()[i].shape()) ++i;
   throw Error(callee.function() + ": tensor " + std::to_string(i) + " of " +
               callee.describe(operands, k) + " has shape " +
-              to_string(b.tensors[i].shape()) + " but " +
+              to_string(b.models()[i].shape()) + " but " +
               callee.describe(operands, first) + " has " +
-              to_string(a.tensors[i].shape()) + ", at " + at(callee.place) +
-              advice(a.tensors[i], b.tensors[i]));
+              to_string(a.models()[i].shape()) + ", at " + at(callee.place) +
+              advice(a.models()[i], b.models()[i]));
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ void check_lists(const Callee& callee, Operands operands) {
     if (!operands[k]->is_list) continue;
     const ListImpl& list = *operands[k]->list.impl();
     // An error if it never got a value, and thus no shapes.
-    if (list.recorder == nullptr) operands[k]->list.tensors();
+    if (list.recorder == nullptr) operands[k]->list.check_computed();
     if (first == operands.size()) first = k;
     if (list.count != operands[first]->list.size()) {
       refuse_length(callee, operands, first, k);

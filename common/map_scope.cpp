@@ -16,10 +16,7 @@ bool holds(const Operand& operand, const TensorImpl& tensor) {
     return operand.scalar.is_tensor() &&
            share_bytes(*operand.scalar.tensor().impl(), tensor);
   }
-  const auto& tensors = operand.list.impl()->tensors;
-  return std::any_of(tensors.begin(), tensors.end(), [&](const Tensor& each) {
-    return share_bytes(*each.impl(), tensor);
-  });
+  return operand.list.impl()->meets(tensor);
 }
 
 }  // namespace

@@ -23,9 +23,9 @@ std::vector<Range> collect(Operands operands) {
   std::vector<Range> ranges;
   for (std::size_t k = 0; k < operands.size(); ++k) {
     if (!operands[k]->is_list) continue;
-    const ListImpl& list = *operands[k]->list.impl();
+    ListImpl& list = *operands[k]->list.impl();
     for (std::size_t i = 0; i < list.addresses.size(); ++i) {
-      const TensorImpl& tensor = *list.tensors[i].impl();
+      const TensorImpl& tensor = *list.handles()[i].impl();
       const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data);
       const std::size_t size = extent_bytes(tensor);
       if (size > 0) ranges.push_back({begin, begin + size, k, i, &tensor});

@@ -27,6 +27,12 @@ void before_access(const TensorImpl& tensor, bool write) {
   if (write) recorder->outside_write(tensor);
 }
 
+// Lists of gradients do not hold them, and the kernel still has to run.
+void keep_gradient(std::shared_ptr<TensorImpl> gradient) {
+  Recorder* const recorder = current_recorder;
+  if (recorder != nullptr) recorder->keep(std::move(gradient));
+}
+
 void check_operands(OpCode op, Operands operands, std::source_location place) {
   check_lists({"foreach_", name_of(op), place}, operands);
 }
@@ -96,7 +102,7 @@ std::vector<Tensor> allocate(const ListImpl& list) {
   }
   std::vector<Tensor> tensors;
   tensors.reserve(list.count);
-  for (const Tensor& model : list.like->tensors) {
+  for (const Tensor& model : list.like->models()) {
     tensors.push_back(empty_like(model, list.dtype));
   }
   return tensors;
@@ -144,7 +150,7 @@ std::int32_t Recorder::slot_of(const std::shared_ptr<ListImpl>& list) {
 ValueId Recorder::value_of(const TensorList& list, std::source_location place) {
   const auto& impl = list.impl();
   if (impl->recorder == this) return impl->value;
-  list.tensors();  // an error if it never got a value
+  list.check_computed();
   return program_.load(slot_of(impl), place);
 }
 
@@ -231,7 +237,7 @@ ValueId Recorder::record(OpCode op, Operands operands,
     if (operand->is_list) {
       const auto& impl = operand->list.impl();
       if (impl->recorder != nullptr && impl->recorder != this) {
-        operand->list.tensors();
+        operand->list.check_computed();
       }
     } else if (operand->scalar.is_on_gpu()) {
       operand->scalar.touch();
@@ -301,7 +307,7 @@ void Recorder::apply_into(OpCode op, const TensorList& target,
                           Operands operands, std::source_location place) {
   check_target(op, target, operands, place);
   const auto& impl = target.impl();
-  if (impl->recorder != this) target.tensors();
+  if (impl->recorder != this) target.check_computed();
   const ReadFirst numbers(target, operands, bake_);
   const ValueId value = record(op, numbers.operands(), place);
   if (impl->recorder == this) {
@@ -313,16 +319,10 @@ void Recorder::apply_into(OpCode op, const TensorList& target,
 }
 
 bool Recorder::involves(const TensorImpl& tensor, bool stores_only) const {
-  const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data);
-  const auto end = begin + extent_bytes(tensor);
   for (std::size_t s = 0; s < held_.size(); ++s) {
     const ListImpl& list = *held_[s];
     if (stores_only && program_.first_store(std::int32_t(s)) < 0) continue;
-    // Seldom anywhere near, and a rate is read for each of many groups.
-    if (list.end <= begin || end <= list.begin) continue;
-    for (const Tensor& each : list.tensors) {
-      if (share_bytes(*each.impl(), tensor)) return true;
-    }
+    if (list.meets(tensor)) return true;
   }
   return false;
 }
@@ -382,10 +382,18 @@ void Recorder::abandon() {
   held_.clear();
   pending_.clear();
   later_.clear();
+  released_.clear();
   serial_ = next_serial();
 }
 
-void watch_accesses() { set_access_hook(&before_access); }
+bool Recorder::uses(const ListImpl& list) const {
+  return list.recorder == this || program_.uses(list.id);
+}
+
+void watch_accesses() {
+  set_access_hook(&before_access);
+  set_release_hook(&keep_gradient);
+}
 
 Recording::Recording(Recorder& recorder) : previous_(current_recorder) {
   watch_accesses();

@@ -71,6 +71,14 @@ class Recorder {
   /// True when the recording reads (or stores, if `stores_only`) this memory.
   bool involves(const TensorImpl& tensor, bool stores_only) const;
 
+  /// True when an operation of the recording has this list.
+  bool uses(const ListImpl& list) const;
+  /// Keeps a gradient that its tensor lets go of until nothing recorded needs
+  /// it.
+  void keep(std::shared_ptr<TensorImpl> gradient) {
+    released_.push_back(std::move(gradient));
+  }
+
   /// Passes on what an access from outside writes to.
   void outside_write(const TensorImpl& tensor) {
     executor_.outside_write(tensor);
@@ -109,9 +117,10 @@ class Recorder {
   Executor& executor_;
   bool bake_;
   Program program_;
-  std::vector<std::shared_ptr<ListImpl>> held_;     // one a slot
-  std::vector<std::shared_ptr<ListImpl>> pending_;  // without memory so far
-  std::vector<std::shared_ptr<ListImpl>> spare_;    // to be pending again
+  std::vector<std::shared_ptr<ListImpl>> held_;        // one a slot
+  std::vector<std::shared_ptr<ListImpl>> pending_;     // without memory so far
+  std::vector<std::shared_ptr<ListImpl>> spare_;       // to be pending again
+  std::vector<std::shared_ptr<TensorImpl>> released_;  // may still be read
   struct Later {
     ValueId value;
     std::shared_ptr<LaterNumber> number;

@@ -17,6 +17,7 @@ namespace fuse {
 namespace {
 
 std::atomic<AccessHook> access_hook{nullptr};
+std::atomic<ReleaseHook> release_hook{nullptr};
 
 void touch(const TensorImpl& impl, bool write) {
   const AccessHook hook = access_hook.load(std::memory_order_relaxed);
@@ -56,6 +57,15 @@ Tensor make_tensor(std::shared_ptr<Storage> storage, void* data,
   impl->shape = shape;
   impl->strides = row_major_strides(shape);
   return Tensor(std::move(impl));
+}
+
+// What is recorded may still have to read the old one.
+void replace_grad(TensorImpl& impl, std::shared_ptr<TensorImpl> grad) {
+  const ReleaseHook hook = release_hook.load(std::memory_order_relaxed);
+  if (hook != nullptr && impl.grad != nullptr && impl.grad != grad) {
+    hook(std::move(impl.grad));
+  }
+  impl.grad = std::move(grad);
 }
 
 const char* type_name(DType dtype) {
@@ -139,6 +149,10 @@ class SumBackward : public GradFn {
 
 void set_access_hook(AccessHook hook) {
   access_hook.store(hook, std::memory_order_relaxed);
+}
+
+void set_release_hook(ReleaseHook hook) {
+  release_hook.store(hook, std::memory_order_relaxed);
 }
 
 template <class T>
@@ -283,10 +297,7 @@ void Tensor::fill_(double value) {
 }
 
 void Tensor::set_grad(const Tensor& grad) {
-  if (!grad.defined()) {
-    impl_->grad.reset();
-    return;
-  }
+  if (!grad.defined()) return replace_grad(*impl_, nullptr);
   if (grad.shape() != shape() || grad.dtype() != dtype()) {
     throw Error("a gradient of shape " + to_string(grad.shape()) + " and " +
                 name_of(grad.dtype()) + " does not fit a tensor of shape " +
@@ -296,7 +307,7 @@ void Tensor::set_grad(const Tensor& grad) {
     throw Error("a gradient on " + to_string(grad.device()) +
                 " does not fit a tensor on " + to_string(device()));
   }
-  impl_->grad = grad.impl_;
+  replace_grad(*impl_, grad.impl_);
 }
 
 Tensor Tensor::sum() const {
@@ -351,7 +362,7 @@ Tensor empty_like(const Tensor& other) {
 
 Tensor empty_like(const Tensor& other, DType dtype) {
   Tensor result = empty(other.shape(), dtype, other.device());
-  if (is_dense(*other.impl())) result.impl()->strides = other.strides();
+  if (is_dense(*other.impl())) set_strides(*result.impl(), other.strides());
   return result;
 }
 

@@ -33,6 +33,8 @@ struct TensorImpl {
   void* data = nullptr;
   std::int64_t numel = 0;
   DType dtype = DType::float32;
+  /// See is_contiguous; known from when the strides are set.
+  bool contiguous = true;
   Shape shape;
   /// Elements between neighbours of each dimension; none is negative.
   Shape strides;
@@ -200,5 +202,8 @@ bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5,
 /// outside, with `write` when it may change.
 using AccessHook = void (*)(const TensorImpl&, bool write);
 void set_access_hook(AccessHook hook);
+/// The same for a gradient that its tensor lets go of.
+using ReleaseHook = void (*)(std::shared_ptr<TensorImpl> gradient);
+void set_release_hook(ReleaseHook hook);
 
 }  // namespace fuse

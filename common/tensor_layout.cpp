@@ -46,7 +46,9 @@ Layout layout_of(const TensorImpl& impl) {
   return {impl.shape.data(), impl.strides.data(), impl.shape.size()};
 }
 
-bool is_contiguous(const TensorImpl& impl) {
+namespace {
+
+bool is_row_major(const TensorImpl& impl) {
   if (impl.numel == 0) return true;
   std::int64_t stride = 1;
   for (std::size_t d = impl.shape.size(); d-- > 0;) {
@@ -55,6 +57,13 @@ bool is_contiguous(const TensorImpl& impl) {
     stride *= impl.shape[d];
   }
   return true;
+}
+
+}  // namespace
+
+void set_strides(TensorImpl& impl, Shape strides) {
+  impl.strides = std::move(strides);
+  impl.contiguous = is_row_major(impl);
 }
 
 bool is_dense(const TensorImpl& impl) {
@@ -128,6 +137,7 @@ std::shared_ptr<TensorImpl> bare(const TensorImpl& tensor) {
   impl->dtype = tensor.dtype;
   impl->shape = tensor.shape;
   impl->strides = tensor.strides;
+  impl->contiguous = tensor.contiguous;
   return impl;
 }
 

@@ -15,9 +15,12 @@ Shape row_major_strides(const Shape& shape);
 /// Sizes and strides of a tensor; valid as long as it lives.
 Layout layout_of(const TensorImpl& impl);
 
+/// Gives a tensor that has its shape and size the strides of its dimensions.
+void set_strides(TensorImpl& impl, Shape strides);
+
 /// True when the elements lie side by side in row-major order. Where a
 /// dimension of size 1 would lead does not matter.
-bool is_contiguous(const TensorImpl& impl);
+inline bool is_contiguous(const TensorImpl& impl) { return impl.contiguous; }
 
 /// True when the elements lie side by side in some order of the dimensions.
 bool is_dense(const TensorImpl& impl);

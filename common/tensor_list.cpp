@@ -2,63 +2,15 @@
 
 #include <algorithm>
 #include <mutex>
-#include <unordered_map>
 
+#include "borrowed_list.h"
 #include "error.h"
+#include "list_registry.h"
 #include "recorder.h"
 #include "tensor_layout.h"
 
 namespace fuse {
 namespace {
-
-std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
-  hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-  return hash ^ (hash >> 32);
-}
-
-// Lists over the same memory share an identity, however they came to be: a
-// recording then knows them for the same list.
-class Registry {
- public:
-  void add(ListImpl& list) {
-    const std::scoped_lock lock(mutex_);
-    const auto [first, last] = lists_.equal_range(list.content_hash);
-    const auto twin = std::find_if(first, last, [&](const auto& known) {
-      return same_memory(*known.second, list);
-    });
-    list.id = twin != last ? twin->second->id : ++last_id_;
-    lists_.emplace(list.content_hash, &list);
-  }
-
-  void remove(const ListImpl& list) {
-    const std::scoped_lock lock(mutex_);
-    const auto [first, last] = lists_.equal_range(list.content_hash);
-    lists_.erase(std::find_if(
-        first, last, [&](const auto& known) { return known.second == &list; }));
-  }
-
- private:
-  static bool same_memory(const ListImpl& a, const ListImpl& b) {
-    return a.dtype == b.dtype && a.rate == b.rate && a.device == b.device &&
-           a.addresses == b.addresses && a.numels == b.numels &&
-           std::equal(a.layouts.begin(), a.layouts.end(), b.layouts.begin(),
-                      b.layouts.end(), same_layout);
-  }
-  static bool same_layout(const Layout& a, const Layout& b) {
-    return std::equal(a.sizes, a.sizes + a.rank, b.sizes, b.sizes + b.rank) &&
-           std::equal(a.strides, a.strides + a.rank, b.strides,
-                      b.strides + b.rank);
-  }
-
-  std::mutex mutex_;
-  std::unordered_multimap<std::uint64_t, const ListImpl*> lists_;
-  std::uint64_t last_id_ = 0;
-};
-
-Registry& registry() {
-  static auto* const instance = new Registry;  // outlives static lists
-  return *instance;
-}
 
 std::string name_of(const ListImpl& list, std::size_t i) {
   const std::string label = list.label.empty() ? "tensor list" : list.label;
@@ -104,7 +56,7 @@ std::shared_ptr<ListImpl> make(std::vector<Tensor> tensors, Rate rate,
 }  // namespace
 
 ListImpl::~ListImpl() {
-  if (id != 0) registry().remove(*this);
+  if (id != 0) list_registry().remove(*this);
 }
 
 void ListImpl::hold(std::vector<Tensor> list) {
@@ -114,39 +66,63 @@ void ListImpl::hold(std::vector<Tensor> list) {
     dtype = tensors[0].dtype();
     device = tensors[0].device();
   }
-  content_hash = mix(std::uint64_t(dtype), std::uint64_t(rate));
   shape_hash = 0;
-  begin = UINTPTR_MAX;
-  end = 0;
   addresses.reserve(count);
   numels.reserve(count);
   bool strided = false;
   for (const Tensor& tensor : tensors) {
-    const auto address = reinterpret_cast<std::uintptr_t>(tensor.raw_data());
-    begin = std::min(begin, address);
-    end = std::max(end, address + extent_bytes(*tensor.impl()));
     strided = strided || !tensor.is_contiguous();
     addresses.push_back(tensor.raw_data());
     numels.push_back(tensor.numel());
-    content_hash = mix(content_hash, address);
-    content_hash = mix(content_hash, std::uint64_t(tensor.numel()));
-    shape_hash = mix(shape_hash, tensor.shape().size());
+    shape_hash = mix_hash(shape_hash, tensor.shape().size());
     for (const std::int64_t size : tensor.shape()) {
-      shape_hash = mix(shape_hash, std::uint64_t(size));
+      shape_hash = mix_hash(shape_hash, std::uint64_t(size));
     }
   }
-  if (strided) add_layouts();
-  registry().add(*this);
+  if (strided) {
+    for (const Tensor& tensor : tensors) {
+      layouts.push_back(layout_of(*tensor.impl()));
+    }
+  }
+  find_place();
+  content_hash = content_of(*this);
+  list_registry().add(*this);
 }
 
-void ListImpl::add_layouts() {
-  layouts.reserve(count);
-  for (const Tensor& tensor : tensors) {
-    layouts.push_back(layout_of(*tensor.impl()));
-    for (const std::int64_t stride : tensor.strides()) {
-      content_hash = mix(content_hash, std::uint64_t(stride));
-    }
+std::size_t ListImpl::extent_bytes(std::size_t i) const {
+  const std::int64_t elements =
+      layouts.empty() ? numels[i] : extent(numels[i], layouts[i]);
+  return std::size_t(elements) * size_of(dtype);
+}
+
+void ListImpl::find_place() {
+  begin = UINTPTR_MAX;
+  end = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto address = reinterpret_cast<std::uintptr_t>(addresses[i]);
+    begin = std::min(begin, address);
+    end = std::max(end, address + extent_bytes(i));
   }
+}
+
+bool ListImpl::meets(const TensorImpl& tensor) const {
+  const auto first = reinterpret_cast<std::uintptr_t>(tensor.data);
+  const std::uintptr_t last = first + fuse::extent_bytes(tensor);
+  if (end <= first || last <= begin) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto at = reinterpret_cast<std::uintptr_t>(addresses[i]);
+    if (at + extent_bytes(i) <= first || last <= at) continue;
+    const Region region =
+        make_region(addresses[i], numels[i],
+                    layouts.empty() ? nullptr : &layouts[i], size_of(dtype));
+    if (overlap(region, region_of(tensor))) return true;
+  }
+  return false;
+}
+
+const std::vector<Tensor>& ListImpl::handles() {
+  if (owners != nullptr && tensors.size() != count) tensors = borrowed(*this);
+  return tensors;
 }
 
 ListView ListImpl::view() const {
@@ -155,7 +131,8 @@ ListView ListImpl::view() const {
           numels.data(),
           count,
           label.empty() ? nullptr : label.c_str(),
-          layouts.empty() ? nullptr : layouts.data()};
+          layouts.empty() ? nullptr : layouts.data(),
+          content_hash};
 }
 
 TensorList::TensorList() : TensorList(std::vector<Tensor>()) {}
@@ -168,7 +145,31 @@ TensorList TensorList::per_tensor(std::vector<Tensor> scalars,
   return TensorList(make(std::move(scalars), Rate::entry, label));
 }
 
+TensorList TensorList::from_blob(std::span<void* const> addresses,
+                                 const TensorList& like, const char* label) {
+  like.check_computed();
+  return foreign_list(like, addresses, label);
+}
+
+void TensorList::rebind(std::span<void* const> addresses) const {
+  if (impl_->owners == nullptr || impl_->gradients) {
+    throw Error(
+        "rebind: this list holds its tensors; only one made with "
+        "TensorList::from_blob can be put elsewhere");
+  }
+  if (Recorder* const recorder = Recorder::current();
+      recorder != nullptr && recorder->uses(*impl_)) {
+    recorder->flush("a list of the recording is put elsewhere");
+  }
+  put_elsewhere(*impl_, addresses);
+}
+
 const std::vector<Tensor>& TensorList::tensors() const {
+  check_computed();
+  return impl_->handles();
+}
+
+void TensorList::check_computed() const {
   if (impl_->recorder != nullptr) {
     impl_->recorder->flush("a list is read before it is computed");
   }
@@ -177,7 +178,6 @@ const std::vector<Tensor>& TensorList::tensors() const {
         "this list was never computed: the compiled function that recorded it "
         "ended with an exception");
   }
-  return impl_->tensors;
 }
 
 std::shared_ptr<ListImpl> number_list(const Tensor& number,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,9 @@ namespace fuse {
 class Recorder;
 
 /// What every handle to one list shares. A list never changes its tensors; its
-/// addresses are gathered once, when it is made.
+/// addresses are gathered once, when it is made. Only lists over memory that
+/// they do not hold, which is that of gradients or of a caller, are put
+/// elsewhere.
 struct ListImpl {
   ListImpl() = default;
   ListImpl(const ListImpl&) = delete;
@@ -24,14 +27,24 @@ struct ListImpl {
   /// Takes over tensors: gathers addresses and gives the list its identity.
   void hold(std::vector<Tensor> list);
   ListView view() const;
-  void add_layouts();
+
+  /// Tensors in the shapes of this list's.
+  const std::vector<Tensor>& models() const {
+    return owners != nullptr ? owners->models() : tensors;
+  }
+  /// The tensors themselves; those over memory that the list does not hold are
+  /// made when they are asked for. Throws Error for gradients that were replaced
+  /// since.
+  const std::vector<Tensor>& handles();
+  /// True when a tensor of the list has a byte in common with another one.
+  bool meets(const TensorImpl& tensor) const;
   /// An empty list is nowhere, so that it goes with any other.
   SlotInfo info() const {
     const std::uint8_t memory = count == 0 ? 0 : memory_code(device);
     return {dtype, rate, !layouts.empty(), memory};
   }
 
-  std::vector<Tensor> tensors;
+  std::vector<Tensor> tensors;  ///< see `handles`
   std::vector<void*> addresses;
   std::vector<std::int64_t> numels;
   std::vector<Layout> layouts;  ///< empty if all tensors are contiguous
@@ -50,6 +63,16 @@ struct ListImpl {
   Recorder* recorder = nullptr;
   ValueId value = -1;
   std::shared_ptr<ListImpl> like;  ///< a list with memory and the same shapes
+
+  // Over memory that it does not hold: see borrowed_list.h.
+  std::shared_ptr<ListImpl> owners;  ///< has the shapes; what has the gradients
+  bool gradients = false;            ///< of the owners; else memory of a caller
+  std::vector<std::int64_t> strides;  ///< what the layouts point to
+
+  /// Bytes from the first element of a tensor to behind its last one.
+  std::size_t extent_bytes(std::size_t i) const;
+  /// Sets `begin` and `end`.
+  void find_place();
 };
 
 /// An immutable list of tensors of one dtype, the operand of `foreach_*`. Cheap
@@ -71,11 +94,30 @@ class TensorList {
   static TensorList per_tensor(std::vector<Tensor> scalars,
                                const char* label = "");
 
+  /// A list over memory of others, of which only the addresses are known: one
+  /// tensor for each of `like`, in its dtype, on its device, with its sizes and
+  /// strides. The memory is the caller's, and must be there whenever operations
+  /// on the list run; on a GPU until they have run. Throws Error as `rebind`.
+  static TensorList from_blob(std::span<void* const> addresses,
+                              const TensorList& like, const char* label = "");
+
+  /// Puts a list over memory of others elsewhere, in a few nanoseconds a tensor;
+  /// all handles to it see that, tensors taken out of it stay where they were.
+  /// Inside `compile` what was recorded with the old addresses runs first (a
+  /// graph break); so call it before the compiled function. A captured graph
+  /// keeps the addresses that it was captured with. Throws Error for any other
+  /// list, and when there is not one address a tensor, when one is null that has
+  /// elements, or on a GPU not aligned to them.
+  void rebind(std::span<void* const> addresses) const;
+
   std::size_t size() const { return impl_->count; }
   bool empty() const { return size() == 0; }
   /// The tensors. A list that is still being recorded is computed first, which
   /// is a graph break.
   const std::vector<Tensor>& tensors() const;
+  /// Computes a list that is still being recorded, too. Throws Error when it
+  /// never got a value.
+  void check_computed() const;
   const Tensor& operator[](std::size_t i) const { return tensors()[i]; }
   auto begin() const { return tensors().begin(); }
   auto end() const { return tensors().end(); }

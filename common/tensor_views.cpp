@@ -57,7 +57,7 @@ Tensor make_view(const Tensor& base, std::int64_t first, Shape shape,
                first * std::int64_t(size_of(base.dtype()));
   impl->numel = product(shape);
   impl->shape = std::move(shape);
-  impl->strides = std::move(strides);
+  set_strides(*impl, std::move(strides));
   return Tensor(std::move(impl));
 }
 

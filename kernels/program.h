@@ -106,6 +106,8 @@ class Program {
  public:
   /// The slot of a list; the same list always gets the same slot.
   std::int32_t slot(const ListView& list, SlotInfo info);
+  /// True when a list has a slot.
+  bool uses(std::uint64_t list_id) const { return find_slot(list_id) >= 0; }
   /// Current value of a slot: what was stored last, else a load.
   ValueId load(std::int32_t slot, std::source_location place);
   ValueId constant(double value, const Origin& origin);

@@ -1,0 +1,203 @@
+#include "borrowed_list.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "allocator.h"
+#include "error.h"
+#include "list_registry.h"
+#include "tensor_layout.h"
+
+namespace fuse {
+namespace {
+
+std::string name_of(const ListImpl& list, std::size_t i) {
+  const std::string label = list.label.empty() ? "tensor list" : list.label;
+  return label + "[" + std::to_string(i) + "]";
+}
+
+// All of a list but its addresses and its strides.
+std::shared_ptr<ListImpl> list_over(const std::shared_ptr<ListImpl>& owners,
+                                    const char* label, bool gradients) {
+  auto list = std::make_shared<ListImpl>();
+  list->owners = owners;
+  list->gradients = gradients;
+  list->label = label;
+  list->count = owners->count;
+  list->dtype = owners->dtype;
+  list->rate = owners->rate;
+  list->device = owners->device;
+  list->numels = owners->numels;
+  list->shape_hash = owners->shape_hash;
+  return list;
+}
+
+// Strides of its own: those of the tensors may be gone before the list is.
+void take_strides(ListImpl& list, const std::vector<const TensorImpl*>& from) {
+  for (const TensorImpl* tensor : from) {
+    list.strides.insert(list.strides.end(), tensor->strides.begin(),
+                        tensor->strides.end());
+  }
+  const std::int64_t* next = list.strides.data();
+  for (std::size_t i = 0; i < list.count; ++i) {
+    const Shape& sizes = list.models()[i].shape();
+    list.layouts.push_back({sizes.data(), next, sizes.size()});
+    next += sizes.size();
+  }
+}
+
+void take_places(ListImpl& list, const std::vector<const TensorImpl*>& from) {
+  const bool strided =
+      std::any_of(from.begin(), from.end(),
+                  [](const TensorImpl* each) { return !each->contiguous; });
+  if (strided) take_strides(list, from);
+  list.find_place();
+  list.content_hash = content_of(list);
+  list_registry().add(list);
+}
+
+bool fits(const ListImpl& list, std::size_t i, const TensorImpl& gradient) {
+  if (gradient.dtype != list.dtype) return false;
+  if (list.layouts.empty()) return gradient.contiguous;
+  const Layout& layout = list.layouts[i];
+  return std::equal(gradient.strides.begin(), gradient.strides.end(),
+                    layout.strides, layout.strides + layout.rank);
+}
+
+void put(ListImpl& list, std::size_t i, void* address) {
+  list.content_hash += place_hash(i, address, list.numels[i]) -
+                       place_hash(i, list.addresses[i], list.numels[i]);
+  list.addresses[i] = address;
+}
+
+void settle(ListImpl& list, std::uint64_t old_content) {
+  list.tensors.clear();
+  list.find_place();
+  list_registry().move(list, old_content);
+}
+
+// A list like another one, which somebody else is using.
+std::shared_ptr<ListImpl> copy_of(const ListImpl& list) {
+  auto copy = list_over(list.owners, list.label.c_str(), list.gradients);
+  copy->addresses = list.addresses;
+  copy->strides = list.strides;
+  copy->layouts = list.layouts;
+  for (Layout& layout : copy->layouts) {
+    layout.strides =
+        copy->strides.data() + (layout.strides - list.strides.data());
+  }
+  copy->content_hash = list.content_hash;
+  list_registry().add(*copy);
+  return copy;
+}
+
+Tensor borrow(const Tensor& model, void* address) {
+  auto impl = bare(*model.impl());
+  impl->data = address;
+  impl->storage =
+      std::make_shared<Storage>(address, extent_bytes(*impl), false);
+  impl->storage->device = model.device();
+  return Tensor(std::move(impl));
+}
+
+void check_addresses(const ListImpl& list, std::span<void* const> addresses) {
+  if (addresses.size() != list.count) {
+    throw Error("rebind: a list of " + std::to_string(list.count) +
+                " tensors takes as many addresses, not " +
+                std::to_string(addresses.size()));
+  }
+  const std::size_t alignment = list.device.is_cpu() ? 1 : size_of(list.dtype);
+  for (std::size_t i = 0; i < list.count; ++i) {
+    if (list.numels[i] == 0) continue;
+    const auto address = reinterpret_cast<std::uintptr_t>(addresses[i]);
+    if (address != 0 && address % alignment == 0) continue;
+    throw Error("rebind: the address of " + name_of(list, i) +
+                (address == 0 ? " is null"
+                              : " is not a multiple of the size of its "
+                                "elements, as a GPU needs it"));
+  }
+}
+
+}  // namespace
+
+TensorList gradient_list(const TensorList& params, const char* label) {
+  auto list = list_over(params.impl(), label, true);
+  std::vector<const TensorImpl*> gradients;
+  gradients.reserve(list->count);
+  for (const Tensor& param : params) {
+    gradients.push_back(param.impl()->grad.get());
+    list->addresses.push_back(gradients.back()->data);
+  }
+  if (list->count > 0) list->dtype = gradients[0]->dtype;
+  take_places(*list, gradients);
+  return TensorList(std::move(list));
+}
+
+Change follow_gradients(TensorList& grads) {
+  std::shared_ptr<ListImpl> list = grads.impl();
+  const std::vector<Tensor>& params = list->owners->tensors;
+  const std::uint64_t old_content = list->content_hash;
+  Change change = Change::none;
+  for (std::size_t i = 0; i < list->count; ++i) {
+    const TensorImpl* const gradient = params[i].impl()->grad.get();
+    if (gradient == nullptr || !fits(*list, i, *gradient)) {
+      if (change == Change::moved) settle(*list, old_content);
+      return Change::other;
+    }
+    if (gradient->data == list->addresses[i]) continue;
+    if (change == Change::none && list.use_count() > 2) list = copy_of(*list);
+    change = Change::moved;
+    put(*list, i, gradient->data);
+  }
+  if (change == Change::none) return change;
+  settle(*list, old_content);
+  if (list != grads.impl()) grads = TensorList(std::move(list));
+  return change;
+}
+
+TensorList foreign_list(const TensorList& shapes,
+                        std::span<void* const> addresses, const char* label) {
+  auto list = list_over(shapes.impl(), label, false);
+  check_addresses(*list, addresses);
+  list->addresses.assign(addresses.begin(), addresses.end());
+  std::vector<const TensorImpl*> models;
+  for (const Tensor& model : shapes) models.push_back(model.impl().get());
+  take_places(*list, models);
+  return TensorList(std::move(list));
+}
+
+void put_elsewhere(ListImpl& list, std::span<void* const> addresses) {
+  check_addresses(list, addresses);
+  const std::uint64_t old_content = list.content_hash;
+  bool moved = false;
+  for (std::size_t i = 0; i < list.count; ++i) {
+    if (addresses[i] == list.addresses[i]) continue;
+    put(list, i, addresses[i]);
+    moved = true;
+  }
+  if (moved) settle(list, old_content);
+}
+
+std::vector<Tensor> borrowed(const ListImpl& list) {
+  std::vector<Tensor> tensors;
+  tensors.reserve(list.count);
+  for (std::size_t i = 0; i < list.count; ++i) {
+    const Tensor& model = list.models()[i];
+    if (!list.gradients) {
+      tensors.push_back(borrow(model, list.addresses[i]));
+      continue;
+    }
+    const Tensor gradient = model.grad();
+    if (!gradient.defined() || gradient.raw_data() != list.addresses[i]) {
+      throw Error(name_of(list, i) +
+                  " has been replaced since this list of gradients was made; "
+                  "make a list of the tensors to keep them");
+    }
+    tensors.push_back(gradient);
+  }
+  return tensors;
+}
+
+}  // namespace fuse
