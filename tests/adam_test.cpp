@@ -257,7 +257,7 @@ TEST_CASE("options that torch rejects are rejected, with the value") {
   CHECK(error_of([&] { Adam(params, {.betas = {0.9, 1.5}}); }) ==
         "Adam: invalid beta parameter at index 1: 1.5");
   CHECK(error_of([&] { AdamW(params, {.weight_decay = -1}); }) ==
-        "Adam: invalid weight_decay value: -1");
+        "AdamW: invalid weight_decay value: -1");
   // What lies on the border is allowed.
   CHECK(error_of([&] {
           Adam(params, {.lr = 0, .betas = {0.0, 0.0}, .eps = 0});
