@@ -495,24 +495,35 @@ TEST_CASE("lists stay the same objects while nothing about them changes") {
   BatchCache cache;
   const StateSpec specs[] = {{"exp_avg"}};
   using Change = BatchCache::Change;
-  const auto change = [&] { return cache.change(params, specs, true, store); };
+  const auto change = [&] { return cache.refresh(params, specs, true, store); };
   CHECK(change() == Change::params);
   cache.rebuild(params, specs, true, store);
   CHECK(change() == Change::nothing);
-  const Batch before = cache.batches()[0];
+  Batch before = cache.batches()[0];
+  const ListImpl* const gradients = before.grads.impl().get();
+  const std::uint64_t id = gradients->id;
 
   Tensor second = params[1];
   second.set_grad(full({5}, 3));
-  CHECK(change() == Change::gradients);
-  cache.refresh_gradients();
+  // Somebody looks at the old list, which stays what it was.
   CHECK(change() == Change::nothing);
+  CHECK(before.grads.impl().get() == gradients);
+  CHECK(gradients->id == id);
   const Batch& after = cache.batches()[0];
   CHECK(after.params.impl() == before.params.impl());
   CHECK(after.steps.impl() == before.steps.impl());
   CHECK(after.states[0].impl() == before.states[0].impl());
   CHECK(after.grads.impl() != before.grads.impl());
-  CHECK(after.grads[0].impl() == before.grads[0].impl());
+  CHECK(after.grads[0].impl() == params[0].grad().impl());
   CHECK(after.grads[1].impl() == second.grad().impl());
+
+  // Nobody does: it is put elsewhere.
+  before = {};
+  const ListImpl* const own = after.grads.impl().get();
+  second.set_grad(full({5}, 4));
+  CHECK(change() == Change::nothing);
+  CHECK(cache.batches()[0].grads.impl().get() == own);
+  CHECK(own->addresses[1] == second.grad().raw_data());
 
   second.set_grad({});
   CHECK(change() == Change::batches);

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "borrowed_list.h"
 #include "error.h"
 
 namespace fuse {
@@ -54,10 +55,9 @@ std::vector<std::vector<std::size_t>> partition(
   return parts;
 }
 
-BatchCache::Change BatchCache::change(const std::vector<Tensor>& params,
-                                      std::span<const StateSpec> specs,
-                                      bool foreach,
-                                      const StateStore& store) const {
+BatchCache::Change BatchCache::refresh(const std::vector<Tensor>& params,
+                                       std::span<const StateSpec> specs,
+                                       bool foreach, const StateStore& store) {
   if (!same_tensors(params, params_)) return Change::params;
   // Options such as amsgrad may be switched between two steps.
   const bool same_names =
@@ -68,35 +68,17 @@ BatchCache::Change BatchCache::change(const std::vector<Tensor>& params,
   if (foreach != foreach_ || version_ != store.version() || !same_names) {
     return Change::batches;
   }
-  Change most = Change::nothing;
-  for (std::size_t i = 0; i < params.size(); ++i) {
-    const auto& now = params[i].impl()->grad;
-    const auto& before = grads_[i].impl();
-    if (now == before) continue;
-    if (now == nullptr || before == nullptr) return Change::batches;
-    most = Change::gradients;
-  }
-  return most;
+  return follow() ? Change::nothing : Change::batches;
 }
 
-TensorList BatchCache::gradients(const Places& places) const {
-  std::vector<Tensor> grads;
-  grads.reserve(places.size());
-  for (const std::size_t i : places) grads.push_back(grads_[i]);
-  return TensorList(std::move(grads), "grads");
-}
-
-void BatchCache::refresh_gradients() {
-  for (std::size_t b = 0; b < batches_.size(); ++b) {
-    bool moved = false;
-    for (const std::size_t i : places_[b]) {
-      const auto& now = params_[i].impl()->grad;
-      if (now == grads_[i].impl()) continue;
-      grads_[i] = Tensor(now);
-      moved = true;
-    }
-    if (moved) batches_[b].grads = gradients(places_[b]);
+// False where other parameters have a gradient now, or one of another kind.
+bool BatchCache::follow() {
+  for (const std::size_t i : without_) {
+    if (params_[i].impl()->grad != nullptr) return false;
   }
+  return std::all_of(batches_.begin(), batches_.end(), [](Batch& batch) {
+    return follow_gradients(batch.grads) != fuse::Change::other;
+  });
 }
 
 Batch BatchCache::make_batch(const Places& places,
@@ -115,7 +97,7 @@ Batch BatchCache::make_batch(const Places& places,
   }
   Batch batch;
   batch.params = TensorList(std::move(params), "params");
-  batch.grads = gradients(places);
+  batch.grads = gradient_list(batch.params, "grads");
   batch.steps = TensorList::per_tensor(std::move(steps), "steps");
   for (std::size_t s = 0; s < specs.size(); ++s) {
     batch.states.push_back(make_state_list(specs[s], std::move(states[s])));
@@ -132,8 +114,10 @@ void BatchCache::rebuild(const std::vector<Tensor>& params,
                has_gradient);
   store.create(updated, specs);
   params_ = params;
-  grads_.clear();
-  for (const Tensor& param : params) grads_.push_back(param.grad());
+  without_.clear();
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    if (!has_gradient(params[i])) without_.push_back(i);
+  }
   names_.clear();
   for (const StateSpec& spec : specs) names_.push_back(spec.name);
   foreach_ = foreach;

@@ -35,18 +35,17 @@ class BatchCache {
   /// What is no longer as it was when the batches were made, the most that
   /// differs.
   enum class Change {
-    nothing,
-    gradients,  ///< other tensors are the gradients
-    batches,    ///< other parameters have one, or other states are kept
-    params,     ///< other parameters
+    nothing,  ///< but where the gradients are
+    batches,  ///< other parameters have one, or other states are kept
+    params,   ///< other parameters
   };
 
-  Change change(const std::vector<Tensor>& params,
-                std::span<const StateSpec> specs, bool foreach,
-                const StateStore& store) const;
-  /// After Change::gradients: new lists for gradients that are other tensors.
-  /// All other lists stay as they are.
-  void refresh_gradients();
+  /// Says what has changed, in a few nanoseconds a parameter. Where it is
+  /// nothing, the lists of gradients are those of the gradients now; all other
+  /// lists stay as they are.
+  Change refresh(const std::vector<Tensor>& params,
+                 std::span<const StateSpec> specs, bool foreach,
+                 const StateStore& store);
   /// Makes the batches for the parameters that have a gradient now, and states
   /// that they miss.
   void rebuild(const std::vector<Tensor>& params,
@@ -57,12 +56,12 @@ class BatchCache {
  private:
   using Places = std::vector<std::size_t>;
 
-  TensorList gradients(const Places& places) const;
+  bool follow();
   Batch make_batch(const Places& places, std::span<const StateSpec> specs,
                    const StateStore& store) const;
 
   std::vector<Tensor> params_;
-  std::vector<Tensor> grads_;  // of the parameters, undefined for none
+  Places without_;  // parameters that had no gradient
   std::vector<const char*> names_;
   bool foreach_ = true;
   std::uint64_t version_ = 0;   // of the states

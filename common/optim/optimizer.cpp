@@ -56,7 +56,7 @@ void Optimizer::step() {
   }
 }
 
-// Usually nothing is new, or only the gradients are other tensors.
+// Usually nothing is new but where the gradients are.
 void Optimizer::refresh_batches() {
   using Change = BatchCache::Change;
   batches_.resize(group_count());
@@ -65,8 +65,7 @@ void Optimizer::refresh_batches() {
   for (std::size_t g = 0; g < batches_.size(); ++g) {
     const ParamGroup& own = group(g);
     const Change change =
-        batches_[g].change(own.params, specs_of(g), own.foreach (), states_);
-    if (change == Change::gradients) batches_[g].refresh_gradients();
+        batches_[g].refresh(own.params, specs_of(g), own.foreach (), states_);
     if (change >= Change::batches) changed.push_back(g);
     most = std::max(most, change);
   }
