@@ -212,7 +212,7 @@ TEST_CASE("gradients in memory of others, at new addresses each time") {
 }
 
 TEST_CASE("gradients that are missing in some steps") {
-  Pair pair({});
+  Pair pair(CompileOptions{});
   for (int i = 0; i < 60; ++i) {
     for (std::size_t k = 0; k < pair.count(); ++k) {
       if (pair.random.chance(0.1)) pair.take(k);
@@ -223,7 +223,7 @@ TEST_CASE("gradients that are missing in some steps") {
 }
 
 TEST_CASE("a gradient of other strides than before") {
-  Pair pair({});
+  Pair pair(CompileOptions{});
   pair.run();
   for (int i = 0; i < 4; ++i) {
     pair.give(0, random_like(zeros({5, 3}), pair.random).t());
