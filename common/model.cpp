@@ -6,11 +6,9 @@
 #include <memory>
 
 #include "allocator.h"
-#include "cublas.h"
 #include "element.h"
 #include "error.h"
-#include "linear_kernels.h"
-#include "linear_on_gpu.h"
+#include "matmul.h"
 #include "tensor_layout.h"
 
 namespace fuse {
@@ -53,133 +51,62 @@ void check_input(const std::vector<Linear>& layers, std::size_t index,
   }
 }
 
-LinearSizes sizes_of(const Linear& layer, const Tensor& input) {
-  const std::int64_t batch = input.dim() == 2 ? input.shape()[0] : 1;
-  return {batch, layer.in_features(), layer.out_features()};
-}
-
-/// What multiplies matrices on the tensor's device; nullptr for the loops here.
-const Cublas* blas_for(const Tensor& tensor) {
-  return is_reduced(tensor.dtype()) ? nullptr : cublas_for(tensor.device());
-}
-
-/// The tensor itself, or a copy where it is on a GPU, its elements do not lie side by side, or
-/// its address does not suit its dtype.
-Tensor aligned(const Tensor& given) {
-  const Tensor tensor = given.cpu();
-  if (!tensor.is_contiguous()) return tensor.contiguous();
-  const auto address = reinterpret_cast<std::uintptr_t>(tensor.raw_data());
-  return address % size_of(tensor.dtype()) == 0 ? tensor : tensor.clone();
-}
-
-template <class T>
-const T* read(const Tensor& tensor) {
-  return tensor.data<T>();
-}
-
-Tensor contiguous_bias(const Linear& layer) {
-  return layer.bias().defined() ? layer.bias().contiguous() : Tensor();
+/// The input as a matrix of one row a sample.
+Tensor as_rows(const Tensor& tensor) {
+  return tensor.dim() == 2 ? tensor
+                           : tensor.contiguous().view({1, tensor.numel()});
 }
 
 Tensor apply(const Linear& layer, const Tensor& input) {
   Shape shape = input.shape();
   shape.back() = layer.out_features();
-  if (const Cublas* const blas = blas_for(input)) {
-    const Tensor output = empty(shape, input.dtype(), input.device());
-    linear_forward_on(*blas, sizes_of(layer, input), input.contiguous(),
-                      layer.weight().contiguous(), contiguous_bias(layer),
-                      output);
-    return output;
-  }
-  Tensor output = empty(shape, input.dtype(), cpu_device);
-  const Tensor source = aligned(input);
-  const Tensor weight = layer.weight().cpu().contiguous();
-  const Tensor bias =
-      layer.bias().defined() ? layer.bias().cpu().contiguous() : Tensor();
-  with_computing_type("Linear", input.dtype(), [&](auto type) {
-    using T = decltype(type);
-    linear_forward(sizes_of(layer, input), read<T>(source), read<T>(weight),
-                   bias.defined() ? read<T>(bias) : nullptr, output.data<T>());
-  });
-  return output.to(input.device());
+  const Tensor output = empty(shape, input.dtype(), input.device());
+  const Tensor rows = as_rows(output);
+  const bool biased = layer.bias().defined();
+  if (biased) Tensor(rows).copy_(layer.bias().expand(rows.shape()));
+  matmul_into(rows, as_rows(input), layer.weight().t(), biased);
+  return output;
 }
 
-/// The gradient to write to, and whether it already holds something. One with
-/// strides, or of a GPU where the host computes it, is written to through a
-/// contiguous copy.
+/// The gradient to write to, and whether it already holds something.
 struct GradTarget {
-  GradTarget(Tensor parameter, bool on_host)
+  explicit GradTarget(Tensor parameter)
       : accumulate(parameter.grad().defined()) {
     if (!accumulate) {
       parameter.set_grad(
           empty(parameter.shape(), parameter.dtype(), parameter.device()));
     }
     grad = parameter.grad();
-    tensor = (on_host ? grad.cpu() : grad).contiguous();
-  }
-  void finish() {
-    if (tensor.impl() != grad.impl()) grad.copy_(tensor);
   }
 
   bool accumulate;
   Tensor grad;
-  Tensor tensor;
 };
-
-void accumulate_grads_on(const Cublas& blas, const Linear& layer,
-                         const Tensor& input, const Tensor& grad_output) {
-  const LinearSizes sizes = sizes_of(layer, input);
-  const Tensor from = grad_output.contiguous();
-  GradTarget weight(layer.weight(), false);
-  linear_grad_weight_on(blas, sizes, from, input.contiguous(),
-                        weight.accumulate, weight.tensor);
-  weight.finish();
-  if (!layer.bias().defined()) return;
-  GradTarget bias(layer.bias(), false);
-  linear_grad_bias_on(blas, sizes, from, bias.accumulate, bias.tensor);
-  bias.finish();
-}
 
 void accumulate_grads(const Linear& layer, const Tensor& input,
                       const Tensor& grad_output) {
-  if (const Cublas* const blas = blas_for(input)) {
-    return accumulate_grads_on(*blas, layer, input, grad_output);
+  const Tensor from = as_rows(grad_output);
+  const GradTarget weight(layer.weight());
+  matmul_into(weight.grad, from.t(), as_rows(input), weight.accumulate);
+  if (!layer.bias().defined()) return;
+  // A product with ones sums the rows.
+  const Tensor ones =
+      full({1, from.shape()[0]}, 1, from.dtype(), from.device());
+  const GradTarget bias(layer.bias());
+  const Tensor sums =
+      empty({1, layer.out_features()}, from.dtype(), from.device());
+  if (bias.accumulate) {
+    Tensor(sums).copy_(bias.grad.contiguous().view(sums.shape()));
   }
-  const LinearSizes sizes = sizes_of(layer, input);
-  const Tensor grad = grad_output.cpu().contiguous();
-  const Tensor source = aligned(input);
-  with_computing_type("Linear", input.dtype(), [&](auto type) {
-    using T = decltype(type);
-    GradTarget weight(layer.weight(), true);
-    linear_grad_weight(sizes, read<T>(grad), read<T>(source), weight.accumulate,
-                       weight.tensor.data<T>());
-    weight.finish();
-    if (!layer.bias().defined()) return;
-    GradTarget bias(layer.bias(), true);
-    linear_grad_bias(sizes, read<T>(grad), bias.accumulate,
-                     bias.tensor.data<T>());
-    bias.finish();
-  });
+  matmul_into(sums, ones, from, bias.accumulate);
+  Tensor(bias.grad).copy_(sums.view(bias.grad.shape()));
 }
 
 Tensor grad_of_input(const Linear& layer, const Tensor& input,
                      const Tensor& grad_output) {
-  if (const Cublas* const blas = blas_for(input)) {
-    const Tensor on_gpu = empty(input.shape(), input.dtype(), input.device());
-    linear_grad_input_on(*blas, sizes_of(layer, input),
-                         grad_output.contiguous(), layer.weight().contiguous(),
-                         on_gpu);
-    return on_gpu;
-  }
-  Tensor grad = empty(input.shape(), input.dtype(), cpu_device);
-  const Tensor from = grad_output.cpu().contiguous();
-  const Tensor weight = layer.weight().cpu().contiguous();
-  with_computing_type("Linear", input.dtype(), [&](auto type) {
-    using T = decltype(type);
-    linear_grad_input(sizes_of(layer, input), read<T>(from), read<T>(weight),
-                      grad.data<T>());
-  });
-  return grad.to(input.device());
+  const Tensor grad = empty(input.shape(), input.dtype(), input.device());
+  matmul_into(as_rows(grad), as_rows(grad_output), layer.weight());
+  return grad;
 }
 
 /// Backward of a whole stack in one loop: a chain of one object a layer would

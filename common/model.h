@@ -44,8 +44,9 @@ class Linear {
 /// A stack of layers, each fed with the output of the one before it, like
 /// `torch.nn.Sequential`.
 ///
-/// Forward and backward give the same bits on every CPU and for every number
-/// of threads. `backward()` adds to gradients that are already there.
+/// Forward and backward give the same bits for every number of threads, on every
+/// CPU of one instruction set; see gemm(). `backward()` adds to gradients that are
+/// already there.
 class Sequential {
  public:
   /// Throws Error when a layer does not take what the one before it gives.

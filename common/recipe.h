@@ -4,6 +4,7 @@
 #include <exception>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -108,25 +109,42 @@ void print_error(const std::exception& error,
 Printable right(const Printable& value, std::size_t width);
 Printable left(const Printable& value, std::size_t width);
 
-void print_cells(const std::vector<std::string>& cells);
+/// A number of a table that may differ between runs, but only from `low` to
+/// `high`, as `varying` says; its name is that of its column and its row.
+struct Within {
+  double value;
+  double low;
+  double high;
+};
+
+/// A cell of a table: text, or a number that may differ.
+struct Cell {
+  std::string shown;
+  std::optional<Within> varies = {};
+};
+
+void print_heads(const std::vector<std::string>& names);
+void print_cells(const std::vector<Cell>& cells);
 
 /// The first line of a table: a name for each column. A page can draw it, see
 /// `.. recipe-plot::`: over the first column, a picture for each last word
 /// ("loss") with a curve for each word before it ("fixed loss").
 template <class... Names>
 void print_columns(const Names&... names) {
-  print_cells({std::string(names)...});
+  print_heads({std::string(names)...});
 }
 
 /// A line of the table: whole numbers as they are, others with four significant
-/// digits.
+/// digits. Throws Error for a number that is not Within its bounds.
 template <class... Numbers>
 void print_row(Numbers... numbers) {
-  const auto cell = [](auto number) {
-    if constexpr (std::integral<decltype(number)>) {
-      return number_text(number);
+  const auto cell = [](auto number) -> Cell {
+    if constexpr (std::same_as<decltype(number), Within>) {
+      return {quantity_text(number.value, ""), number};
+    } else if constexpr (std::integral<decltype(number)>) {
+      return {number_text(number)};
     } else {
-      return quantity_text(number, "");
+      return {quantity_text(number, "")};
     }
   };
   print_cells({cell(numbers)...});

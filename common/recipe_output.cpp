@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <cctype>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -97,6 +98,52 @@ Printable padded(const Printable& value, std::size_t width, bool on_the_left) {
   return Printable(value.name(), std::move(shown));
 }
 
+RecordedValue varying_number(const std::string& name, double value, double low,
+                             double high) {
+  const bool inside = value >= low && value <= high;
+  if (!inside) {
+    throw Error("the value '" + name + "' is " + number_text(value) +
+                "; it must lie from " + number_text(low) + " to " +
+                number_text(high));
+  }
+  RecordedValue kept;
+  kept.kind = RecordedValue::Kind::varying;
+  kept.name = name;
+  kept.number = value;
+  kept.low = low;
+  kept.high = high;
+  return kept;
+}
+
+Printable aligned(const Printable& cell, const std::vector<Printable>& before) {
+  const std::size_t size = cell.shown().size() + 2;
+  return padded(cell, before.empty() ? 4 : std::max<std::size_t>(14, size),
+                true);
+}
+
+/// "flat_loss_20": the column "flat loss" in the row of 20.
+std::string name_of_cell(std::size_t column, const std::string& row) {
+  const std::vector<std::string>& columns = current_run()->columns;
+  if (column >= columns.size()) {
+    throw Error("a row has more numbers than print_columns named columns");
+  }
+  std::string name = columns[column] + "_" + row;
+  for (char& c : name) {
+    c = c == ' ' ? '_' : char(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+Printable keep_cell(const Cell& cell, std::size_t column,
+                    const std::string& row) {
+  record_of_run();
+  RecordedValue kept =
+      varying_number(name_of_cell(column, row), cell.varies->value,
+                     cell.varies->low, cell.varies->high);
+  kept.shown = cell.shown;
+  return keep(std::move(kept));
+}
+
 }  // namespace
 
 void write_out(std::string_view text) {
@@ -154,14 +201,22 @@ void print_error(const std::exception& error,
 }
 
 // Names of columns hold single blanks, so two blanks are a border.
-void print_cells(const std::vector<std::string>& cells) {
-  std::string line;
-  for (const std::string& cell : cells) {
-    const std::size_t width =
-        line.empty() ? 4 : std::max<std::size_t>(14, cell.size() + 2);
-    line += right(cell, width).shown();
+void print_heads(const std::vector<std::string>& names) {
+  if (current_run() != nullptr) current_run()->columns = names;
+  std::vector<Printable> line;
+  for (const std::string& name : names) line.push_back(aligned(name, line));
+  print_line(line);
+}
+
+void print_cells(const std::vector<Cell>& cells) {
+  std::vector<Printable> line;
+  for (std::size_t k = 0; k < cells.size(); ++k) {
+    const Cell& cell = cells[k];
+    line.push_back(aligned(cell.varies ? keep_cell(cell, k, cells[0].shown)
+                                       : Printable(cell.shown),
+                           line));
   }
-  print(line);
+  print_line(line);
 }
 
 Printable right(const Printable& value, std::size_t width) {
@@ -215,21 +270,10 @@ Printable ratio(const std::string& name, const Measurement& above,
 
 Printable varying(const std::string& name, double value, double low,
                   double high, const std::string& unit) {
-  const bool inside = value >= low && value <= high;
-  if (!inside) {
-    throw Error("the value '" + name + "' is " + number_text(value) +
-                "; it must lie from " + number_text(low) + " to " +
-                number_text(high));
-  }
-  RecordedValue kept;
-  kept.kind = RecordedValue::Kind::varying;
-  kept.name = name;
+  RecordedValue kept = varying_number(name, value, low, high);
   kept.shown = number_text(value);
   if (!unit.empty()) kept.shown += unit == "x" ? unit : " " + unit;
-  kept.number = value;
   kept.unit = unit;
-  kept.low = low;
-  kept.high = high;
   return keep_number(kept);
 }
 

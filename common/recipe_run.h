@@ -1,6 +1,8 @@
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "recipe_logs.h"
 #include "record.h"
@@ -11,6 +13,7 @@ namespace fuse {
 struct RecipeRun {
   Record record;
   int places = 0;
+  std::vector<std::string> columns;  // of the table that is being printed
   ShownLogs logs;
   bool body_done = false;
   bool wants_record = false;

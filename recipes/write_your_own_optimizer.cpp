@@ -72,11 +72,11 @@ static void write_your_own_optimizer(const Options&) {
   const TensorList answer = {teacher(asked)};
   foreach_add_(answer, TensorList{rand({1000, 4}, gen)});
   print_columns("step", "Adam loss", "Lion loss");
+  const auto loss_of = [&](const Linear& pupil) {
+    return Within{mse_loss(pupil(asked), answer[0]).item(), 0.05, 2};
+  };
   for (int n = 0; n <= 300; ++n) {
-    if (n % 20 == 0) {
-      print_row(n, mse_loss(adams(asked), answer[0]).item(),
-                mse_loss(lions(asked), answer[0]).item());
-    }
+    if (n % 20 == 0) print_row(n, loss_of(adams), loss_of(lions));
     learn(adams, n);
     learn(lions, n);
     adam.param_groups[0]["lr"].assign(0.03 * (1 - n / 300.0));
@@ -90,7 +90,8 @@ static void write_your_own_optimizer(const Options&) {
   //    :alt: The curves of both losses fall together at first, waver side by
   //          side, and come to rest at the same height.
   //
-  //    The table above, drawn.
+  //    The table above, drawn. Its last digits depend on the CPU, which
+  //    multiplies matrices in an order of its own.
   //
   // Lion keeps up, with half of the state, and its step needed nothing more to
   // be one :term:`launch`: it reads :value:`three <loads: ...>` arrays and

@@ -123,20 +123,6 @@ std::vector<Tensor> grads_of(const Sequential& model) {
   return grads;
 }
 
-/// The order the library promises for a dot product: sixteen partial sums that
-/// are folded in halves.
-float dot_by_hand(const std::vector<float>& a, const std::vector<float>& b) {
-  std::vector<float> partial(16, 0.0F);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    volatile float product = a[i] * b[i];
-    partial[i % 16] += product;
-  }
-  for (std::size_t half = 8; half > 0; half /= 2) {
-    for (std::size_t k = 0; k < half; ++k) partial[k] += partial[k + half];
-  }
-  return partial[0];
-}
-
 }  // namespace
 
 TEST_CASE("a layer by hand") {
@@ -181,19 +167,6 @@ TEST_CASE("layers called one by one give what the stack gives") {
   output.sum().backward();
   value.sum().backward();
   CHECK(bitwise_equal(grads_of(stack), grads_of(other)));
-}
-
-TEST_CASE("the order of summation is fixed") {
-  Generator generator(4);
-  for (const std::int64_t size : {1, 15, 16, 17, 100, 1024}) {
-    const Linear layer(size, 2, generator, false);
-    Tensor input = rand({size}, generator);
-    const float* weight = Tensor(layer.weight()).data<float>();
-    const std::vector<float> row(weight + size, weight + 2 * size);
-    const std::vector<float> values(input.data<float>(),
-                                    input.data<float>() + size);
-    CHECK(layer(input).to_vector()[1] == double(dot_by_hand(values, row)));
-  }
 }
 
 TEST_CASE("bits do not depend on the number of threads") {

@@ -21,8 +21,10 @@
 #include "compute_device.h"
 #include "error.h"
 #include "parallel.h"
+#include "testing.h"
 
 using namespace fuse;
+using testing::contains;
 namespace fs = std::filesystem;
 
 namespace {
@@ -201,6 +203,36 @@ TEST_CASE("tables") {
         "step     flat loss  a name of some length\n"
         "   5        0.1000      12345678\n"
         " 100        123457        0.6667\n");
+}
+
+TEST_CASE("numbers of tables that may differ") {
+  const Folder folder;
+  const std::string path = folder / "record.json";
+  const auto body = [](const Options&) {
+    step("a table");
+    print_columns("step", "Flat loss", "rate");
+    print_row(5, Within{0.25, 0, 1}, 0.5);
+  };
+  const Result result = run({"--record", path}, body);
+  CHECK(result.err.empty());
+  const std::string row = "   5        0.2500        0.5000\n";
+  CHECK(contains(result.out, "step     Flat loss          rate\n" + row));
+  const std::string record = read(path);
+  CHECK(contains(record, "   5@{flat_loss_5}        0.5000"));
+  CHECK(contains(record,
+                 "\"flat_loss_5\": {\"value\": 0.25, \"unit\": \"\", \"kind\": "
+                 "\"varying\", \"low\": 0, \"high\": 1, \"shown\": \"        "
+                 "0.2500\"}"));
+  const std::string results = folder / "results.json";
+  run({"--json", results}, body);
+  CHECK_FALSE(contains(read(results), "flat_loss"));
+  CHECK(contains(run({},
+                     [](const Options&) {
+                       print_columns("step", "loss");
+                       print_row(5, Within{2, 0, 1});
+                     })
+                     .err,
+                 "the value 'loss_5' is 2; it must lie from 0 to 1"));
 }
 
 TEST_CASE("results as JSON") {

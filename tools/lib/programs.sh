@@ -66,12 +66,18 @@ doctest_found() {
     echo '#include <doctest/doctest.h>' | cxx -E -x c++ - >/dev/null 2>&1
 }
 
+eigen_found() {
+  [ -e "${Eigen3_ROOT:-/usr}/include/eigen3/Eigen/Core" ] ||
+    [ -e /usr/local/include/eigen3/Eigen/Core ]
+}
+
 is_found() {
   case $1 in
     # A CXX that is wrong is not put right by installing g++.
     compiler) [ -n "${CXX:-}" ] || compiler_works ;;
     cmake) have cmake ;;
     ninja) have ninja ;;
+    eigen) eigen_found ;;
     doctest) doctest_found ;;
     python) find_python ;;
     venv) find_python_with_venv ;;
@@ -84,6 +90,7 @@ package_of() {
     compiler) echo g++ ;;
     cmake) echo cmake ;;
     ninja) echo ninja-build ;;
+    eigen) echo libeigen3-dev ;;
     doctest) echo doctest-dev ;;
     python) echo python3 ;;
     venv) echo python3-venv ;;
@@ -106,6 +113,9 @@ version_of() {
     compiler) cxx -dumpfullversion -dumpversion ;;
     cmake) cmake --version | first_number ;;
     ninja) ninja --version ;;
+    eigen) awk '/^#define EIGEN_(WORLD|MAJOR|MINOR)_VERSION / {
+        printf "%s%s", dot, $3; dot = "." }' \
+      /usr/include/eigen3/Eigen/src/Core/util/Macros.h ;;
     doctest) awk '/^#define DOCTEST_VERSION_(MAJOR|MINOR|PATCH) / {
         printf "%s%s", dot, $3; dot = "." }' /usr/include/doctest/doctest.h ;;
     python | venv) "$python" -V | first_number ;;
@@ -117,6 +127,7 @@ oldest_of() {
   case $1 in
     compiler) echo 12 ;;
     cmake) echo 3.25 ;;
+    eigen) echo 3.4 ;;
     python | venv) echo 3.11 ;;
     *) echo 0 ;;
   esac

@@ -4,7 +4,7 @@
 
 # For the recipes in `chosen`.
 with_samples() { # COMMAND OPTION...
-  need compiler cmake ninja python
+  need compiler cmake ninja eigen python
   get_missing
   find_python
   check_exercises

@@ -20,6 +20,7 @@ from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from ..errors import BookError
+from ..samples import filled
 from . import page as pages
 from . import quote
 
@@ -51,7 +52,7 @@ class RecipePlot(SphinxDirective):
         if not text:
             return []  # the page has complained that the sample lacks it
         try:
-            names, rows = table(text)
+            names, rows = table(filled(text, sample.values))
         except ValueError as error:
             raise self.error(f"recipe-plot: {title!r}: {error}") from error
         try:
