@@ -318,13 +318,18 @@ void Recorder::apply_into(OpCode op, const TensorList& target,
   }
 }
 
-bool Recorder::involves(const TensorImpl& tensor, bool stores_only) const {
-  for (std::size_t s = 0; s < held_.size(); ++s) {
-    const ListImpl& list = *held_[s];
-    if (stores_only && program_.first_store(std::int32_t(s)) < 0) continue;
-    if (list.meets(tensor)) return true;
+// A rate is read for each of many groups, and hardly any list is near it.
+bool Recorder::involves(const TensorImpl& tensor, bool stores_only) {
+  for (std::size_t s = places_.size(); s < held_.size(); ++s) {
+    places_.add(held_[s]->begin, held_[s]->end);
   }
-  return false;
+  const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data);
+  const auto end = begin + extent_bytes(tensor);
+  return places_.any_of(begin, end, [&](std::size_t s) {
+    const bool plays =
+        !stores_only || program_.first_store(std::int32_t(s)) >= 0;
+    return plays && held_[s]->meets(tensor);
+  });
 }
 
 // Gives memory to every list that somebody still holds.
@@ -383,6 +388,7 @@ void Recorder::abandon() {
   pending_.clear();
   later_.clear();
   released_.clear();
+  places_.clear();
   serial_ = next_serial();
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "list_checks.h"
+#include "list_places.h"
 #include "program.h"
 #include "scalar.h"
 #include "tensor_list.h"
@@ -69,7 +70,7 @@ class Recorder {
   /// Forgets the rest; lists that were not computed stay without a value.
   void abandon();
   /// True when the recording reads (or stores, if `stores_only`) this memory.
-  bool involves(const TensorImpl& tensor, bool stores_only) const;
+  bool involves(const TensorImpl& tensor, bool stores_only);
 
   /// True when an operation of the recording has this list.
   bool uses(const ListImpl& list) const;
@@ -117,7 +118,8 @@ class Recorder {
   Executor& executor_;
   bool bake_;
   Program program_;
-  std::vector<std::shared_ptr<ListImpl>> held_;        // one a slot
+  std::vector<std::shared_ptr<ListImpl>> held_;  // one a slot
+  ListPlaces places_;  // of the lists that were asked about
   std::vector<std::shared_ptr<ListImpl>> pending_;     // without memory so far
   std::vector<std::shared_ptr<ListImpl>> spare_;       // to be pending again
   std::vector<std::shared_ptr<TensorImpl>> released_;  // may still be read
