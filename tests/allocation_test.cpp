@@ -138,6 +138,59 @@ TEST_CASE("nor does an interpreted one") {
   }
 }
 
+TEST_CASE("nor does one whose gradients are new tensors each time") {
+  for (const Backend backend : {Backend::compiled, Backend::interpreted}) {
+    Training training(300);
+    auto step = compile([&] { training.adam.step(); },
+                        {.fullgraph = true, .backend = backend});
+    std::vector<std::vector<Tensor>> sets(30);
+    for (auto& set : sets) {
+      for (const Tensor& param : training.params) {
+        set.push_back(zeros_like(param));
+      }
+    }
+    std::size_t next = 0;
+    const auto loop = [&] {
+      for (std::size_t i = 0; i < training.params.size(); ++i) {
+        training.params[i].set_grad(sets[next][i]);
+      }
+      ++next;
+      step();
+    };
+    for (int i = 0; i < 3; ++i) loop();  // what is stored is sorted once
+    CHECK(asked_by(loop, 27) == Asked{});
+    CHECK(step.counters().launches == 30);
+    CHECK(step.counters().uploads == 30);
+    CHECK(step.counters().compilations == 1);
+  }
+}
+
+TEST_CASE("nor does one over memory of others that moves") {
+  Training training(50);
+  const TensorList params(training.params);
+  std::vector<float> memory(50000);
+  std::vector<void*> addresses(params.size());
+  const auto move = [&](std::size_t to) {
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      addresses[i] = memory.data() + to;
+      to += std::size_t(params[i].numel());
+    }
+  };
+  move(0);
+  const TensorList grads = TensorList::from_blob(addresses, params);
+  auto step =
+      compile([&] { foreach_add_(params, grads); }, {.fullgraph = true});
+  std::size_t next = 0;
+  const auto loop = [&] {
+    move(++next);
+    grads.rebind(addresses);
+    step();
+  };
+  for (int i = 0; i < 3; ++i) loop();
+  CHECK(asked_by(loop, 20) == Asked{});
+  CHECK(step.counters().launches == 23);
+}
+
 TEST_CASE("every optimizer's step asks for nothing") {
   const auto params = make_params(mixed_shapes(20), 2);
   Adagrad adagrad(params);
