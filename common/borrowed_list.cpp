@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "allocator.h"
+#include "call_place.h"
 #include "error.h"
+#include "list_checks.h"
 #include "list_registry.h"
 #include "tensor_layout.h"
 
@@ -60,10 +62,31 @@ void take_places(ListImpl& list, const std::vector<const TensorImpl*>& from) {
 
 bool fits(const ListImpl& list, std::size_t i, const TensorImpl& gradient) {
   if (gradient.dtype != list.dtype) return false;
+  if (gradient.numel != list.numels[i]) return false;
   if (list.layouts.empty()) return gradient.contiguous;
   const Layout& layout = list.layouts[i];
   return std::equal(gradient.strides.begin(), gradient.strides.end(),
                     layout.strides, layout.strides + layout.rank);
+}
+
+std::string kind_of(const TensorImpl& tensor) {
+  return "shape " + to_string(tensor.shape) + " and " + name_of(tensor.dtype) +
+         " on " + to_string(tensor.storage->device);
+}
+
+// What set_grad checks, for gradients that came in another way.
+void check_gradient(const ListImpl& params, std::size_t i) {
+  const TensorImpl& param = *params.tensors[i].impl();
+  const TensorImpl& gradient = *param.grad;
+  if (gradient.shape == param.shape && gradient.dtype == param.dtype &&
+      gradient.storage->device == param.storage->device) {
+    return;
+  }
+  const std::source_location place = CallPlace::or_else({});
+  throw Error("the gradient of " + name_of(params, i) + " has " +
+              kind_of(gradient) + ", but the parameter has " + kind_of(param) +
+              (place.line() == 0 ? "" : ", at " + at(place)) +
+              "; give it one with set_grad, which checks that it fits");
 }
 
 void put(ListImpl& list, std::size_t i, void* address) {
@@ -126,7 +149,9 @@ TensorList gradient_list(const TensorList& params, const char* label) {
   auto list = list_over(params.impl(), label, true);
   std::vector<const TensorImpl*> gradients;
   gradients.reserve(list->count);
-  for (const Tensor& param : params) {
+  for (std::size_t i = 0; i < list->count; ++i) {
+    const Tensor& param = params[i];
+    check_gradient(*params.impl(), i);
     gradients.push_back(param.impl()->grad.get());
     list->addresses.push_back(gradients.back()->data);
   }

@@ -229,35 +229,6 @@ void load_initial_lr(Loading& in, const std::string& name, ParamGroup& group) {
   in.later([&group, value] { group.initial_lr = value; });
 }
 
-// States that do not exist yet get memory of their own, while an error still
-// changes nothing: single numbers side by side, as the optimizer does.
-void make_missing(std::vector<ParamStates>& states, const Optimizer& optimizer,
-                  std::size_t g) {
-  std::vector<Tensor*> numbers;
-  std::vector<Tensor> theirs;
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    const Tensor& param = optimizer.group(g).params[i];
-    const ParamStates here = optimizer.states(param);
-    for (auto& [name, tensor] : states[i]) {
-      if (here.contains(name)) continue;
-      if (tensor.dim() == 0 && tensor.dtype() == DType::float64) {
-        numbers.push_back(&tensor);
-        theirs.push_back(param);
-      } else {
-        // In the same order of dimensions as a state that is made anew.
-        Tensor laid_out = empty_like(param);
-        laid_out.copy_(tensor);
-        tensor = laid_out;
-      }
-    }
-  }
-  std::vector<Tensor> fresh = scalars_beside(theirs);
-  for (std::size_t i = 0; i < fresh.size(); ++i) {
-    fresh[i].copy_(*numbers[i]);
-    *numbers[i] = fresh[i];
-  }
-}
-
 void load_states(Loading& in, Optimizer& optimizer, std::size_t g) {
   const std::vector<Tensor>& params = optimizer.group(g).params;
   std::vector<ParamStates> states;
@@ -265,7 +236,7 @@ void load_states(Loading& in, Optimizer& optimizer, std::size_t g) {
     states.push_back(in.tensors_at(state_place(g, i)));
     optimizer.check_states(state_place(g, i), g, params[i], states.back());
   }
-  make_missing(states, optimizer, g);
+  optimizer.prepare_states(params, states);
   in.later([&optimizer, &params, states = std::move(states)] {
     for (std::size_t i = 0; i < params.size(); ++i) {
       optimizer.restore_states(params[i], states[i]);

@@ -1,5 +1,6 @@
 #include "list_checks.h"
 
+#include "call_place.h"
 #include "error.h"
 
 namespace fuse {
@@ -15,7 +16,7 @@ const ListImpl& shapes_of(const ListImpl& list) {
               " has " + std::to_string(operands[k]->list.size()) +
               " tensors but " + callee.describe(operands, first) + " has " +
               std::to_string(operands[first]->list.size()) + ", at " +
-              at(callee.place));
+              callee.where());
 }
 
 // Per-tensor numbers given as a usual list are the likely mistake.
@@ -36,7 +37,7 @@ const Device& device_of(const ListImpl& list) {
               " is on " + to_string(device_of(*operands[k]->list.impl())) +
               " but " + callee.describe(operands, first) + " is on " +
               to_string(device_of(*operands[first]->list.impl())) + ", at " +
-              at(callee.place) + "; move the tensors with to()");
+              callee.where() + "; move the tensors with to()");
 }
 
 [[noreturn]] void refuse_shapes(const Callee& callee, Operands operands,
@@ -49,7 +50,7 @@ const Device& device_of(const ListImpl& list) {
               callee.describe(operands, k) + " has shape " +
               to_string(b.models()[i].shape()) + " but " +
               callee.describe(operands, first) + " has " +
-              to_string(a.models()[i].shape()) + ", at " + at(callee.place) +
+              to_string(a.models()[i].shape()) + ", at " + callee.where() +
               advice(a.models()[i], b.models()[i]));
 }
 
@@ -58,6 +59,8 @@ const Device& device_of(const ListImpl& list) {
 std::string at(const std::source_location& place) {
   return std::string(place.file_name()) + ":" + std::to_string(place.line());
 }
+
+std::string Callee::where() const { return at(CallPlace::or_else(place)); }
 
 std::string Callee::describe(Operands operands, std::size_t k) const {
   std::string text = k < outputs ? "output " + std::to_string(k + 1)

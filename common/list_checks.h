@@ -41,6 +41,8 @@ struct Callee {
   std::source_location place;
   std::size_t outputs = 0;
 
+  /// Where the user called it, "file:line".
+  std::string where() const;
   std::string function() const { return std::string(prefix).append(name); }
   /// "operand 2 (grads)", with the list's label if it has one.
   std::string describe(Operands operands, std::size_t k) const;

@@ -64,7 +64,7 @@ void check_overlap(const Callee& callee, Operands operands) {
     if (range.operand >= callee.outputs) continue;
     check_storable(*range.tensor,
                    (callee.function() + ": " + name(callee, operands, range) +
-                    ", at " + at(callee.place))
+                    ", at " + callee.where())
                        .c_str());
   }
   // Ranges that end behind the one in question: usually one or two.
@@ -81,7 +81,7 @@ void check_overlap(const Callee& callee, Operands operands) {
       const Range& reader = first ? *other : range;
       throw Error(callee.function() + ": " + name(callee, operands, output) +
                   " is stored but overlaps " + name(callee, operands, reader) +
-                  " in memory, at " + at(callee.place) +
+                  " in memory, at " + callee.where() +
                   "; give each tensor memory of its own");
     }
     // A tensor that stands for a whole list is kept once.

@@ -307,7 +307,10 @@ void Recorder::apply_into(OpCode op, const TensorList& target,
                           Operands operands, std::source_location place) {
   check_target(op, target, operands, place);
   const auto& impl = target.impl();
-  if (impl->recorder != this) target.check_computed();
+  if (impl->recorder != this) {
+    target.check_computed();
+    executor_.before_store(op, target, operands, place);
+  }
   const ReadFirst numbers(target, operands, bake_);
   const ValueId value = record(op, numbers.operands(), place);
   if (impl->recorder == this) {
@@ -353,6 +356,12 @@ void Recorder::execute() {
     Recorder& recorder;
     ~Cleanup() { recorder.abandon(); }
   } cleanup{*this};
+  if (failed_) {
+    throw Error(
+        "a step failed half-way in a compiled function that went on after it; "
+        "nothing that it recorded was executed: let the error leave the "
+        "function");
+  }
   read_numbers();
   std::vector<Result> results = materialize();
   if (!program_.stores().empty()) executor_.execute(program_);
@@ -361,15 +370,27 @@ void Recorder::execute() {
     result.list->like = nullptr;
     result.list->hold(std::move(result.memory));
   }
+  keep_effects();
+}
+
+void Recorder::keep_effects() {
+  for (const auto& undo : undos_) undo->keep();
+  undos_.clear();
+}
+
+// In reverse: the first one knows how it was at the beginning.
+void Recorder::take_back_effects() {
+  for (; !undos_.empty(); undos_.pop_back()) undos_.back()->undo();
 }
 
 void Recorder::flush(const std::string& why) {
   if (program_.stores().empty() && pending_.empty() && !awaits_numbers()) {
+    keep_effects();
     return abandon();  // numbers that were loaded may be others from now on
   }
   executor_.graph_break(
       why + ", after the operation at " +
-      at(program_.place(ValueId(program_.nodes().size()) - 1)));
+      at(program_.call_place(ValueId(program_.nodes().size()) - 1)));
   execute();
 }
 
@@ -390,6 +411,7 @@ void Recorder::abandon() {
   released_.clear();
   places_.clear();
   serial_ = next_serial();
+  take_back_effects();
 }
 
 bool Recorder::uses(const ListImpl& list) const {
@@ -403,6 +425,7 @@ void watch_accesses() {
 
 Recording::Recording(Recorder& recorder) : previous_(current_recorder) {
   watch_accesses();
+  recorder.failed_ = false;
   current_recorder = &recorder;
 }
 

@@ -5,6 +5,7 @@
 #include <source_location>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "list_checks.h"
@@ -12,6 +13,7 @@
 #include "program.h"
 #include "scalar.h"
 #include "tensor_list.h"
+#include "undo.h"
 
 namespace fuse {
 
@@ -27,6 +29,10 @@ class Executor {
   virtual void graph_break(const std::string& why) = 0;
   /// A tensor is about to be written by something that is not recorded.
   virtual void outside_write(const TensorImpl& /*tensor*/) {}
+  /// An operation that writes into a list in memory is about to be recorded.
+  virtual void before_store(OpCode /*op*/, const TensorList& /*target*/,
+                            Operands /*operands*/,
+                            std::source_location /*place*/) {}
 };
 
 /// Turns list operations into a program, and hands it over when it is complete
@@ -69,6 +75,13 @@ class Recorder {
   void finish();
   /// Forgets the rest; lists that were not computed stay without a value.
   void abandon();
+  /// Has `undo` taken back if what is recorded now is never executed.
+  void on_failure(std::shared_ptr<Undo> undo) {
+    undos_.push_back(std::move(undo));
+  }
+  /// Something went wrong half-way through what belongs together: nothing that
+  /// was recorded may be executed any more, whoever catches the error.
+  void fail() { failed_ = true; }
   /// True when the recording reads (or stores, if `stores_only`) this memory.
   bool involves(const TensorImpl& tensor, bool stores_only);
 
@@ -114,6 +127,8 @@ class Recorder {
   std::shared_ptr<ListImpl> take_spare();
   std::vector<Result> materialize();
   void execute();
+  void keep_effects();
+  void take_back_effects();
 
   Executor& executor_;
   bool bake_;
@@ -128,6 +143,8 @@ class Recorder {
     std::shared_ptr<LaterNumber> number;
   };
   std::vector<Later> later_;  // numbers that the host may ask for
+  std::vector<std::shared_ptr<Undo>> undos_;
+  bool failed_ = false;
   std::uint64_t serial_;
 };
 

@@ -307,7 +307,9 @@ void Tensor::set_grad(const Tensor& grad) {
     throw Error("a gradient on " + to_string(grad.device()) +
                 " does not fit a tensor on " + to_string(device()));
   }
-  replace_grad(*impl_, grad.impl_);
+  // A gradient never leads back to its tensor: neither would ever go.
+  const bool plain = grad.impl_ != impl_ && grad.impl_->grad == nullptr;
+  replace_grad(*impl_, plain ? grad.impl_ : bare(*grad.impl_));
 }
 
 Tensor Tensor::sum() const {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "call_place.h"
 #include "error.h"
 #include "same_bytes.h"
 
@@ -130,6 +131,7 @@ ValueId Program::append(const Node& node, int domain,
   nodes_.push_back(node);
   node_domains_.push_back(domain);
   places_.push_back(place);
+  call_places_.push_back(CallPlace::or_else(place));
   return ValueId(nodes_.size()) - 1;
 }
 
@@ -219,7 +221,8 @@ void Program::refuse_elements(ValueId value, SlotInfo to,
   if (node(value).rate <= to.rate) return;
   throw Error(
       "elements cannot be stored into a list of per-tensor scalars, at " +
-      at_place(place) + "; store into a list of tensors of the same shapes");
+      at_place(CallPlace::or_else(place)) +
+      "; store into a list of tensors of the same shapes");
 }
 
 void Program::store(std::int32_t slot, ValueId value,
@@ -232,7 +235,7 @@ void Program::store(std::int32_t slot, ValueId value,
   current_[index] = value;
   if (first_store_[index] < 0) {
     first_store_[index] = std::int32_t(nodes_.size());
-    store_places_[index] = place;
+    store_places_[index] = CallPlace::or_else(place);
     store_of_slot_[index] = std::int32_t(stores_.size());
     stores_.push_back({slot, value});
   } else {
@@ -244,6 +247,7 @@ void Program::clear() {
   nodes_.clear();
   node_domains_.clear();
   places_.clear();
+  call_places_.clear();
   slots_.clear();
   lists_.clear();
   std::fill(slot_index_.begin(), slot_index_.end(), -1);
@@ -261,8 +265,8 @@ void Program::clear() {
 std::source_location Program::read_place(std::int32_t slot) const {
   // Either the load itself, or the operation that was recorded next.
   const std::int32_t read = last_read(slot);
-  const bool known = read >= 0 && std::size_t(read) < places_.size();
-  return known ? places_[std::size_t(read)] : std::source_location();
+  const bool known = read >= 0 && std::size_t(read) < call_places_.size();
+  return known ? call_places_[std::size_t(read)] : std::source_location();
 }
 
 std::uint64_t Program::structure_hash() const {

@@ -140,8 +140,13 @@ class Program {
   std::span<const ListView> lists() const { return lists_; }
   std::span<const Store> stores() const { return stores_; }
   std::span<const ScalarLeaf> scalars() const { return scalars_; }
+  /// The line that recorded a value, for generated code.
   std::source_location place(ValueId id) const {
     return places_[std::size_t(id)];
+  }
+  /// Where the user called what recorded it, for messages; see CallPlace.
+  std::source_location call_place(ValueId id) const {
+    return call_places_[std::size_t(id)];
   }
   /// Position of the last read and of the first store of a slot, as numbers of
   /// nodes recorded until then; -1 for never.
@@ -178,6 +183,7 @@ class Program {
   std::vector<Node> nodes_;
   std::vector<int> node_domains_;
   std::vector<std::source_location> places_;
+  std::vector<std::source_location> call_places_;
   std::vector<SlotInfo> slots_;
   std::vector<ListView> lists_;
   std::vector<std::int32_t> slot_index_;  // open addressing by list id

@@ -92,6 +92,7 @@ std::size_t SequentialLR::part_at(std::int64_t epoch) const {
 }
 
 void SequentialLR::step() {
+  about_to_change();
   const std::int64_t epoch = last_epoch_ + 1;
   const std::size_t part = part_at(epoch);
   if (part > 0 && milestones_[part - 1] == epoch) {
@@ -119,6 +120,7 @@ void SequentialLR::initial_step() {
 }
 
 void SequentialLR::restart() {
+  about_to_change();
   schedulers_[0]->restart();
   last_epoch_ = 0;
   read_last_lr();
@@ -135,6 +137,7 @@ ChainedScheduler::ChainedScheduler(SchedulerList schedulers)
 }
 
 void ChainedScheduler::step() {
+  about_to_change();
   for (LRScheduler* scheduler : schedulers_) scheduler->step();
   ++last_epoch_;
   read_last_lr();
@@ -157,6 +160,7 @@ void ChainedScheduler::initial_step() {
 
 // Each part multiplies what the one before has set.
 void ChainedScheduler::restart() {
+  about_to_change();
   for (std::size_t g = 0; g < optimizer().group_count(); ++g) {
     set_lr(g, initial_lr(g));
   }

@@ -46,6 +46,7 @@ void ReduceLROnPlateau::step(double metrics) {
   // One least rate goes for all groups, also for those that came later.
   const std::size_t groups = optimizer().group_count();
   if (options_.min_lr.is_list()) check_options(options_, groups);
+  about_to_change();
   ++last_epoch_;
   if (is_better(metrics)) {
     best_ = metrics;

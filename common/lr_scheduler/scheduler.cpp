@@ -1,7 +1,10 @@
 #include "lr_scheduler/scheduler.h"
 
+#include <bit>
+
 #include "error.h"
 #include "number_text.h"
+#include "recorder.h"
 
 namespace fuse {
 namespace {
@@ -13,6 +16,70 @@ Scalar* momentum_of(ParamGroup& group) {
 }
 
 }  // namespace
+
+// A scheduler and the numbers that it moves, as they were when the recording
+// began that is in progress.
+class SchedulerBase::Before final : public Undo {
+ public:
+  explicit Before(SchedulerBase& scheduler) : scheduler_(&scheduler) {}
+
+  /// The scheduler is gone.
+  void forget() { scheduler_ = nullptr; }
+  /// Once for each recording. Asks for no memory from the second time on.
+  bool note(std::uint64_t recording) {
+    if (recording_ == recording) return false;
+    recording_ = recording;
+    numbers_.clear();
+    SchedulerState none;
+    StateFields fields(StateFields::Mode::note, numbers_, none);
+    scheduler_->visit_state(fields);
+    visit_rates(fields);
+    return true;
+  }
+  void undo() override {
+    recording_ = 0;
+    if (scheduler_ == nullptr) return;
+    SchedulerState none;
+    StateFields fields(StateFields::Mode::put_back, numbers_, none);
+    scheduler_->visit_state(fields);
+    visit_rates(fields);
+  }
+  void keep() override { recording_ = 0; }
+
+ private:
+  void visit_rates(StateFields& fields) {
+    Optimizer& optimizer = scheduler_->optimizer();
+    for (std::size_t g = 0; g < optimizer.group_count(); ++g) {
+      visit(fields, &optimizer.group(g)["lr"]);
+      visit(fields, momentum_of(optimizer.group(g)));
+    }
+  }
+  static void visit(StateFields& fields, Scalar* scalar) {
+    if (scalar == nullptr) return;
+    const double now = scalar->value();
+    double number = now;
+    fields("", number);
+    if (std::bit_cast<std::uint64_t>(number) !=
+        std::bit_cast<std::uint64_t>(now)) {
+      scalar->assign(number);
+    }
+  }
+
+  SchedulerBase* scheduler_;
+  std::uint64_t recording_ = 0;
+  std::vector<double> numbers_;
+};
+
+SchedulerBase::~SchedulerBase() {
+  if (before_ != nullptr) before_->forget();
+}
+
+void SchedulerBase::about_to_change() {
+  Recorder* const recorder = Recorder::current();
+  if (recorder == nullptr) return;
+  if (before_ == nullptr) before_ = std::make_shared<Before>(*this);
+  if (before_->note(recorder->serial())) recorder->on_failure(before_);
+}
 
 std::vector<const SchedulerBase*> SchedulerBase::with_parts() const {
   std::vector<const SchedulerBase*> all = {this};
@@ -107,6 +174,10 @@ void SchedulerBase::load(const SchedulerState& state) {
 void RuleScheduler::visit_state(StateFields& fields) {
   SchedulerBase::visit_state(fields);
   fields("base_lrs", base_lrs_);
+  if (fields.mode() == StateFields::Mode::note ||
+      fields.mode() == StateFields::Mode::put_back) {
+    return;
+  }
   // SequentialLR starts from these, and so does the next scheduler.
   std::vector<double> initial(base_lrs_.size());
   for (std::size_t g = 0; g < initial.size(); ++g) {
@@ -176,6 +247,7 @@ void RuleScheduler::take_in_groups() {
 }
 
 void RuleScheduler::move_to(std::int64_t epoch, How how) {
+  about_to_change();
   take_in_groups();
   advance(epoch);
   set_rates(epoch, how);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +23,7 @@ namespace fuse {
 /// schedulers on a float.
 class SchedulerBase {
  public:
-  virtual ~SchedulerBase() = default;
+  virtual ~SchedulerBase();
   SchedulerBase(const SchedulerBase&) = delete;
   SchedulerBase& operator=(const SchedulerBase&) = delete;
 
@@ -61,15 +62,21 @@ class SchedulerBase {
   void set_lr(std::size_t group, double value);
   /// Keeps what the optimizer has now for get_last_lr().
   void read_last_lr();
+  /// Call it before anything changes: in a compiled function that fails, all
+  /// is put back as it is now.
+  void about_to_change();
 
   std::int64_t last_epoch_ = 0;
   std::vector<double> last_lr_;
 
  private:
+  class Before;
+
   void save(SchedulerState& state) const;
   void load(const SchedulerState& state);
 
   Optimizer* optimizer_;
+  std::shared_ptr<Before> before_;
 };
 
 /// A scheduler that moves on by `step()`.

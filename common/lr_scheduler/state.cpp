@@ -39,15 +39,37 @@ std::vector<double> StateFields::exchange(const char* name,
   return mode_ == Mode::load ? kept : list;
 }
 
+double StateFields::flat(double number) {
+  if (mode_ == Mode::put_back) {
+    // Groups that came since keep what they have.
+    return next_ < numbers_->size() ? (*numbers_)[next_++] : number;
+  }
+  numbers_->push_back(number);
+  return number;
+}
+
 void StateFields::operator()(const char* name, double& number) {
+  if (flat()) {
+    number = flat(number);
+    return;
+  }
   number = exchange(name, {number})[0];
 }
 
 void StateFields::operator()(const char* name, std::vector<double>& list) {
+  if (flat()) {
+    list.resize(std::size_t(flat(double(list.size()))));
+    for (double& number : list) number = flat(number);
+    return;
+  }
   list = exchange(name, list);
 }
 
 void StateFields::operator()(const char* name, std::int64_t& count) {
+  if (flat()) {
+    count = std::int64_t(flat(double(count)));
+    return;
+  }
   if (mode_ == Mode::check) {
     const double kept = stored(name, 1)[0];
     if (std::trunc(kept) != kept || std::abs(kept) > kLargestCount) {

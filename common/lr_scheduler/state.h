@@ -26,12 +26,18 @@ struct SchedulerState {
 class StateFields {
  public:
   enum class Mode {
-    save,   ///< into the state
-    check,  ///< throws Error if `load` could not; changes nothing
-    load,   ///< from the state, which was checked
+    save,      ///< into the state
+    check,     ///< throws Error if `load` could not; changes nothing
+    load,      ///< from the state, which was checked
+    note,      ///< into a list of plain numbers, for `put_back`
+    put_back,  ///< from that list
   };
 
   StateFields(Mode mode, SchedulerState& state) : mode_(mode), state_(state) {}
+
+  /// For `note` and `put_back`.
+  StateFields(Mode mode, std::vector<double>& numbers, SchedulerState& none)
+      : mode_(mode), state_(none), numbers_(&numbers) {}
 
   void operator()(const char* name, double& number);
   /// Checked to be a whole number of at most 2^53.
@@ -49,8 +55,13 @@ class StateFields {
                                const std::vector<double>& list);
   const std::vector<double>& stored(const char* name, std::size_t size) const;
 
+  bool flat() const { return numbers_ != nullptr; }
+  double flat(double number);
+
   Mode mode_;
   SchedulerState& state_;
+  std::vector<double>* numbers_ = nullptr;
+  std::size_t next_ = 0;  // of the numbers that are put back
   std::size_t seen_ = 0;
 };
 

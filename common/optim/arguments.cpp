@@ -19,7 +19,7 @@ void check_not_negative(const char* optimizer, const char* what,
   check_argument(optimizer, what, value, value.value() >= 0);
 }
 
-void check_betas(const char* optimizer, const std::array<Scalar, 2>& betas) {
+void check_betas(const char* optimizer, std::span<const Scalar> betas) {
   for (std::size_t i = 0; i < betas.size(); ++i) {
     const std::string what = "beta parameter at index " + std::to_string(i);
     const double beta = betas[i].value();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include <span>
 
 #include "scalar.h"
 
@@ -15,7 +15,7 @@ void check_argument(const char* optimizer, const char* what,
 void check_not_negative(const char* optimizer, const char* what,
                         const Scalar& value);
 
-/// Throws Error unless both are at least 0 and less than 1.
-void check_betas(const char* optimizer, const std::array<Scalar, 2>& betas);
+/// Throws Error unless all are at least 0 and less than 1.
+void check_betas(const char* optimizer, std::span<const Scalar> betas);
 
 }  // namespace fuse

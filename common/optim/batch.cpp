@@ -109,6 +109,7 @@ Batch BatchCache::make_batch(const Places& places,
 void BatchCache::rebuild(const std::vector<Tensor>& params,
                          std::span<const StateSpec> specs, bool foreach,
                          StateStore& store) {
+  version_ = unfinished;  // until all of it is there
   std::vector<Tensor> updated;
   std::copy_if(params.begin(), params.end(), std::back_inserter(updated),
                has_gradient);
@@ -121,12 +122,12 @@ void BatchCache::rebuild(const std::vector<Tensor>& params,
   names_.clear();
   for (const StateSpec& spec : specs) names_.push_back(spec.name);
   foreach_ = foreach;
-  version_ = store.version();
   places_ = partition(params, foreach);
   batches_.clear();
   for (const Places& places : places_) {
     batches_.push_back(make_batch(places, specs, store));
   }
+  version_ = store.version();
 }
 
 }  // namespace fuse

@@ -54,6 +54,7 @@ class BatchCache {
   const std::vector<Batch>& batches() const { return batches_; }
 
  private:
+  static constexpr std::uint64_t unfinished = UINT64_MAX;
   using Places = std::vector<std::size_t>;
 
   bool follow();
@@ -64,8 +65,8 @@ class BatchCache {
   Places without_;  // parameters that had no gradient
   std::vector<const char*> names_;
   bool foreach_ = true;
-  std::uint64_t version_ = 0;   // of the states
-  std::vector<Places> places_;  // of each batch's parameters
+  std::uint64_t version_ = unfinished;  // of the states
+  std::vector<Places> places_;          // of each batch's parameters
   std::vector<Batch> batches_;
 };
 

@@ -7,10 +7,14 @@
 #include <memory>
 #include <set>
 #include <typeinfo>
+#include <utility>
 
+#include "call_place.h"
 #include "error.h"
 #include "foreach.h"
 #include "number_text.h"
+#include "recorder.h"
+#include "rehearsal.h"
 #include "tensor_layout.h"
 
 namespace fuse {
@@ -47,38 +51,104 @@ void Optimizer::check_joining(const ParamGroup& group) const {
   check_parameters(groups);
 }
 
-void Optimizer::step() {
-  ++steps_;
-  refresh_batches();
+Optimizer::Optimizer(Optimizer&& other) noexcept { *this = std::move(other); }
+
+// What was moved from is an optimizer without groups.
+Optimizer& Optimizer::operator=(Optimizer&& other) noexcept {
+  kept_.swap(other.kept_);
+  batches_.swap(other.batches_);
+  unchecked_.swap(other.unchecked_);
+  rehearsed_.swap(other.rehearsed_);
+  before_step_.swap(other.before_step_);
+  after_step_.swap(other.after_step_);
+  return *this;
+}
+
+void Optimizer::Kept::undo() {
+  --steps;
+  states.take_back();
+}
+
+void Optimizer::step(std::source_location place) {
+  before_step_->call(*this);
+  make_step(place);
+  after_step_->call(*this);
+}
+
+void Optimizer::make_step(std::source_location place) {
+  const CallPlace call(place);
+  Recorder* const recorder = Recorder::current();
+  ++kept_->steps;
+  bool begun = false;
+  try {
+    refresh_batches();
+    if (recorder == nullptr) rehearse_groups();
+    begun = true;
+    update_groups();
+  } catch (...) {
+    if (recorder != nullptr && begun) recorder->fail();
+    kept_->undo();
+    throw;
+  }
+  if (recorder != nullptr) {
+    recorder->on_failure(kept_);
+  } else {
+    kept_->keep();
+  }
+}
+
+void Optimizer::update_groups() const {
   for (std::size_t g = 0; g < batches_.size(); ++g) {
-    group(g).name_numbers(int(g));
     for (const Batch& batch : batches_[g].batches()) update_group(g, batch);
   }
+}
+
+// A batch lies on one device, which is what one recording can do.
+void Optimizer::rehearse_groups() {
+  std::vector<std::uint64_t> gradients;
+  for (std::size_t g = 0; g < batches_.size(); ++g) {
+    const bool all_new = unchecked_[g] != BatchCache::Change::nothing;
+    for (const Batch& batch : batches_[g].batches()) {
+      const std::size_t k = gradients.size();
+      gradients.push_back(batch.grads.impl()->content_hash);
+      const bool moved =
+          k >= rehearsed_.size() || rehearsed_[k] != gradients[k];
+      rehearse([&] { update_group(g, batch); },
+               [&](const ListImpl& list) {
+                 return all_new || (moved && &list == batch.grads.impl().get());
+               });
+    }
+  }
+  rehearsed_ = std::move(gradients);
+  unchecked_.assign(batches_.size(), BatchCache::Change::nothing);
 }
 
 // Usually nothing is new but where the gradients are.
 void Optimizer::refresh_batches() {
   using Change = BatchCache::Change;
   batches_.resize(group_count());
+  unchecked_.resize(group_count(), Change::params);
   std::vector<std::size_t> changed;
   Change most = Change::nothing;
   for (std::size_t g = 0; g < batches_.size(); ++g) {
     const ParamGroup& own = group(g);
-    const Change change =
-        batches_[g].refresh(own.params, specs_of(g), own.foreach (), states_);
+    const Change change = batches_[g].refresh(own.params, specs_of(g),
+                                              own.foreach (), kept_->states);
     if (change >= Change::batches) changed.push_back(g);
+    unchecked_[g] = std::max(unchecked_[g], change);
     most = std::max(most, change);
+    group(g).name_numbers(int(g));
   }
   if (most == Change::params) check_parameters(groups_of(*this));
   for (const std::size_t g : changed) rebuild(g);
-  if (most == Change::params) states_.drop_unreachable();
+  if (most == Change::params) kept_->states.drop_unreachable();
 }
 
 void Optimizer::rebuild(std::size_t group_index) {
   ParamGroup& own = group(group_index);
   batches_[group_index].rebuild(own.params,
                                 with_initials(specs_of(group_index), own),
-                                own.foreach (), states_);
+                                own.foreach (), kept_->states);
 }
 
 void Optimizer::check_states(const std::string& place, std::size_t group_index,
@@ -107,7 +177,8 @@ std::vector<Tensor> Optimizer::parameters() const {
   return all;
 }
 
-void Optimizer::zero_grad(bool set_to_none) const {
+void Optimizer::zero_grad(bool set_to_none, std::source_location place) const {
+  const CallPlace call(place);
   for (std::size_t g = 0; g < group_count(); ++g) {
     // List by list as `step` does, so that both fuse.
     const ParamGroup& own = group(g);

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <memory>
+#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,9 +11,12 @@
 #include <vector>
 
 #include "optim/batch.h"
+#include "optim/hooks.h"
 #include "optim/param_group.h"
+#include "optim/state_dict.h"
 #include "optim/state_store.h"
 #include "tensor.h"
+#include "undo.h"
 
 namespace fuse {
 
@@ -25,8 +31,30 @@ class Optimizer {
   /// One update of all parameters that have a gradient. Groups and their
   /// parameters may have changed since the last one: what is kept for a
   /// parameter stays its own. Throws Error when a parameter is undefined or
-  /// stands in the groups twice.
-  void step();
+  /// stands in the groups twice, and for gradients that do not fit. Nothing has
+  /// changed then: no parameter, no state, no count. Of a compiled function that
+  /// holds also for what throws at its end.
+  void step(std::source_location place = std::source_location::current());
+  /// The same after `closure`, which computes the loss and its gradients;
+  /// returns what that returns.
+  template <std::invocable Closure>
+  auto step(Closure&& closure,
+            std::source_location place = std::source_location::current()) {
+    before_step_->call(*this);
+    auto loss = std::forward<Closure>(closure)();
+    make_step(place);
+    after_step_->call(*this);
+    return loss;
+  }
+
+  /// Calls `hook` with this optimizer before or after every step, until the
+  /// handle removes it.
+  RemovableHandle register_step_pre_hook(StepHooks::Hook hook) {
+    return {before_step_, before_step_->add(std::move(hook))};
+  }
+  RemovableHandle register_step_post_hook(StepHooks::Hook hook) {
+    return {after_step_, after_step_->add(std::move(hook))};
+  }
   virtual std::size_t group_count() const = 0;
   /// A parameter group with its hyper-parameters. Throws Error when there is
   /// none at that index.
@@ -36,35 +64,55 @@ class Optimizer {
   /// The name of its class, such as "Adam".
   std::string name() const;
   /// How often `step` was called.
-  std::int64_t steps() const { return steps_; }
+  std::int64_t steps() const { return kept_->steps; }
 
   /// A state tensor, such as state(param, "exp_avg") or state(param, "step");
   /// undefined before the parameter's first step. It belongs to the parameter,
   /// in whichever group that stands.
   Tensor state(const Tensor& param, std::string_view name) const {
-    return states_.state(param, name);
+    return kept_->states.state(param, name);
   }
   /// What is kept for a parameter, for checkpoints: they read it, check what a
   /// file holds for a parameter of a group, and put that in place of it.
   ParamStates states(const Tensor& param) const {
-    return states_.states(param);
+    return kept_->states.states(param);
   }
   void check_states(const std::string& place, std::size_t group,
                     const Tensor& param, const ParamStates& states) const;
   void restore_states(const Tensor& param, const ParamStates& states) {
-    states_.restore(param, states);
+    kept_->states.restore(param, states);
   }
-  void restore_steps(std::int64_t steps) { steps_ = steps; }
+  /// Gives states that are not kept yet memory like that of their parameters,
+  /// as a step makes it.
+  void prepare_states(const std::vector<Tensor>& params,
+                      std::vector<ParamStates>& states) const {
+    kept_->states.prepare(params, states);
+  }
+  void restore_steps(std::int64_t steps) { kept_->steps = steps; }
+
+  /// Everything but the parameters: what is kept for them, the options of the
+  /// groups and how many steps were made. As in torch, the tensors are the
+  /// optimizer's own and go on changing: save them, or clone what must stay.
+  StateDict state_dict();
+  /// Goes on as the optimizer did from which that came, one of the same class
+  /// with groups of the same sizes; parameters that have names on both sides
+  /// are known by them, others by their order. Copies all: tensors in place, so
+  /// that a compiled step stays as it is. Throws Error that names what does not
+  /// fit, and inside a compiled function; then nothing has changed.
+  void load_state_dict(const StateDict& all);
 
   /// The parameters of all groups, in order.
   std::vector<Tensor> parameters() const;
   /// Removes the gradients, or sets them to zero (recorded inside `compile`).
-  void zero_grad(bool set_to_none = true) const;
+  void zero_grad(
+      bool set_to_none = true,
+      std::source_location place = std::source_location::current()) const;
 
  protected:
   Optimizer() = default;
-  Optimizer(Optimizer&&) = default;
-  Optimizer& operator=(Optimizer&&) = default;
+  /// Schedulers go on referring to `other`: make them after the move.
+  Optimizer(Optimizer&& other) noexcept;
+  Optimizer& operator=(Optimizer&& other) noexcept;
 
   /// What is kept for each parameter of a group; a table that lives on.
   virtual std::span<const StateSpec> specs_of(std::size_t group) const = 0;
@@ -77,12 +125,26 @@ class Optimizer {
   void check_joining(const ParamGroup& group) const;
 
  private:
+  // A recording in progress may hold it longer than the optimizer lives.
+  struct Kept final : Undo {
+    void undo() override;
+    void keep() override { states.keep(); }
+    std::int64_t steps = 0;
+    StateStore states;
+  };
+
+  void make_step(std::source_location place);
   void refresh_batches();
   void rebuild(std::size_t group);
+  void update_groups() const;
+  void rehearse_groups();
 
-  std::int64_t steps_ = 0;
-  StateStore states_;
-  std::vector<BatchCache> batches_;  // one a group
+  std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
+  std::shared_ptr<StepHooks> before_step_ = std::make_shared<StepHooks>();
+  std::shared_ptr<StepHooks> after_step_ = std::make_shared<StepHooks>();
+  std::vector<BatchCache> batches_;            // one a group
+  std::vector<BatchCache::Change> unchecked_;  // of each since it was rehearsed
+  std::vector<std::uint64_t> rehearsed_;       // gradients of all batches then
 };
 
 }  // namespace fuse

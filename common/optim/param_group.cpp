@@ -1,9 +1,11 @@
 #include "optim/param_group.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <unordered_map>
 
 #include "error.h"
@@ -16,12 +18,16 @@ std::string full_name(const char* name, int index) {
                    : std::string(name) + "[" + std::to_string(index) + "]";
 }
 
-// Does `text` say "name", or "name[index]"?
+// Does `text` say "name", or "name[index]"? Asks for no memory.
 bool goes_by(std::string_view text, std::string_view name, int index) {
   if (index < 0) return text == name;
-  return text.size() == name.size() + 3 && text.starts_with(name) &&
-         text[name.size()] == '[' && text[name.size() + 1] == '0' + index &&
-         text.back() == ']';
+  if (!text.starts_with(name) || !text.ends_with(']')) return false;
+  text.remove_prefix(name.size());
+  if (!text.starts_with('[')) return false;
+  int number = -1;
+  const char* const end = text.data() + text.size() - 1;
+  const auto result = std::from_chars(text.data() + 1, end, number);
+  return result.ec == std::errc() && result.ptr == end && number == index;
 }
 
 }  // namespace
@@ -110,8 +116,12 @@ void ParamGroup::check_option(const std::string& name,
   if (!number) throw Error("\"" + name + "\" is a number, not true or false");
 }
 
-void ParamGroup::set(const GroupOptions& values) {
+void ParamGroup::check(const GroupOptions& values) {
   for (const auto& [name, value] : values) check_option(name, value);
+}
+
+void ParamGroup::set(const GroupOptions& values) {
+  check(values);
   for (const auto& [name, value] : values) {
     if (const bool* const wanted = std::get_if<bool>(&value)) {
       for (const auto& [known, on] : flags()) {

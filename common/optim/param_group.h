@@ -40,6 +40,8 @@ class ParamGroup {
   /// Sets options, "initial_lr" too. Throws Error for a name that is not known,
   /// or a number where there is a switch; then nothing has changed.
   void set(const GroupOptions& values);
+  /// Throws what `set` would throw.
+  void check(const GroupOptions& values);
   /// Says which hyper-parameters of which group these are, for reports.
   void name_numbers(int group);
   /// False when the tensors are updated one after the other.

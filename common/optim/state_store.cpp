@@ -32,8 +32,8 @@ void check_states(const std::string& place, const Tensor& param,
     const DType dtype = number ? DType::float64 : param.dtype();
     if (tensor.shape() == shape && tensor.dtype() == dtype) continue;
     throw Error(place + name + " has " +
-                kind_of(tensor.shape(), tensor.dtype()) +
-                " in the file, but must have " + kind_of(shape, dtype));
+                kind_of(tensor.shape(), tensor.dtype()) + ", but must have " +
+                kind_of(shape, dtype));
   }
 }
 
@@ -60,6 +60,7 @@ void StateStore::create_steps(std::span<const Tensor> params) {
     Entry& entry = entries_[param.impl().get()];
     entry.param = param;
     if (entry.step.defined()) continue;
+    made_.push_back({param.impl().get(), nullptr});
     fresh.push_back(&entry);
     theirs.push_back(param);
   }
@@ -74,6 +75,7 @@ void StateStore::create_states(std::span<const Tensor> params,
   for (const Tensor& param : params) {
     Tensor& tensor = entries_[param.impl().get()].tensors[spec.name];
     if (tensor.defined()) continue;
+    made_.push_back({param.impl().get(), spec.name});
     if (spec.rate == Rate::entry) {
       numbers.push_back(&tensor);
       theirs.push_back(param);
@@ -126,6 +128,46 @@ void StateStore::restore(const Tensor& param, const ParamStates& states) {
     if (!tensor.defined()) tensor = value;
     tensor.copy_(value);
   }
+}
+
+// Single numbers lie side by side, as `create` puts them.
+void StateStore::prepare(const std::vector<Tensor>& params,
+                         std::vector<ParamStates>& states) const {
+  std::vector<Tensor*> numbers;
+  std::vector<Tensor> theirs;
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    for (auto& [name, tensor] : states[i]) {
+      if (state(params[i], name).defined()) continue;
+      if (tensor.dim() == 0 && tensor.dtype() == DType::float64) {
+        numbers.push_back(&tensor);
+        theirs.push_back(params[i]);
+      } else {
+        // In the same order of dimensions as a state that is made anew.
+        Tensor laid_out = empty_like(params[i]);
+        laid_out.copy_(tensor);
+        tensor = laid_out;
+      }
+    }
+  }
+  std::vector<Tensor> fresh = scalars_beside(theirs);
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    fresh[i].copy_(*numbers[i]);
+    *numbers[i] = fresh[i];
+  }
+}
+
+void StateStore::take_back() {
+  if (!made_.empty()) ++version_;
+  for (const auto& [param, name] : made_) {
+    const auto entry = entries_.find(param);
+    if (entry == entries_.end()) continue;
+    if (name == nullptr) {
+      entries_.erase(entry);
+    } else {
+      entry->second.tensors.erase(name);
+    }
+  }
+  made_.clear();
 }
 
 void StateStore::drop_unreachable() {

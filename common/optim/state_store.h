@@ -61,6 +61,13 @@ class StateStore {
   /// tensors that are there; kept where there are none yet. A state that is not
   /// among them is dropped.
   void restore(const Tensor& param, const ParamStates& states);
+  /// Gives states of these parameters that are not kept yet memory of their own,
+  /// as `create` would make it, while an error still changes nothing.
+  void prepare(const std::vector<Tensor>& params,
+               std::vector<ParamStates>& states) const;
+  /// What was made since the last `keep` stays, or goes.
+  void keep() { made_.clear(); }
+  void take_back();
   /// Forgets parameters that nobody else holds any more.
   void drop_unreachable();
   /// Another number when a tensor that was here may have gone.
@@ -70,7 +77,13 @@ class StateStore {
   void create_steps(std::span<const Tensor> params);
   void create_states(std::span<const Tensor> params, const StateSpec& spec);
 
+  struct Made {
+    const TensorImpl* param;
+    const char* name;  // null for the step count: nothing was kept before
+  };
+
   std::unordered_map<const TensorImpl*, Entry> entries_;
+  std::vector<Made> made_;
   std::uint64_t version_ = 0;
 };
 

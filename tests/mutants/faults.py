@@ -498,6 +498,59 @@ STRIDES = (
           "if (addresses[i] == tensor.data) return true;", "strided_test"),
 )
 
+FAILURES = (
+    fault("an eager step begins without a rehearsal",
+          "common/optim/optimizer.cpp",
+          "if (recorder == nullptr) rehearse_groups();",
+          "static_cast<void>(&Optimizer::rehearse_groups);",
+          "failed_steps_test"),
+    fault("states of a step that failed stay", "common/optim/optimizer.cpp",
+          "  --steps;\n  states.take_back();", "  --steps;",
+          "failed_steps_test"),
+    fault("a call that fails at its end has counted", "common/recorder.cpp",
+          "undos_.back()->undo();", "undos_.back()->keep();",
+          "failed_steps_test"),
+    fault("a scheduler is not put back", "common/lr_scheduler/scheduler.cpp",
+          "if (before_->note(recorder->serial())) "
+          "recorder->on_failure(before_);",
+          "static_cast<void>(before_);", "failed_steps_test"),
+    fault("half a step is executed after a caught error",
+          "common/optim/optimizer.cpp",
+          "if (recorder != nullptr && begun) recorder->fail();",
+          "static_cast<void>(begun);", "failed_steps_test"),
+    fault("overlaps are rehearsed once, found or not",
+          "common/optim/optimizer.cpp",
+          "unchecked_[g] = std::max(unchecked_[g], change);",
+          "unchecked_[g] = change;", "failed_steps_test"),
+)
+
+CALLS = (
+    fault("messages name the library's own lines", "common/optim/optimizer.cpp",
+          "void Optimizer::make_step(std::source_location place) {\n"
+          "  const CallPlace call(place);",
+          "void Optimizer::make_step(std::source_location place) {\n"
+          "  static_cast<void>(place);", "optimizer_calls_test"),
+    fault("a gradient leads back to its tensor", "common/tensor.cpp",
+          "const bool plain = grad.impl_ != impl_ && "
+          "grad.impl_->grad == nullptr;",
+          "const bool plain = true;", "optimizer_calls_test"),
+    fault("a loaded state is the other optimizer's own",
+          "common/optim/state_dict.cpp",
+          "  kept_->states.prepare(params, loaded);\n", "",
+          "state_dict_test"),
+    fault("states of names go by order", "common/optim/state_dict.cpp",
+          "if (here.param_names.empty() || there.param_names.empty()) return i;",
+          "return i;", "state_dict_test"),
+    fault("a gradient of another shape is followed",
+          "common/borrowed_list.cpp",
+          "  if (gradient.numel != list.numels[i]) return false;\n", "",
+          "failed_steps_test"),
+    fault("lists that could not be made count as made",
+          "common/optim/batch.cpp",
+          "version_ = unfinished;  // until all of it is there",
+          "version_ = store.version();", "failed_steps_test"),
+)
+
 GROUPS = (
     fault("state is lost when a group is rebuilt", "common/optim/batch.cpp",
           "  store.create(updated, specs);",
@@ -602,4 +655,4 @@ MEASURING = (
 
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
           ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS +
-          TRAINING + MEMORY + MEASURING + GROUPS)
+          TRAINING + MEMORY + MEASURING + GROUPS + FAILURES + CALLS)
