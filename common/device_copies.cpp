@@ -5,7 +5,7 @@
 
 #include "allocator.h"
 #include "devices.h"
-#include "program_on_gpu.h"
+#include "run_at_once.h"
 #include "tensor_layout.h"
 #include "tensor_list.h"
 
@@ -45,7 +45,7 @@ void run_copy(const Tensor& target, const Tensor& source) {
   const auto read = program.slot(from.impl()->view(), from.impl()->info());
   const auto written = program.slot(to.impl()->view(), to.impl()->info());
   program.store(written, program.load(read, here), here);
-  run_on_gpu(program);
+  run_at_once(program);
 }
 
 void copy_within(const Tensor& target, const Tensor& source) {
@@ -105,7 +105,7 @@ void fill_on_device(const Tensor& target, double value) {
   Program program;
   const auto slot = program.slot(list.impl()->view(), list.impl()->info());
   program.store(slot, program.argument(value, {}), here);
-  run_on_gpu(program);
+  run_at_once(program);
 }
 
 }  // namespace fuse

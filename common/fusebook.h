@@ -2,6 +2,7 @@
 
 /// Everything a recipe uses.
 
+#include "autograd.h"
 #include "bandwidth.h"
 #include "benchmark.h"
 #include "checkpoint.h"
@@ -12,9 +13,11 @@
 #include "devices.h"
 #include "foreach.h"
 #include "foreach_map.h"
+#include "functional.h"
 #include "fusion_grid.h"
 #include "gpu_sim_block.h"
 #include "ladder.h"
+#include "layers.h"
 #include "log.h"
 #include "loss.h"
 #include "lr_scheduler.h"

@@ -1,16 +1,17 @@
 #include "loss.h"
 
 #include <array>
-#include <memory>
 #include <source_location>
 #include <string>
-#include <utility>
+#include <vector>
 
+#include "autograd.h"
 #include "element.h"
 #include "error.h"
-#include "program_on_gpu.h"
+#include "functional.h"
+#include "program.h"
+#include "run_at_once.h"
 #include "sums_of_tensors.h"
-#include "tensor_layout.h"
 #include "tensor_list.h"
 
 namespace fuse {
@@ -32,34 +33,12 @@ void check_pair(const Tensor& output, const Tensor& target) {
               ", but the target " + describe(target));
 }
 
-// Contiguous and without the way back: what goes back may not keep itself
-// alive.
-Tensor plain(const Tensor& tensor) {
-  if (!tensor.is_contiguous()) return tensor.contiguous();
-  return Tensor(bare(*tensor.impl()));
-}
-
-// grad = scale * (output - target), computed as float64 and rounded once.
-void write_on_host(const Tensor& grad, double scale, const Tensor& output,
-                   const Tensor& target) {
-  with_type(grad.dtype(), [&](auto type) {
-    using T = decltype(type);
-    // Tensors may lie at any address.
-    const auto at = [](const Tensor& tensor, std::size_t i) {
-      return double(load_element<T>(tensor.raw_data(), i));
-    };
-    for (std::size_t i = 0; i < std::size_t(grad.numel()); ++i) {
-      const double difference = at(output, i) - at(target, i);
-      store_element(grad.raw_data(), i, T(scale * difference));
-    }
-  });
-}
-
-// The same on a GPU.
-void write_on_gpu(const Tensor& grad, double scale, const Tensor& output,
-                  const Tensor& target) {
-  const TensorList lists[] = {{output}, {target}, {grad}};
+// grad = scale * (a - b), computed as float64 and rounded once.
+Tensor scaled_difference(const Tensor& a, const Tensor& b, double scale) {
+  const TensorList lists[] = {{a}, {b}, {empty_like(a)}};
   const auto here = std::source_location::current();
+  a.address(false);
+  b.address(false);
   Program program;
   const auto slot = [&](const TensorList& list) {
     return program.slot(list.impl()->view(), list.impl()->info());
@@ -72,34 +51,56 @@ void write_on_gpu(const Tensor& grad, double scale, const Tensor& output,
                               program.apply(OpCode::sub, both, here)};
   program.store(slot(lists[2]), program.apply(OpCode::mul, factors, here),
                 here);
-  run_on_gpu(program);
+  run_at_once(program);
+  return lists[2][0];
 }
 
-/// d(loss)/d(output) = 2 (output - target) / count.
-class MseBackward : public GradFn {
- public:
-  MseBackward(const Tensor& output, const Tensor& target,
-              std::shared_ptr<GradFn> next)
-      : output_(plain(output)),
-        target_(plain(target)),
-        next_(std::move(next)) {}
-
-  void backward(const Tensor& grad_output) override {
-    const Device device = output_.device();
-    const Tensor grad = empty(output_.shape(), output_.dtype(), device);
-    const double scale = grad_output.item() * 2 / double(output_.numel());
-    output_.address(false);
-    target_.address(false);
-    const auto write = device.is_cpu() ? write_on_host : write_on_gpu;
-    write(grad, scale, output_, target_);
-    next_->backward(grad);
-  }
-
- private:
-  Tensor output_;
-  Tensor target_;
-  std::shared_ptr<GradFn> next_;
+/// What nll_loss is given, checked: how many classes, and how many samples count.
+struct Samples {
+  std::int64_t classes;
+  std::int64_t counted = 0;
 };
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error("nll_loss: " + what);
+}
+
+Samples check_samples(const Tensor& input,
+                      const std::vector<std::int64_t>& target,
+                      std::int64_t ignore_index) {
+  if (!input.defined()) refuse("the input is undefined");
+  if (input.dim() != 1 && input.dim() != 2) {
+    refuse("the input has shape " + to_string(input.shape()) +
+           "; shape [classes] or [batch, classes] is needed");
+  }
+  const std::int64_t batch = input.dim() == 2 ? input.shape()[0] : 1;
+  if (batch != std::int64_t(target.size())) {
+    refuse("the input has " + std::to_string(batch) + " samples, the target " +
+           std::to_string(target.size()));
+  }
+  Samples samples = {input.shape().back()};
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    if (target[i] == ignore_index) continue;
+    if (target[i] < 0 || target[i] >= samples.classes) {
+      refuse("target[" + std::to_string(i) + "] is class " +
+             std::to_string(target[i]) + " of " +
+             std::to_string(samples.classes));
+    }
+    ++samples.counted;
+  }
+  return samples;
+}
+
+/// Calls use(position) for the element of every sample that counts.
+template <class Use>
+void for_each_sample(const Samples& samples,
+                     const std::vector<std::int64_t>& target,
+                     std::int64_t ignore_index, const Use& use) {
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    if (target[i] == ignore_index) continue;
+    use(i * std::size_t(samples.classes) + std::size_t(target[i]));
+  }
+}
 
 }  // namespace
 
@@ -108,14 +109,58 @@ Tensor mse_loss(const Tensor& output, const Tensor& target) {
   // Asking for the address has a recording make the numbers first.
   output.address(false);
   target.address(false);
-  const Tensor beside = target.to(output.device());
-  const double sum = sum_of_squared_differences(output, beside);
-  Tensor loss = tensor(sum / double(output.numel()), output.dtype());
-  if (output.impl()->grad_fn != nullptr) {
-    loss.impl()->grad_fn =
-        std::make_shared<MseBackward>(output, beside, output.impl()->grad_fn);
-  }
-  return loss;
+  const Tensor beside = target.detach().to(output.device());
+  const double sum = sum_of_squared_differences(output.detach(), beside);
+  const Tensor loss = tensor(sum / double(output.numel()), output.dtype());
+  const auto backward = [output = output.detach(), beside,
+                         of_output = wants_grad(output),
+                         of_target = wants_grad(target),
+                         home = target.device()](const Tensor& grad) {
+    const double scale = grad.item() * 2 / double(output.numel());
+    Grads grads(2);
+    if (of_output) grads[0] = scaled_difference(output, beside, scale);
+    if (of_target) {
+      grads[1] = scaled_difference(beside, output, scale).to(home);
+    }
+    return grads;
+  };
+  return with_grad(loss, {output, target}, backward);
+}
+
+Tensor nll_loss(const Tensor& input, const std::vector<std::int64_t>& target,
+                std::int64_t ignore_index) {
+  const Samples samples = check_samples(input, target, ignore_index);
+  const Tensor host = input.detach().cpu().contiguous();
+  double sum = 0;
+  with_type(input.dtype(), [&](auto type) {
+    using T = decltype(type);
+    const void* const data = host.address(false);
+    for_each_sample(samples, target, ignore_index, [&](std::size_t at) {
+      sum += double(load_element<T>(data, at));
+    });
+  });
+  const Tensor loss = tensor(-sum / double(samples.counted), input.dtype());
+  return with_grad(
+      loss, {input},
+      [=, shape = input.shape(), dtype = input.dtype(),
+       device = input.device()](const Tensor& grad) -> Grads {
+        const Tensor back = zeros(shape, dtype, cpu_device);
+        const double share = -grad.item() / double(samples.counted);
+        with_type(dtype, [&](auto type) {
+          using T = decltype(type);
+          for_each_sample(samples, target, ignore_index, [&](std::size_t at) {
+            store_element(back.raw_data(), at, static_cast<T>(share));
+          });
+        });
+        return {back.to(device)};
+      });
+}
+
+Tensor cross_entropy(const Tensor& input,
+                     const std::vector<std::int64_t>& target,
+                     std::int64_t ignore_index) {
+  check_samples(input, target, ignore_index);
+  return nll_loss(log_softmax(input, -1), target, ignore_index);
 }
 
 }  // namespace fuse

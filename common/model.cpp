@@ -1,156 +1,43 @@
 #include "model.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
+#include <string>
+#include <utility>
 
 #include "allocator.h"
 #include "element.h"
 #include "error.h"
-#include "matmul.h"
+#include "functional.h"
 #include "tensor_layout.h"
 
 namespace fuse {
 namespace {
 
-std::string name_of_layer(const Linear& layer) {
-  return "Linear(" + std::to_string(layer.in_features()) + ", " +
-         std::to_string(layer.out_features()) + ")";
-}
-
 /// "layer 3, Linear(4, 5)" in a stack, "Linear(4, 5)" alone.
-std::string place_of(const std::vector<Linear>& layers, std::size_t index) {
-  std::string name = name_of_layer(layers[index]);
+std::string place_of(const std::vector<Layer>& layers, std::size_t index) {
+  std::string name = layers[index].name();
   if (layers.size() == 1) return name;
   return std::string("layer ").append(std::to_string(index)) + ", " + name;
 }
 
-void check_input(const std::vector<Linear>& layers, std::size_t index,
-                 const Tensor& input) {
-  const Linear& layer = layers[index];
-  if (!input.defined()) {
-    throw Error(place_of(layers, index) + ": the input is undefined");
-  }
-  const std::string found = "the input has shape " + to_string(input.shape()) +
-                            " and dtype " + name_of(input.dtype());
-  if ((input.dim() != 1 && input.dim() != 2) ||
-      input.shape().back() != layer.in_features()) {
-    const std::string size = std::to_string(layer.in_features());
-    throw Error(place_of(layers, index) + ": " + found + "; shape [" + size +
-                "] or [batch, " + size + "] is needed");
-  }
-  if (input.dtype() != layer.weight().dtype()) {
-    throw Error(place_of(layers, index) + ": " + found + "; the weight is " +
-                name_of(layer.weight().dtype()));
-  }
-  if (input.device() != layer.weight().device()) {
-    throw Error(place_of(layers, index) + ": the input is on " +
-                to_string(input.device()) + "; the weight is on " +
-                to_string(layer.weight().device()));
-  }
+bool fits(const Linear& layer, const Linear& before) {
+  return before.out_features() == layer.in_features() &&
+         before.weight().dtype() == layer.weight().dtype();
 }
 
-/// The input as a matrix of one row a sample.
-Tensor as_rows(const Tensor& tensor) {
-  return tensor.dim() == 2 ? tensor
-                           : tensor.contiguous().view({1, tensor.numel()});
+/// Layers whose output has the shape of their input.
+bool keeps_shape(const Layer& layer) {
+  return layer.as<ReLU>() != nullptr || layer.as<GELU>() != nullptr ||
+         layer.as<Tanh>() != nullptr || layer.as<Sigmoid>() != nullptr ||
+         layer.as<Softmax>() != nullptr || layer.as<LogSoftmax>() != nullptr ||
+         layer.as<Dropout>() != nullptr;
 }
 
-Tensor apply(const Linear& layer, const Tensor& input) {
-  Shape shape = input.shape();
-  shape.back() = layer.out_features();
-  const Tensor output = empty(shape, input.dtype(), input.device());
-  const Tensor rows = as_rows(output);
-  const bool biased = layer.bias().defined();
-  if (biased) Tensor(rows).copy_(layer.bias().expand(rows.shape()));
-  matmul_into(rows, as_rows(input), layer.weight().t(), biased);
-  return output;
-}
-
-/// The gradient to write to, and whether it already holds something.
-struct GradTarget {
-  explicit GradTarget(Tensor parameter)
-      : accumulate(parameter.grad().defined()) {
-    if (!accumulate) {
-      parameter.set_grad(
-          empty(parameter.shape(), parameter.dtype(), parameter.device()));
-    }
-    grad = parameter.grad();
-  }
-
-  bool accumulate;
-  Tensor grad;
-};
-
-void accumulate_grads(const Linear& layer, const Tensor& input,
-                      const Tensor& grad_output) {
-  const Tensor from = as_rows(grad_output);
-  const GradTarget weight(layer.weight());
-  matmul_into(weight.grad, from.t(), as_rows(input), weight.accumulate);
-  if (!layer.bias().defined()) return;
-  // A product with ones sums the rows.
-  const Tensor ones =
-      full({1, from.shape()[0]}, 1, from.dtype(), from.device());
-  const GradTarget bias(layer.bias());
-  const Tensor sums =
-      empty({1, layer.out_features()}, from.dtype(), from.device());
-  if (bias.accumulate) {
-    Tensor(sums).copy_(bias.grad.contiguous().view(sums.shape()));
-  }
-  matmul_into(sums, ones, from, bias.accumulate);
-  Tensor(bias.grad).copy_(sums.view(bias.grad.shape()));
-}
-
-Tensor grad_of_input(const Linear& layer, const Tensor& input,
-                     const Tensor& grad_output) {
-  const Tensor grad = empty(input.shape(), input.dtype(), input.device());
-  matmul_into(as_rows(grad), as_rows(grad_output), layer.weight());
-  return grad;
-}
-
-/// Backward of a whole stack in one loop: a chain of one object a layer would
-/// need a stack frame a layer, and stacks can be very deep.
-class StackBackward : public GradFn {
- public:
-  StackBackward(std::vector<Linear> layers, std::vector<Tensor> inputs)
-      : layers_(std::move(layers)), inputs_(std::move(inputs)) {}
-
-  void backward(const Tensor& grad_output) override {
-    const auto next = inputs_[0].impl()->grad_fn;
-    Tensor grad = grad_output;
-    for (std::size_t i = layers_.size(); i-- > 0;) {
-      accumulate_grads(layers_[i], inputs_[i], grad);
-      if (i > 0 || next != nullptr) {
-        grad = grad_of_input(layers_[i], inputs_[i], grad);
-      }
-    }
-    if (next != nullptr) next->backward(grad);
-  }
-
- private:
-  std::vector<Linear> layers_;
-  std::vector<Tensor> inputs_;
-};
-
-Tensor run_stack(const std::vector<Linear>& layers, const Tensor& input) {
-  std::vector<Tensor> inputs;
-  Tensor value = input;
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    check_input(layers, i, value);
-    inputs.push_back(value);
-    value = apply(layers[i], value);
-  }
-  if (!layers.empty()) {
-    value.impl()->grad_fn =
-        std::make_shared<StackBackward>(layers, std::move(inputs));
-  }
-  return value;
-}
-
-Tensor clone_with_grad(const Tensor& tensor) {
+Tensor copy_of_parameter(const Tensor& tensor) {
   if (!tensor.defined()) return tensor;
-  Tensor copy = tensor.clone();
+  Tensor copy = tensor.detach().clone();
+  copy.requires_grad_(tensor.requires_grad());
   if (tensor.grad().defined()) copy.set_grad(tensor.grad().clone());
   return copy;
 }
@@ -171,13 +58,41 @@ Linear::Linear(std::int64_t in, std::int64_t out, Generator& generator,
   const double bound = 1.0 / std::sqrt(double(in));
   weight_ = empty({out, in}, dtype);
   uniform_(weight_, -bound, bound, generator);
+  weight_.requires_grad_();
   if (!bias) return;
   bias_ = empty({out}, dtype);
   uniform_(bias_, -bound, bound, generator);
+  bias_.requires_grad_();
+}
+
+std::string Linear::name() const {
+  return "Linear(" + std::to_string(in_features()) + ", " +
+         std::to_string(out_features()) + ")";
+}
+
+std::string Linear::problem_with(const Tensor& input) const {
+  if (!input.defined()) return "the input is undefined";
+  const std::string found = "the input has shape " + to_string(input.shape()) +
+                            " and dtype " + name_of(input.dtype());
+  if ((input.dim() != 1 && input.dim() != 2) ||
+      input.shape().back() != in_features()) {
+    const std::string size = std::to_string(in_features());
+    return found + "; shape [" + size + "] or [batch, " + size + "] is needed";
+  }
+  if (input.dtype() != weight_.dtype()) {
+    return found + "; the weight is " + name_of(weight_.dtype());
+  }
+  if (input.device() != weight_.device()) {
+    return "the input is on " + to_string(input.device()) +
+           "; the weight is on " + to_string(weight_.device());
+  }
+  return "";
 }
 
 Tensor Linear::operator()(const Tensor& input) const {
-  return run_stack({*this}, input);
+  const std::string problem = problem_with(input);
+  if (!problem.empty()) throw Error(name() + ": " + problem);
+  return linear(input, weight_, bias_);
 }
 
 std::vector<Tensor> Linear::parameters() const {
@@ -185,33 +100,56 @@ std::vector<Tensor> Linear::parameters() const {
   return {weight_, bias_};
 }
 
-Linear Linear::clone() const {
-  return {clone_with_grad(weight_), clone_with_grad(bias_)};
+NamedTensors Linear::named_parameters() const {
+  if (!bias_.defined()) return {{"weight", weight_}};
+  return {{"weight", weight_}, {"bias", bias_}};
 }
 
-Sequential::Sequential(std::vector<Linear> layers)
-    : layers_(std::move(layers)) {
-  for (std::size_t i = 1; i < layers_.size(); ++i) {
-    const Linear& before = layers_[i - 1];
-    if (before.out_features() == layers_[i].in_features() &&
-        before.weight().dtype() == layers_[i].weight().dtype()) {
-      continue;
+Linear Linear::clone() const {
+  return {copy_of_parameter(weight_), copy_of_parameter(bias_)};
+}
+
+Sequential::Sequential(std::vector<Layer> layers) : layers_(std::move(layers)) {
+  std::size_t last = 0;
+  const Linear* before = nullptr;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const Linear* const linear = layers_[i].as<Linear>();
+    if (linear != nullptr && before != nullptr && !fits(*linear, *before)) {
+      throw Error("Sequential: " + place_of(layers_, i) + " of " +
+                  name_of(linear->weight().dtype()) +
+                  " cannot take the output of " + place_of(layers_, last) +
+                  " of " + name_of(before->weight().dtype()));
     }
-    throw Error("Sequential: " + place_of(layers_, i) + " of " +
-                name_of(layers_[i].weight().dtype()) +
-                " cannot take the output of " + place_of(layers_, i - 1) +
-                " of " + name_of(before.weight().dtype()));
+    if (keeps_shape(layers_[i])) continue;
+    before = linear;
+    last = i;
   }
 }
 
 Tensor Sequential::operator()(const Tensor& input) const {
-  return run_stack(layers_, input);
+  Tensor value = input;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const std::string problem = layers_[i].problem_with(value);
+    if (!problem.empty()) throw Error(place_of(layers_, i) + ": " + problem);
+    value = layers_[i](value);
+  }
+  return value;
+}
+
+NamedTensors Sequential::named_parameters() const {
+  NamedTensors all;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    for (const auto& [name, parameter] : layers_[i].named_parameters()) {
+      all.emplace_back(std::to_string(i) + "." + name, parameter);
+    }
+  }
+  return all;
 }
 
 std::vector<Tensor> Sequential::parameters() const {
   std::vector<Tensor> all;
-  for (const Linear& layer : layers_) {
-    for (const Tensor& parameter : layer.parameters()) all.push_back(parameter);
+  for (const auto& [name, parameter] : named_parameters()) {
+    all.push_back(parameter);
   }
   return all;
 }
@@ -226,9 +164,13 @@ void Sequential::zero_grad(bool set_to_none) const {
   }
 }
 
+void Sequential::train(bool mode) const {
+  for (const Layer& layer : layers_) layer.train(mode);
+}
+
 Sequential Sequential::clone() const {
-  std::vector<Linear> copies;
-  for (const Linear& layer : layers_) copies.push_back(layer.clone());
+  std::vector<Layer> copies;
+  for (const Layer& layer : layers_) copies.push_back(layer.clone());
   return Sequential(std::move(copies));
 }
 
@@ -240,9 +182,9 @@ Sequential linear_stack(std::int64_t layers, std::int64_t width,
       double(layers) * double(width) * double(width) * double(size_of(dtype));
   require_memory(bytes < 9e18 ? std::int64_t(bytes)
                               : std::numeric_limits<std::int64_t>::max());
-  std::vector<Linear> stack;
+  std::vector<Layer> stack;
   for (std::int64_t i = 0; i < layers; ++i) {
-    stack.emplace_back(width, width, generator, false, dtype);
+    stack.emplace_back(Linear(width, width, generator, false, dtype));
   }
   return Sequential(std::move(stack));
 }

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "layers.h"
+#include "module.h"
 #include "random.h"
 #include "tensor.h"
 
@@ -30,8 +33,14 @@ class Linear {
   std::int64_t in_features() const { return weight_.shape()[1]; }
   std::int64_t out_features() const { return weight_.shape()[0]; }
   std::vector<Tensor> parameters() const;
+  /// "weight", and "bias" if there is one.
+  NamedTensors named_parameters() const;
   /// A copy with parameters and gradients of its own.
   Linear clone() const;
+  /// "Linear(4, 3)".
+  std::string name() const;
+  /// Why it does not take an input; empty if it does.
+  std::string problem_with(const Tensor& input) const;
 
  private:
   Linear(Tensor weight, Tensor bias)
@@ -42,29 +51,41 @@ class Linear {
 };
 
 /// A stack of layers, each fed with the output of the one before it, like
-/// `torch.nn.Sequential`.
+/// `torch.nn.Sequential`: `Sequential({Linear(4, 8, gen), ReLU(), Linear(8, 2,
+/// gen)})`. See Layer for what can be one.
 ///
 /// Forward and backward give the same bits for every number of threads, on every
 /// CPU of one instruction set; see gemm(). `backward()` adds to gradients that are
 /// already there.
 class Sequential {
  public:
-  /// Throws Error when a layer does not take what the one before it gives.
-  explicit Sequential(std::vector<Linear> layers);
+  /// Throws Error when a Linear does not take what the one before it gives.
+  explicit Sequential(std::vector<Layer> layers);
+  /// The same with layers of one kind.
+  template <class M>
+    requires(!std::same_as<M, Layer>)
+  explicit Sequential(const std::vector<M>& layers)
+      : Sequential(std::vector<Layer>(layers.begin(), layers.end())) {}
 
-  /// Input of shape [in] or [batch, in]. Throws Error when it does not fit.
+  /// Throws Error when the input does not fit a layer, naming it.
   Tensor operator()(const Tensor& input) const;
 
-  const std::vector<Linear>& layers() const { return layers_; }
-  /// Weight and bias of every layer, in order.
+  const std::vector<Layer>& layers() const { return layers_; }
+  /// Those of every layer, in order.
   std::vector<Tensor> parameters() const;
+  /// The same with their names, "0.weight": the layer's place and the name there.
+  NamedTensors named_parameters() const;
   /// Removes all gradients, or with `set_to_none` false fills them with zeros.
   void zero_grad(bool set_to_none = true) const;
+  /// Tells all layers whether the model is being trained, as it is at first, or
+  /// used: Dropout acts in training alone.
+  void train(bool mode = true) const;
+  void eval() const { train(false); }
   /// A true copy: equal parameters and gradients in storage of its own.
   Sequential clone() const;
 
  private:
-  std::vector<Linear> layers_;
+  std::vector<Layer> layers_;
 };
 
 /// `layers` bias-free layers of `width` x `width`. Throws Error for counts

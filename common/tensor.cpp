@@ -7,6 +7,7 @@
 #include <map>
 
 #include "allocator.h"
+#include "autograd.h"
 #include "device_copies.h"
 #include "element.h"
 #include "error.h"
@@ -125,26 +126,6 @@ void convert(const TensorImpl& target, const TensorImpl& source) {
   });
 }
 
-/// d(sum)/d(element) is one for every element.
-class SumBackward : public GradFn {
- public:
-  explicit SumBackward(const TensorImpl& input)
-      : shape_(input.shape),
-        dtype_(input.dtype),
-        device_(input.storage->device),
-        next_(input.grad_fn) {}
-
-  void backward(const Tensor& grad_output) override {
-    next_->backward(full(shape_, grad_output.item(), dtype_, device_));
-  }
-
- private:
-  Shape shape_;
-  DType dtype_;
-  Device device_;
-  std::shared_ptr<GradFn> next_;
-};
-
 }  // namespace
 
 void set_access_hook(AccessHook hook) {
@@ -221,16 +202,16 @@ Tensor Tensor::contiguous() const {
   } else {
     copy_across(copy, *this);
   }
-  return copy;
+  return passing_grad(copy, *this);
 }
 
 Tensor Tensor::clone() const {
   touch(*impl_, false);
   if (!is_dense(*impl_)) return contiguous();
-  if (!device().is_cpu()) return copy_to(*this, device());
+  if (!device().is_cpu()) return passing_grad(copy_to(*this, device()), *this);
   Tensor copy = empty_like(*this);
   if (numel() > 0) std::memcpy(copy.raw_data(), raw_data(), nbytes());
-  return copy;
+  return passing_grad(copy, *this);
 }
 
 Tensor Tensor::to(DType dtype) const {
@@ -238,13 +219,14 @@ Tensor Tensor::to(DType dtype) const {
   touch(*impl_, false);
   Tensor copy = empty_like(*this, dtype);
   copy.copy_(*this);
-  return copy;
+  return passing_grad(copy, *this);
 }
 
 Tensor Tensor::to(const Device& device) const {
   if (device == this->device()) return *this;
   touch(*impl_, false);
-  return copy_to(is_dense(*impl_) ? *this : contiguous(), device);
+  const Tensor dense = is_dense(*impl_) ? *this : contiguous();
+  return passing_grad(copy_to(dense, device), *this);
 }
 
 void Tensor::copy_(const Tensor& source) {
@@ -296,6 +278,18 @@ void Tensor::fill_(double value) {
   fill(*impl_, value);
 }
 
+const Tensor& Tensor::requires_grad_(bool requires_grad) const {
+  if (impl_->grad_fn != nullptr) {
+    throw Error(
+        "requires_grad_: this tensor was computed from others that require a "
+        "gradient; detach() gives one that was not");
+  }
+  impl_->requires_grad = requires_grad;
+  return *this;
+}
+
+Tensor Tensor::detach() const { return Tensor(bare(*impl_)); }
+
 void Tensor::set_grad(const Tensor& grad) {
   if (!grad.defined()) return replace_grad(*impl_, nullptr);
   if (grad.shape() != shape() || grad.dtype() != dtype()) {
@@ -314,11 +308,12 @@ void Tensor::set_grad(const Tensor& grad) {
 
 Tensor Tensor::sum() const {
   touch(*impl_, false);
-  Tensor result = tensor(sum_of(*this), dtype());
-  if (impl_->grad_fn != nullptr) {
-    result.impl_->grad_fn = std::make_shared<SumBackward>(*impl_);
-  }
-  return result;
+  const Tensor result = tensor(sum_of(*this), dtype());
+  return with_grad(result, {*this},
+                   [shape = shape(), dtype = dtype(),
+                    device = device()](const Tensor& grad) -> Grads {
+                     return {full(shape, grad.item(), dtype, device)};
+                   });
 }
 
 void Tensor::backward() const {
@@ -328,12 +323,12 @@ void Tensor::backward() const {
         "shape " +
         to_string(shape()) + ": call sum() first");
   }
-  if (impl_->grad_fn == nullptr) {
+  if (!requires_grad()) {
     throw Error(
         "backward() has nothing to go back to: call it on the sum() "
         "of what a model returned");
   }
-  impl_->grad_fn->backward(tensor(1.0, dtype()));
+  run_backward(*this, tensor(1.0, dtype()));
 }
 
 Tensor empty(const Shape& shape, DType dtype, const Device& device) {

@@ -16,15 +16,8 @@ namespace fuse {
 using Shape = std::vector<std::int64_t>;
 struct ListImpl;
 struct Storage;
+class GradFn;
 class Tensor;
-
-/// Gradient function of a tensor that a model or `sum()` produced.
-class GradFn {
- public:
-  virtual ~GradFn() = default;
-  /// Receives d(loss)/d(output) and accumulates into the parameters' grads.
-  virtual void backward(const Tensor& grad_output) = 0;
-};
 
 /// What every handle to one tensor shares. The address of the data never
 /// changes during the life of a TensorImpl.
@@ -39,7 +32,10 @@ struct TensorImpl {
   /// Elements between neighbours of each dimension; none is negative.
   Shape strides;
   std::shared_ptr<TensorImpl> grad;
+  /// How it was computed, if gradients go back from it; see autograd.h.
   std::shared_ptr<GradFn> grad_fn;
+  /// Of a tensor that was not computed: whether it gets a gradient.
+  bool requires_grad = false;
   /// How kernels know a 0-d tensor that they read a number from; see number_list.
   std::shared_ptr<ListImpl> as_number;
 };
@@ -47,7 +43,12 @@ struct TensorImpl {
 /// A handle to numbers in the memory of a device; copies share the data, as in
 /// torch. What looks at the numbers of a tensor on a GPU copies them to the host
 /// and waits for them. Any rank; rank 0 is a single number. Views see the memory of another tensor in
-/// another order, or a part of it; no gradient goes back through them.
+/// another order, or a part of it.
+///
+/// Gradients go back from a number to what it was computed from: through the
+/// functions of functional.h and the losses, models, views and copies, while one
+/// of the tensors requires a gradient. Operations on lists, and whatever writes
+/// into a tensor, leave no way back.
 class Tensor {
  public:
   Tensor() = default;
@@ -87,7 +88,8 @@ class Tensor {
   /// All elements as doubles, in order.
   std::vector<double> to_vector() const;
 
-  // Views, with the names and arguments of torch. Dimensions, indices and
+  // Views, with the names and arguments of torch; gradients go back through
+  // them. Dimensions, indices and
   // places count from the end where they are negative. All throw Error for what
   // lies outside of the tensor.
 
@@ -119,8 +121,8 @@ class Tensor {
   /// A copy with storage of its own; in the same order of dimensions if the
   /// elements lie side by side in some order, else contiguous.
   Tensor clone() const;
-  /// This tensor, if it has that dtype, else a copy converted to it; a gradient
-  /// stays behind.
+  /// This tensor, if it has that dtype, else a copy converted to it; what `grad`
+  /// holds stays behind.
   Tensor to(DType dtype) const;
   /// This tensor, if it lies there, else a copy on that device. Throws Error
   /// when there is no such device.
@@ -130,6 +132,17 @@ class Tensor {
   /// Throws Error when shapes differ, or several elements share memory.
   void copy_(const Tensor& source);
   void fill_(double value);
+
+  /// True for a tensor that gets a gradient, or that leads back to one.
+  bool requires_grad() const {
+    return impl_->requires_grad || impl_->grad_fn != nullptr;
+  }
+  /// Says whether `backward()` gives this tensor a gradient; parameters of
+  /// models begin with true, other tensors with false. Throws Error for one that
+  /// was computed from such a tensor: it leads back whatever is said.
+  const Tensor& requires_grad_(bool requires_grad = true) const;
+  /// The same memory, from which no gradient goes back.
+  Tensor detach() const;
 
   /// The gradient, or an undefined tensor.
   Tensor grad() const { return Tensor(impl_->grad); }
@@ -141,7 +154,10 @@ class Tensor {
   /// as float64, in an order that depends on the number of elements alone, so
   /// with the same bits on every device; from a GPU comes one number.
   Tensor sum() const;
-  /// Back-propagates from a 0-d tensor. Throws Error when nothing led to it.
+  /// Back-propagates from a 0-d tensor: adds its derivative to the gradient of
+  /// every tensor that led to it and requires one, or makes that the gradient
+  /// where there is none. What is needed for it stays until this tensor is gone,
+  /// so it may be called again. Throws Error when nothing led to it.
   void backward() const;
 
   const std::shared_ptr<TensorImpl>& impl() const { return impl_; }

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <string>
+#include <vector>
 
+#include "autograd.h"
 #include "error.h"
 #include "tensor.h"
 #include "tensor_layout.h"
@@ -61,6 +63,51 @@ Tensor make_view(const Tensor& base, std::int64_t first, Shape shape,
   return Tensor(std::move(impl));
 }
 
+Tensor same_view(const Tensor& base) {
+  const Tensor view = make_view(base, 0, base.shape(), base.strides());
+  return with_grad(view, {base},
+                   [](const Tensor& grad) -> Grads { return {grad}; });
+}
+
+// What a tensor of the smaller shape got where it was expanded: the sum of all
+// that it became, added up as float64 in the order of the elements.
+Tensor sum_to(const Tensor& grad, const Shape& shape) {
+  const std::size_t fresh = grad.shape().size() - shape.size();
+  const Tensor sums = zeros(shape, DType::float64, cpu_device);
+  Shape steps(grad.shape().size(), 0);
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == grad.shape()[d + fresh])
+      steps[d + fresh] = sums.strides()[d];
+  }
+  const std::vector<double> values = grad.to_vector();
+  double* const to = Tensor(sums).data<double>();
+  Shape at(steps.size(), 0);
+  std::int64_t place = 0;
+  for (const double value : values) {
+    to[place] += value;
+    for (std::size_t d = at.size(); d-- > 0;) {
+      place += steps[d];
+      if (++at[d] < grad.shape()[d]) break;
+      place -= at[d] * steps[d];
+      at[d] = 0;
+    }
+  }
+  return sums.to(grad.dtype()).to(grad.device());
+}
+
+// Its way back is `again`: the gradient goes into the same view of zeros.
+template <class View>
+Tensor leading_back(const Tensor& view, const Tensor& base, const View& again) {
+  if (!wants_grad(base)) return view;
+  return with_grad(view, {base},
+                   [again, shape = base.shape(), dtype = base.dtype(),
+                    device = base.device()](const Tensor& grad) -> Grads {
+                     const Tensor whole = zeros(shape, dtype, device);
+                     again(whole).copy_(grad);
+                     return {whole};
+                   });
+}
+
 // Every `step`th of `length` places of a dimension.
 Tensor part(const Tensor& base, std::size_t dim, std::int64_t start,
             std::int64_t length, std::int64_t step) {
@@ -69,7 +116,11 @@ Tensor part(const Tensor& base, std::size_t dim, std::int64_t start,
   const std::int64_t first = length > 0 ? start * strides[dim] : 0;
   shape[dim] = length;
   strides[dim] *= step;
-  return make_view(base, first, std::move(shape), std::move(strides));
+  const Tensor view =
+      make_view(base, first, std::move(shape), std::move(strides));
+  return leading_back(view, base, [=](const Tensor& whole) {
+    return part(whole, dim, start, length, step);
+  });
 }
 
 // What -1 stands for in the shape of a view.
@@ -110,7 +161,7 @@ Shape resolve(const Tensor& tensor, const Shape& shape) {
 Tensor Tensor::transpose(std::int64_t dim0, std::int64_t dim1) const {
   check_defined("transpose", *this);
   if (dim() == 0 && (dim0 == 0 || dim0 == -1) && (dim1 == 0 || dim1 == -1)) {
-    return make_view(*this, 0, {}, {});
+    return same_view(*this);
   }
   const std::size_t a = dimension("transpose", *this, dim0);
   const std::size_t b = dimension("transpose", *this, dim1);
@@ -118,13 +169,16 @@ Tensor Tensor::transpose(std::int64_t dim0, std::int64_t dim1) const {
   Shape steps = strides();
   std::swap(sizes[a], sizes[b]);
   std::swap(steps[a], steps[b]);
-  return make_view(*this, 0, std::move(sizes), std::move(steps));
+  const Tensor view = make_view(*this, 0, std::move(sizes), std::move(steps));
+  return with_grad(view, {*this}, [dim0, dim1](const Tensor& grad) -> Grads {
+    return {grad.transpose(dim0, dim1)};
+  });
 }
 
 Tensor Tensor::t() const {
   check_defined("t", *this);
   if (dim() > 2) refuse("t", *this, "at most 2 dimensions can be swapped, not");
-  return dim() == 2 ? transpose(0, 1) : make_view(*this, 0, shape(), strides());
+  return dim() == 2 ? transpose(0, 1) : same_view(*this);
 }
 
 Tensor Tensor::permute(const Shape& dims) const {
@@ -135,6 +189,7 @@ Tensor Tensor::permute(const Shape& dims) const {
   }
   Shape sizes;
   Shape steps;
+  Shape back(dims.size());
   std::vector<bool> taken(dims.size());
   for (const std::int64_t dim : dims) {
     const std::size_t d = dimension("permute", *this, dim);
@@ -143,10 +198,14 @@ Tensor Tensor::permute(const Shape& dims) const {
              to_string(dims) + " does not name each dimension once,");
     }
     taken[d] = true;
+    back[d] = std::int64_t(sizes.size());
     sizes.push_back(shape()[d]);
     steps.push_back(strides()[d]);
   }
-  return make_view(*this, 0, std::move(sizes), std::move(steps));
+  const Tensor view = make_view(*this, 0, std::move(sizes), std::move(steps));
+  return with_grad(view, {*this}, [back](const Tensor& grad) -> Grads {
+    return {grad.permute(back)};
+  });
 }
 
 Tensor Tensor::narrow(std::int64_t dim, std::int64_t start,
@@ -178,7 +237,11 @@ Tensor Tensor::select(std::int64_t dim, std::int64_t index) const {
   const std::int64_t first = (index < 0 ? index + size : index) * steps[d];
   sizes.erase(sizes.begin() + std::ptrdiff_t(d));
   steps.erase(steps.begin() + std::ptrdiff_t(d));
-  return make_view(*this, first, std::move(sizes), std::move(steps));
+  const Tensor view =
+      make_view(*this, first, std::move(sizes), std::move(steps));
+  return leading_back(view, *this, [dim, index](const Tensor& whole) {
+    return whole.select(dim, index);
+  });
 }
 
 Tensor Tensor::slice(std::int64_t dim, std::int64_t start, std::int64_t end,
@@ -211,7 +274,12 @@ Tensor Tensor::view(const Shape& shape) const {
   }
   Shape resolved = resolve(*this, shape);
   Shape strides = row_major_strides(resolved);
-  return make_view(*this, 0, std::move(resolved), std::move(strides));
+  const Tensor view =
+      make_view(*this, 0, std::move(resolved), std::move(strides));
+  return with_grad(view, {*this},
+                   [before = this->shape()](const Tensor& grad) -> Grads {
+                     return {grad.contiguous().view(before)};
+                   });
 }
 
 Tensor Tensor::expand(const Shape& sizes) const {
@@ -238,7 +306,12 @@ Tensor Tensor::expand(const Shape& sizes) const {
              to_string(sizes) + " changes a size other than 1");
     }
   }
-  return make_view(*this, 0, std::move(expanded), std::move(steps));
+  const Tensor view =
+      make_view(*this, 0, std::move(expanded), std::move(steps));
+  return with_grad(view, {*this},
+                   [before = shape()](const Tensor& grad) -> Grads {
+                     return {sum_to(grad, before)};
+                   });
 }
 
 }  // namespace fuse

@@ -34,6 +34,15 @@ Matrix matrix_of(const Tensor& tensor) {
   return {rows, std::size_t(shape.back()), tensor.to_vector()};
 }
 
+std::vector<const Linear*> linears_of(const Sequential& model) {
+  std::vector<const Linear*> all;
+  for (const Layer& layer : model.layers()) {
+    all.push_back(layer.as<Linear>());
+    REQUIRE(all.back() != nullptr);
+  }
+  return all;
+}
+
 Matrix zeros_matrix(std::size_t rows, std::size_t columns) {
   return {rows, columns, std::vector<double>(rows * columns, 0.0)};
 }
@@ -62,14 +71,14 @@ Matrix forward(const Linear& layer, const Matrix& input) {
 /// Output and gradients of output.sum() in float64, by plain loops.
 Oracle run_oracle(const Sequential& model, const Tensor& input) {
   std::vector<Matrix> values{matrix_of(input)};
-  for (const Linear& layer : model.layers()) {
-    values.push_back(forward(layer, values.back()));
+  for (const Linear* layer : linears_of(model)) {
+    values.push_back(forward(*layer, values.back()));
   }
   Oracle oracle{values.back(), {}, {}};
   Matrix grad = values.back();
   std::fill(grad.values.begin(), grad.values.end(), 1.0);
   for (std::size_t n = model.layers().size(); n-- > 0;) {
-    const Matrix weight = matrix_of(model.layers()[n].weight());
+    const Matrix weight = matrix_of(linears_of(model)[n]->weight());
     const Matrix& in = values[n];
     Matrix weight_grad = zeros_matrix(weight.rows, weight.columns);
     Matrix bias_grad = zeros_matrix(1, weight.rows);
@@ -107,7 +116,7 @@ void check_against_oracle(const Sequential& model, const Tensor& input,
   CHECK(worst_difference(output, oracle.output) < bound);
   output.sum().backward();
   for (std::size_t n = 0; n < model.layers().size(); ++n) {
-    const Linear& layer = model.layers()[n];
+    const Linear& layer = *linears_of(model)[n];
     CHECK(worst_difference(layer.weight().grad(), oracle.weight_grads[n]) <
           bound);
     if (!layer.bias().defined()) continue;
@@ -161,7 +170,7 @@ TEST_CASE("layers called one by one give what the stack gives") {
   const Sequential other = stack.clone();
   const Tensor input = rand({4, 20}, generator);
   Tensor value = input;
-  for (const Linear& layer : other.layers()) value = layer(value);
+  for (const Layer& layer : other.layers()) value = layer(value);
   const Tensor output = stack(input);
   CHECK(bitwise_equal(output, value));
   output.sum().backward();
@@ -286,7 +295,7 @@ TEST_CASE("what does not fit is named with both sizes") {
                        "layer 0, Linear(4, 3): the input has shape [2, 5] and "
                        "dtype float32; shape [4] or [batch, 4] is needed",
                        Error);
-  CHECK_THROWS_WITH_AS(model.layers()[1](zeros({4})),
+  CHECK_THROWS_WITH_AS((*linears_of(model)[1])(zeros({4})),
                        "Linear(3, 2): the input has shape [4] and dtype "
                        "float32; shape [3] or [batch, 3] is needed",
                        Error);

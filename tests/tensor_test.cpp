@@ -226,17 +226,11 @@ TEST_CASE("backward needs something to go back to") {
 }
 
 TEST_CASE("sum hands its gradient to every element") {
-  struct Keep : GradFn {
-    void backward(const Tensor& grad) override { received = grad; }
-    Tensor received;
-  };
-  const auto keep = std::make_shared<Keep>();
-  const Tensor output = zeros({2, 3}, DType::float64);
-  output.impl()->grad_fn = keep;
+  const Tensor output = zeros({2, 3}, DType::float64).requires_grad_();
   output.sum().backward();
-  CHECK(keep->received.shape() == Shape{2, 3});
-  CHECK(keep->received.dtype() == DType::float64);
-  CHECK(keep->received.to_vector() == std::vector<double>(6, 1.0));
+  CHECK(output.grad().shape() == Shape{2, 3});
+  CHECK(output.grad().dtype() == DType::float64);
+  CHECK(output.grad().to_vector() == std::vector<double>(6, 1.0));
 }
 
 TEST_CASE("the access hook sees every touch") {

@@ -1,4 +1,4 @@
-#include "program_on_gpu.h"
+#include "run_at_once.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,6 +9,8 @@
 #include "codegen.h"
 #include "devices.h"
 #include "gpu_kernel.h"
+#include "kernel.h"
+#include "parallel.h"
 #include "plan.h"
 
 namespace fuse {
@@ -19,17 +21,25 @@ struct Prepared {
   std::uint64_t hash;
   Program program;
   Plan plan;
-  std::shared_ptr<GpuKernel> kernel;
+  std::shared_ptr<Kernel> kernel;
+  bool on_gpu;
   Table table;
 };
+
+// The CPU needs no compiler for this.
+std::shared_ptr<Kernel> make_kernel(const Plan& plan, const Device& device) {
+  if (device.is_cpu()) return make_interpreter(plan);
+  return make_gpu_kernel(generate_gpu_source(plan), gpu_of(device));
+}
 
 std::unique_ptr<Prepared> prepare(std::uint64_t hash, const Program& program) {
   const auto never = [](void*, const Origin&) { return false; };
   Plan plan = make_plan(program, never, nullptr);
   const Device device = device_of_memory(program.slots()[0].memory);
-  auto kernel = make_gpu_kernel(generate_gpu_source(plan), gpu_of(device));
-  return std::make_unique<Prepared>(
-      Prepared{hash, program, std::move(plan), std::move(kernel), Table()});
+  auto kernel = make_kernel(plan, device);
+  return std::make_unique<Prepared>(Prepared{hash, program, std::move(plan),
+                                             std::move(kernel),
+                                             !device.is_cpu(), Table()});
 }
 
 // Each thread has its own, so that none waits.
@@ -47,9 +57,9 @@ Prepared& prepared(const Program& program) {
 
 }  // namespace
 
-void run_on_gpu(const Program& program) {
+void run_at_once(const Program& program) {
   Prepared& ready = prepared(program);
-  ready.table.bind(ready.plan, program, 1);
+  ready.table.bind(ready.plan, program, ready.on_gpu ? 1 : thread_count());
   ready.kernel->launch(ready.table);
 }
 

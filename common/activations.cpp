@@ -1,0 +1,174 @@
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "autograd.h"
+#include "element.h"
+#include "error.h"
+#include "functional.h"
+#include "parallel_for.h"
+#include "pointwise.h"
+
+namespace fuse {
+namespace {
+
+void check_defined(const char* function, const Tensor& tensor) {
+  if (tensor.defined()) return;
+  throw Error(std::string(function) + ": the input is undefined");
+}
+
+std::string describe(const Tensor& tensor) {
+  if (!tensor.defined()) return "an undefined tensor";
+  return "shape " + to_string(tensor.shape()) + ", " + name_of(tensor.dtype()) +
+         ", on " + to_string(tensor.device());
+}
+
+void check_alike(const char* function, const Tensor& a, const Tensor& b) {
+  if (a.defined() && b.defined() && a.shape() == b.shape() &&
+      a.dtype() == b.dtype() && a.device() == b.device()) {
+    return;
+  }
+  throw Error(std::string(function) + ": the tensors differ: " + describe(a) +
+              ", and " + describe(b));
+}
+
+/// A function of one tensor, and its gradient from (x, g).
+Tensor apply(const char* name, const Tensor& input, const Formula& formula,
+             Formula gradient) {
+  check_defined(name, input);
+  return with_grad(pointwise({input}, formula), {input},
+                   [x = input.detach(), gradient = std::move(gradient)](
+                       const Tensor& grad) -> Grads {
+                     return {pointwise({x, grad}, gradient)};
+                   });
+}
+
+/// The same where the gradient is one from (y, g).
+Tensor apply_by_output(const char* name, const Tensor& input,
+                       const Formula& formula, Formula gradient) {
+  check_defined(name, input);
+  const Tensor output = pointwise({input}, formula);
+  return with_grad(output, {input},
+                   [y = output.detach(), gradient = std::move(gradient)](
+                       const Tensor& grad) -> Grads {
+                     return {pointwise({y, grad}, gradient)};
+                   });
+}
+
+using std::numbers::inv_sqrtpi;
+using std::numbers::sqrt2;
+
+/// The probability that a normal number is below each element. On the host: erf
+/// is no operation of kernels.
+Tensor normal_cdf(const Tensor& input) {
+  constexpr std::int64_t per_thread = 2048;
+  const Tensor x = input.cpu().contiguous();
+  const Tensor cdf = empty(x.shape(), x.dtype(), cpu_device);
+  with_type(x.dtype(), [&](auto type) {
+    using T = decltype(type);
+    using Compute =
+        std::conditional_t<std::is_same_v<T, double>, double, float>;
+    const void* const from = x.address(false);
+    parallel_for(
+        x.numel(), per_thread, [&](std::int64_t begin, std::int64_t end) {
+          for (auto i = std::size_t(begin); i < std::size_t(end); ++i) {
+            const auto scaled =
+                Compute(load_element<T>(from, i)) * Compute(1 / sqrt2);
+            const Compute half = Compute(0.5) * (1 + std::erf(scaled));
+            store_element(cdf.raw_data(), i, static_cast<T>(half));
+          }
+        });
+  });
+  return cdf.to(input.device());
+}
+
+Term normal_pdf(Term x) { return exp(x * x * -0.5) * (inv_sqrtpi / sqrt2); }
+
+Tensor gelu_by_erf(const Tensor& input) {
+  check_defined("gelu", input);
+  const Tensor cdf = normal_cdf(input.detach());
+  const Tensor output =
+      pointwise({input, cdf}, [](Terms t) { return t[0] * t[1]; });
+  return with_grad(output, {input},
+                   [x = input.detach(), cdf](const Tensor& grad) -> Grads {
+                     return {pointwise({x, cdf, grad}, [](Terms t) {
+                       return t[2] * (t[1] + t[0] * normal_pdf(t[0]));
+                     })};
+                   });
+}
+
+// The argument of tanh in the approximation, and its derivative.
+constexpr double beta = sqrt2 * inv_sqrtpi;
+constexpr double kappa = 0.044715;
+Term inner(Term x) { return beta * (x + kappa * (x * x * x)); }
+Term inner_slope(Term x) { return beta * (1 + 3 * kappa * (x * x)); }
+
+Tensor gelu_by_tanh(const Tensor& input) {
+  return apply(
+      "gelu", input,
+      [](Terms t) { return 0.5 * t[0] * (1 + tanh(inner(t[0]))); },
+      [](Terms t) {
+        const Term x = t[0];
+        const Term curve = tanh(inner(x));
+        const Term slope = (1 - curve * curve) * inner_slope(x);
+        return t[1] * (0.5 * (1 + curve) + 0.5 * x * slope);
+      });
+}
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  check_alike("add", a, b);
+  return with_grad(pointwise({a, b}, [](Terms t) { return t[0] + t[1]; }),
+                   {a, b},
+                   [](const Tensor& grad) -> Grads { return {grad, grad}; });
+}
+
+Tensor sub(const Tensor& a, const Tensor& b) {
+  check_alike("sub", a, b);
+  return with_grad(
+      pointwise({a, b}, [](Terms t) { return t[0] - t[1]; }), {a, b},
+      [](const Tensor& grad) -> Grads {
+        return {grad, pointwise({grad}, [](Terms t) { return neg(t[0]); })};
+      });
+}
+
+Tensor mul(const Tensor& a, const Tensor& b) {
+  check_alike("mul", a, b);
+  const Formula product = [](Terms t) { return t[0] * t[1]; };
+  return with_grad(
+      pointwise({a, b}, product), {a, b},
+      [product, a = a.detach(), b = b.detach(), of_a = wants_grad(a),
+       of_b = wants_grad(b)](const Tensor& grad) -> Grads {
+        return {of_a ? pointwise({grad, b}, product) : Tensor(),
+                of_b ? pointwise({grad, a}, product) : Tensor()};
+      });
+}
+
+Tensor relu(const Tensor& input) {
+  return apply_by_output(
+      "relu", input, [](Terms t) { return relu(t[0]); },
+      [](Terms t) { return where(t[0] <= 0.0, 0.0, t[1]); });
+}
+
+Tensor tanh(const Tensor& input) {
+  return apply_by_output(
+      "tanh", input, [](Terms t) { return tanh(t[0]); },
+      [](Terms t) { return t[1] * (1 - t[0] * t[0]); });
+}
+
+Tensor sigmoid(const Tensor& input) {
+  return apply_by_output(
+      "sigmoid", input, [](Terms t) { return sigmoid(t[0]); },
+      [](Terms t) { return t[1] * (1 - t[0]) * t[0]; });
+}
+
+Tensor gelu(const Tensor& input, Gelu approximate) {
+  if (approximate == Gelu::tanh) return gelu_by_tanh(input);
+  return gelu_by_erf(input);
+}
+
+}  // namespace fuse

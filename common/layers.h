@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "functional.h"
+#include "random.h"
+#include "tensor.h"
+
+namespace fuse {
+
+// Layers without parameters, with the names and arguments of torch.nn; what they
+// compute is said in functional.h.
+
+struct ReLU {
+  Tensor operator()(const Tensor& input) const { return relu(input); }
+  std::string name() const { return "ReLU()"; }
+};
+
+struct Tanh {
+  Tensor operator()(const Tensor& input) const { return tanh(input); }
+  std::string name() const { return "Tanh()"; }
+};
+
+struct Sigmoid {
+  Tensor operator()(const Tensor& input) const { return sigmoid(input); }
+  std::string name() const { return "Sigmoid()"; }
+};
+
+struct GELU {
+  explicit GELU(Gelu approximation = Gelu::exact)
+      : approximate(approximation) {}
+  Tensor operator()(const Tensor& input) const {
+    return gelu(input, approximate);
+  }
+  std::string name() const {
+    return approximate == Gelu::tanh ? "GELU(tanh)" : "GELU()";
+  }
+  Gelu approximate;
+};
+
+struct Softmax {
+  explicit Softmax(std::int64_t dimension) : dim(dimension) {}
+  Tensor operator()(const Tensor& input) const { return softmax(input, dim); }
+  std::string name() const { return "Softmax(" + std::to_string(dim) + ")"; }
+  std::int64_t dim;
+};
+
+struct LogSoftmax {
+  explicit LogSoftmax(std::int64_t dimension) : dim(dimension) {}
+  Tensor operator()(const Tensor& input) const {
+    return log_softmax(input, dim);
+  }
+  std::string name() const { return "LogSoftmax(" + std::to_string(dim) + ")"; }
+  std::int64_t dim;
+};
+
+/// [batch, ...] to [batch, rest].
+struct Flatten {
+  Tensor operator()(const Tensor& input) const;
+  std::string name() const { return "Flatten()"; }
+};
+
+/// `dropout` while training, else nothing. Every call while training is at an
+/// offset of its own, beginning with 0, so equal seeds give equal masks in the
+/// same order, and a run that goes on after set_offset() goes on with the same
+/// masks. Copies share the offset and the mode; `clone` copies them.
+class Dropout {
+ public:
+  /// Takes its seed from the generator. Throws Error for a probability outside
+  /// of 0 to 1.
+  Dropout(double p, Generator& generator);
+
+  Tensor operator()(const Tensor& input) const;
+  void train(bool mode = true) const { state_->training = mode; }
+  void eval() const { train(false); }
+
+  std::uint64_t seed() const { return state_->seed; }
+  /// Calls while training so far.
+  std::uint64_t offset() const { return state_->offset; }
+  void set_offset(std::uint64_t offset) const { state_->offset = offset; }
+  Dropout clone() const;
+  std::string name() const;
+
+ private:
+  struct State {
+    double p;
+    std::uint64_t seed;
+    std::uint64_t offset = 0;
+    bool training = true;
+  };
+
+  explicit Dropout(const State& state)
+      : state_(std::make_shared<State>(state)) {}
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace fuse
