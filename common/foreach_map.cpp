@@ -56,6 +56,9 @@ void MapOperand::number(int position) {
 MapCall::MapCall(std::string_view function, std::span<MapOperand> operands,
                  std::span<const Operand*> pointers, std::size_t outputs)
     : callee_{function, "", operands[0].place(), outputs}, operands_(pointers) {
+  if (const Recorder* const recorder = Recorder::current()) {
+    begin_ = recorder->begin_call();
+  }
   if (const MapScope* scope = MapScope::current()) {
     scope->refuse_list_call(callee_.function(), callee_.place);
   }
@@ -169,6 +172,8 @@ void MapCall::store(std::span<Element> results) const {
     const Operand* const in[] = {&results[k].operand()};
     foreach_apply_(OpCode::copy, operands_[k]->list, in, callee_.place);
   }
+  if (Recorder* const recorder = Recorder::current())
+    recorder->end_call(begin_);
 }
 
 }  // namespace fuse

@@ -10,6 +10,7 @@
 
 #include "map_element.h"
 #include "map_scope.h"
+#include "recorder.h"
 #include "tensor_list.h"
 
 namespace fuse {
@@ -91,6 +92,7 @@ class MapCall {
 
   Callee callee_;
   Operands operands_;
+  Recorder::CallMark begin_;
 };
 
 namespace map_detail {

@@ -49,28 +49,77 @@ void Function::begin() {
 
 void Function::execute(const Program& program) {
   const Request request(program);
-  CompiledProgram* compiled = kernels_.find(request);
-  if (compiled == nullptr) compiled = find_or_make(request);
-  if (compiled != nullptr) launch(*compiled, program);
+  if (SplitProgram* const split = splits_.find(request)) {
+    return run_parts(*split, program);
+  }
+  CompiledProgram* known = kernels_.find(request);
+  const bool fits = known != nullptr && bind(*known, program);
+  if (!fits && !eager_) {
+    if (SplitProgram* const split = splits_.add(request)) {
+      return run_parts(*split, program);
+    }
+  }
+  if (fits) {
+    launch(*known);
+    end_segment();
+  } else {
+    run(request, choose(request, segment_));
+  }
+}
+
+// All kernels are there before the first part stores anything.
+void Function::run_parts(SplitProgram& split, const Program& program) {
+  const auto parts = split.parts();
+  split.make_parts(program);
+  std::vector<Choice> choices;
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    const Request request(split.part(k));
+    choices.push_back(choose(request, segment_ + int(k)));
+  }
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    if (k + 1 < parts.size()) {
+      count_break(parts[k + 1].why,
+                  "give them memory of their own, or compile it without "
+                  "fullgraph");
+    }
+    split.read_numbers(program, k);
+    run(Request(split.part(k)), choices[k]);
+  }
+}
+
+// A kernel that serves a program, or the limit that leaves it without one.
+Function::Choice Function::choose(const Request& request, int segment) {
+  if (request.program.stores().empty()) return {};
+  if (CompiledProgram* const known = kernels_.find(request)) return {known};
+  if (!eager_) {
+    if (CompiledProgram* const fits = kernels_.adapt(request)) return {fits};
+    const KernelLimit limit =
+        limit_for(options_.policy, kernels_, request, segment);
+    if (limit != KernelLimit::none) return {nullptr, limit};
+  }
+  return {&compile(request, segment)};
+}
+
+void Function::run(const Request& request, Choice choice) {
+  if (choice.compiled != nullptr) {
+    count_uploads(choice.compiled->table.bind(choice.compiled->plan,
+                                              request.program, thread_count()));
+    launch(*choice.compiled);
+  } else if (choice.limit != KernelLimit::none) {
+    run_eagerly(request, choice.limit);
+  }
+  end_segment();
+}
+
+void Function::end_segment() {
   segments_ = std::max(segments_, ++segment_);
   // What is launched because of a break was recorded before it.
   if (!break_.empty()) last_call_.push_back({nullptr, std::move(break_)});
   break_.clear();
 }
 
-// Null for a program that has run eagerly instead.
-CompiledProgram* Function::find_or_make(const Request& request) {
-  if (eager_) return &compile(request);
-  if (CompiledProgram* const adapted = kernels_.adapt(request)) return adapted;
-  const KernelLimit limit =
-      limit_for(options_.policy, kernels_, request, segment_);
-  if (limit == KernelLimit::none) return &compile(request);
-  run_eagerly(request, limit);
-  return nullptr;
-}
-
-CompiledProgram& Function::compile(const Request& request) {
-  const bool again = !eager_ && is_recompile(request);
+CompiledProgram& Function::compile(const Request& request, int segment) {
+  const bool again = !eager_ && is_recompile(request, segment);
   RecompileReport why;
   if (again) {
     why = explain(options_, kernels_, request);
@@ -80,7 +129,7 @@ CompiledProgram& Function::compile(const Request& request) {
   made->hash = request.hash;
   made->program = request.program;
   made->plan = plan_for(request);
-  made->segment = segment_;
+  made->segment = segment;
   made->new_operations = !eager_ && kernels_.has_new_operations(request);
   made->counts_as_launch = !eager_ || touches_elements(made->plan);
   if (!eager_) observe(request.program, made->plan);
@@ -92,8 +141,8 @@ CompiledProgram& Function::compile(const Request& request) {
 }
 
 // False for the first kernel of a segment between graph breaks.
-bool Function::is_recompile(const Request& request) const {
-  return segment_ < segments_ || kernels_.knows(request);
+bool Function::is_recompile(const Request& request, int segment) const {
+  return segment < segments_ || kernels_.has_moved(request);
 }
 
 void Function::prepare_recompile(const RecompileReport& why,
@@ -157,18 +206,25 @@ void Function::run_eagerly(const Request& request, KernelLimit limit) {
   counters_ += eagerly_->counters() - before;  // the process has them already
 }
 
-void Function::launch(CompiledProgram& compiled, const Program& program) {
-  const bool rebuilt =
-      compiled.table.bind(compiled.plan, program, thread_count());
+// False for lists that do not go into one launch, as earlier ones did.
+bool Function::bind(CompiledProgram& compiled, const Program& program) {
+  try {
+    count_uploads(compiled.table.bind(compiled.plan, program, thread_count()));
+    return true;
+  } catch (const Error&) {
+    if (eager_) throw;
+    return false;
+  }
+}
+
+void Function::launch(CompiledProgram& compiled) {
   const bool launches =
       compiled.counts_as_launch && !compiled.table.rows().empty();
   compiled.kernel->launch(compiled.table);
   kernels_.use(compiled);
   if (launches) trace_launch(compiled);
   if (launches && !eager_) last_call_.push_back({&compiled, ""});
-  count({.launches = launches ? 1 : 0,
-         .uploads = rebuilt ? 1 : 0,
-         .bytes_moved = compiled.table.bytes()});
+  count({.launches = launches ? 1 : 0, .bytes_moved = compiled.table.bytes()});
 }
 
 void Function::relaunch() {
@@ -183,12 +239,17 @@ void Function::relaunch() {
 }
 
 void Function::graph_break(const std::string& why) {
+  count_break(why,
+              "move the access out of the compiled function or compile it "
+              "without fullgraph");
+}
+
+void Function::count_break(const std::string& why, const char* advice) {
   if (options_.fullgraph) {
     throw Error("graph break in function " + options_.name + " (" +
                 options_.place.file_name() + ":" +
-                std::to_string(options_.place.line()) + "): " + why +
-                "; move the access out of the compiled function or compile it "
-                "without fullgraph");
+                std::to_string(options_.place.line()) + "): " + why + "; " +
+                advice);
   }
   count({.graph_breaks = 1});
   break_ = "graph break: " + why;

@@ -13,6 +13,7 @@
 #include "promotion.h"
 #include "recompile.h"
 #include "recorder.h"
+#include "split_program.h"
 
 namespace fuse {
 
@@ -70,17 +71,32 @@ class Function final : public Executor {
   void set_eager() { eager_ = true; }
 
  private:
-  CompiledProgram* find_or_make(const Request& request);
-  CompiledProgram& compile(const Request& request);
-  bool is_recompile(const Request& request) const;
+  // What runs a program.
+  struct Choice {
+    CompiledProgram* compiled = nullptr;
+    KernelLimit limit = KernelLimit::none;
+  };
+
+  Choice choose(const Request& request, int segment);
+  void run(const Request& request, Choice choice);
+  void run_parts(SplitProgram& split, const Program& program);
+  void end_segment();
+  CompiledProgram& compile(const Request& request, int segment);
+  bool is_recompile(const Request& request, int segment) const;
   void prepare_recompile(const RecompileReport& why, const Request& request);
   Plan plan_for(const Request& request);
   void observe(const Program& program, const Plan& plan) const;
   void run_eagerly(const Request& request, KernelLimit limit);
-  void launch(CompiledProgram& compiled, const Program& program);
+  bool bind(CompiledProgram& compiled, const Program& program);
+  void launch(CompiledProgram& compiled);
+  void count_break(const std::string& why, const char* advice);
   void refuse_scheduled_numbers(const Program& program) const;
+  void refuse_parts(const Program& program) const;
   void refuse_given_numbers(const CompiledProgram& known,
                             const Program& program) const;
+  void count_uploads(bool rebuilt) {
+    if (rebuilt) count({.uploads = 1});
+  }
   void count(const Counters& more);
 
   FunctionOptions options_;
@@ -95,6 +111,7 @@ class Function final : public Executor {
   Promotion promotion_;
   std::vector<RecompileReport> reports_;
   KernelStore kernels_;
+  SplitStore splits_;
   std::unique_ptr<Function> eagerly_;  // runs what gets no kernel
   bool warned_of_values_ = false;
   bool warned_of_operations_ = false;

@@ -149,14 +149,25 @@ void Function::refuse_given_numbers(const CompiledProgram& known,
                                    is_plain(program, *found)));
 }
 
+// What takes several launches, or a wait for numbers, never gets a kernel.
+void Function::refuse_parts(const Program& program) const {
+  const std::vector<ProgramPart> parts = parts_in_order(program);
+  if (parts.size() == 1 && parts[0].early.empty()) return;
+  throw Error(where() + " cannot be captured as one launch: " +
+              (parts.size() > 1 ? parts[1].why
+                                : "an operation overwrites a number that it "
+                                  "reads") +
+              "; give them memory of their own");
+}
+
 const CompiledProgram& Function::bind_captured(const Program& program) {
   refuse_scheduled_numbers(program);
   const Request request(program);
   CompiledProgram* const known = kernels_.find(request);
   if (known == nullptr) {
+    refuse_parts(program);
     const RecompileReport why = explain(options_, kernels_, request);
-    const KernelLimit limit =
-        limit_for(options_.policy, kernels_, request, 0);
+    const KernelLimit limit = limit_for(options_.policy, kernels_, request, 0);
     throw Error(where() + (limit == KernelLimit::none
                                ? missing_text(why)
                                : eager_text(limit, why)));

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "plan_reuse.h"
+#include "same_bytes.h"
 
 namespace fuse {
 
@@ -47,10 +48,21 @@ CompiledProgram& KernelStore::add(std::unique_ptr<CompiledProgram> compiled) {
   return *programs_.back();
 }
 
-bool KernelStore::knows(const Request& request) const {
+bool KernelStore::has_moved(const Request& request) const {
+  const auto moved = [&](const CompiledProgram& known, const Guard& guard) {
+    const auto scalar = std::size_t(guard.scalar);
+    const ScalarLeaf& now = request.program.scalars()[scalar];
+    return !same_bits(now.value, guard.value) &&
+           same_parameter(known.program.scalars()[scalar].origin, now.origin);
+  };
   return std::any_of(
-      programs_.begin(), programs_.end(),
-      [&](const auto& known) { return request.is_like(*known); });
+      programs_.begin(), programs_.end(), [&](const auto& known) {
+        const auto& guards = known->plan.guards;
+        return request.is_like(*known) &&
+               std::any_of(
+                   guards.begin(), guards.end(),
+                   [&](const Guard& guard) { return moved(*known, guard); });
+      });
 }
 
 std::size_t KernelStore::made_for(const Request& request) const {

@@ -49,8 +49,9 @@ class KernelStore {
   CompiledProgram* adapt(const Request& request);
   CompiledProgram& add(std::unique_ptr<CompiledProgram> compiled);
 
-  /// True when one has the same structure, whatever the numbers.
-  bool knows(const Request& request) const;
+  /// True when one was made for the same operations, but for another value of a
+  /// number: the same literal, or the same hyper-parameter of some group.
+  bool has_moved(const Request& request) const;
   /// Kernels that were made for exactly this structure.
   std::size_t made_for(const Request& request) const;
   /// Kernels that were made for new operations in a segment.

@@ -5,9 +5,8 @@
 #include <atomic>
 
 #include "error.h"
-#include "loops.h"
 #include "map_scope.h"
-#include "number_in_memory.h"
+#include "program_numbers.h"
 #include "tensor_layout.h"
 
 namespace fuse {
@@ -168,15 +167,7 @@ std::shared_ptr<LaterNumber> Recorder::later(ValueId value) {
 }
 
 double Recorder::number(ValueId value) const {
-  const Node& node = program_.node(value);
-  const auto leaf = std::size_t(node.in[0]);
-  if (node.op == OpCode::load) {
-    return read_number(program_.lists()[leaf], program_.slots()[leaf]);
-  }
-  if (node.arity == 0) return program_.scalars()[leaf].value;
-  std::array<double, 4> in{};
-  for (std::size_t k = 0; k < node.arity; ++k) in[k] = number(node.in[k]);
-  return apply_to_numbers(node.op, std::span(in).first(node.arity));
+  return number_of(program_, value);
 }
 
 bool Recorder::awaits_numbers() const {
@@ -246,6 +237,7 @@ ValueId Recorder::record(OpCode op, Operands operands,
       static_cast<void>(operand->scalar.value());
     }
   }
+  program_.begin_operation();
   if (any_on_gpu) take_slots(operands);  // they say which GPU it is
   std::array<ValueId, 4> in{};
   for (std::size_t k = 0; k < operands.size(); ++k) {
@@ -299,6 +291,7 @@ TensorList Recorder::cast(const TensorList& list, DType dtype,
                           std::source_location place) {
   const Operand operand(list);
   const Operand* const operands[] = {&operand};
+  program_.begin_operation();
   const ValueId value = value_of(list, place);
   return pending(program_.cast(value, dtype, place), operands);
 }
@@ -337,7 +330,7 @@ std::vector<Recorder::Result> Recorder::materialize() {
     result->dtype = impl->dtype;
     result->label = impl->label;
     result->hold(allocate(*impl));
-    program_.store(slot_of(result), impl->value, std::source_location());
+    program_.store_result(slot_of(result), impl->value, std::source_location());
     results.push_back({impl, result->tensors});
   }
   return results;
@@ -356,6 +349,14 @@ void Recorder::execute() {
     result.list->like = nullptr;
     result.list->hold(std::move(result.memory));
   }
+}
+
+Recorder::CallMark Recorder::begin_call() const {
+  return {serial_, std::int32_t(program_.nodes().size())};
+}
+
+void Recorder::end_call(CallMark mark) {
+  program_.end_call(mark.recording == serial_ ? mark.begin : 0);
 }
 
 void Recorder::flush(const std::string& why) {

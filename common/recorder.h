@@ -62,6 +62,15 @@ class Recorder {
   /// What a recorded number is now, after a wait for the GPU.
   double number(ValueId value) const;
 
+  /// Where a call begins that records several operations and computes all it
+  /// stores before the first store.
+  struct CallMark {
+    std::uint64_t recording = 0;
+    std::int32_t begin = 0;
+  };
+  CallMark begin_call() const;
+  void end_call(CallMark mark);
+
   /// Executes what was recorded so far because of an access from outside.
   void flush(const std::string& why);
   /// Executes the rest.

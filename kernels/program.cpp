@@ -228,8 +228,15 @@ void Program::store(std::int32_t slot, ValueId value,
   refuse_elements(value, slots_[index], place);
   const int domain =
       join(slot_domains_[index], node_domains_[std::size_t(value)]);
-  value = convert(value, slots_[index], domain, place);
+  store_converted(slot, convert(value, slots_[index], domain, place), place);
+}
+
+void Program::store_converted(std::int32_t slot, ValueId value,
+                              std::source_location place) {
+  const auto index = std::size_t(slot);
+  join(slot_domains_[index], node_domains_[std::size_t(value)]);
   current_[index] = value;
+  events_.push_back({slot, value, std::int32_t(nodes_.size()), false});
   if (first_store_[index] < 0) {
     first_store_[index] = std::int32_t(nodes_.size());
     store_places_[index] = place;
@@ -238,6 +245,34 @@ void Program::store(std::int32_t slot, ValueId value,
   } else {
     stores_[std::size_t(store_of_slot_[index])].value = value;
   }
+}
+
+void Program::store_result(std::int32_t slot, ValueId value,
+                           std::source_location place) {
+  store(slot, value, place);
+  events_.back().is_result = true;
+}
+
+void Program::begin_operation() {
+  const auto next = std::int32_t(nodes_.size());
+  if (operations_.empty() || operations_.back() != next) {
+    operations_.push_back(next);
+  }
+}
+
+void Program::end_call(std::int32_t begin) {
+  calls_.push_back({begin, std::int32_t(nodes_.size())});
+}
+
+ValueId Program::append_like(const Node& node, std::span<const ValueId> in,
+                             std::int32_t slot, std::source_location place) {
+  Node added = node;
+  int domain = slot < 0 ? -1 : slot_domains_[std::size_t(slot)];
+  for (std::size_t k = 0; k < in.size(); ++k) {
+    added.in[k] = in[k];
+    domain = join(domain, node_domains_[std::size_t(in[k])]);
+  }
+  return append(added, domain, place);
 }
 
 void Program::clear() {
@@ -255,6 +290,9 @@ void Program::clear() {
   stores_.clear();
   store_of_slot_.clear();
   scalars_.clear();
+  operations_.clear();
+  calls_.clear();
+  events_.clear();
   domain_parent_.clear();
 }
 

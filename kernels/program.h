@@ -98,6 +98,22 @@ struct Store {
   ValueId value = -1;
 };
 
+/// A store as it was recorded, before others to the same slot.
+struct StoreEvent {
+  std::int32_t slot = -1;
+  ValueId value = -1;
+  /// So many nodes had been recorded by then.
+  std::int32_t at = 0;
+  /// Into memory that nothing else knows of: any time after `value` will do.
+  bool is_result = false;
+};
+
+/// What may not come apart when a program is cut, as the nodes that it recorded.
+struct NodeRange {
+  std::int32_t begin = 0;
+  std::int32_t end = 0;
+};
+
 /// A recorded step: list-level pointwise operations in static single
 /// assignment form over slots, and the final stores. Structure (nodes, slots,
 /// stores) is what a kernel is generated from; lists and scalar values are what
@@ -122,12 +138,29 @@ class Program {
   /// Makes `value` the content of a slot, converted to its dtype. Throws Error
   /// when an element value should go into a per-tensor scalar.
   void store(std::int32_t slot, ValueId value, std::source_location place);
+  /// The same for memory that nothing else knows of yet.
+  void store_result(std::int32_t slot, ValueId value,
+                    std::source_location place);
   /// `value` at the rate and in the dtype of a slot, as `store` would make it;
   /// `like` is a value over the same lists.
   ValueId convert_like(ValueId value, SlotInfo to, ValueId like,
                        std::source_location place);
+  /// What is recorded from now on is another operation. Where a program has to
+  /// be cut, it is cut between operations.
+  void begin_operation();
+  /// Operations from the node `begin` on until now are one call, which computes
+  /// all it stores before the first store.
+  void end_call(std::int32_t begin);
   /// Forgets everything but keeps the memory.
   void clear();
+
+  /// For parts of a program: the same operation on other values, over the lists
+  /// of a slot if it has no list among these (-1 for none).
+  ValueId append_like(const Node& node, std::span<const ValueId> in,
+                      std::int32_t slot, std::source_location place);
+  /// The same for a store of what already has the slot's rate and dtype.
+  void store_converted(std::int32_t slot, ValueId value,
+                       std::source_location place);
 
   bool empty() const { return nodes_.empty(); }
   const Node& node(ValueId id) const { return nodes_[std::size_t(id)]; }
@@ -140,6 +173,10 @@ class Program {
   std::span<const ListView> lists() const { return lists_; }
   std::span<const Store> stores() const { return stores_; }
   std::span<const ScalarLeaf> scalars() const { return scalars_; }
+  /// First nodes of the operations; empty for a program that is one.
+  std::span<const std::int32_t> operations() const { return operations_; }
+  std::span<const NodeRange> calls() const { return calls_; }
+  std::span<const StoreEvent> store_events() const { return events_; }
   std::source_location place(ValueId id) const {
     return places_[std::size_t(id)];
   }
@@ -189,6 +226,9 @@ class Program {
   std::vector<Store> stores_;
   std::vector<std::int32_t> store_of_slot_;
   std::vector<ScalarLeaf> scalars_;
+  std::vector<std::int32_t> operations_;
+  std::vector<NodeRange> calls_;
+  std::vector<StoreEvent> events_;
   std::vector<int> domain_parent_;
 };
 

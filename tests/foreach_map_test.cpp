@@ -356,20 +356,15 @@ TEST_CASE("a list that is read after it was overwritten under another name") {
   // All reads of one call come before its stores.
   foreach_map_([](auto x, auto y) { return x + y; }, a, b);
   CHECK(memory[0] == 2);
-  const int first = __LINE__ + 2;
   auto step = compile([&] {
     foreach_map_([](auto x, auto y) { return x + y; }, a, b);
     foreach_map_([](auto x, auto y) { return x + y; }, a, b);
   });
-  const std::string message = error_of(step);
-  INFO(message);
-  CHECK(
-      contains(message, "a[0] is stored but overlaps b[0] in memory (stored"));
-  CHECK(
-      contains(message, "tests/foreach_map_test.cpp:" + std::to_string(first)));
-  CHECK(contains(message,
-                 "tests/foreach_map_test.cpp:" + std::to_string(first + 1)));
-  CHECK(memory[0] == 2);
+  step();
+  // 2, 4, 8: each call sees what the one before has stored.
+  CHECK(memory == std::vector<float>{8, 8, 4, 4, 1, 1, 1, 1});
+  CHECK(step.counters().graph_breaks == 1);
+  CHECK(step.counters().launches == 2);
 }
 
 TEST_CASE("what the function may not do") {

@@ -269,7 +269,8 @@ TEST_CASE("specialize: lists that swap or share values survive going eager") {
   CHECK(testing::contains(captured.stop(), "runs eagerly"));
 }
 
-TEST_CASE("specialize: going eager, an overlap is the error it always is") {
+TEST_CASE(
+    "specialize: going eager, an overlap within an operation is an error") {
   Tensor whole = full({8}, 1);
   const TensorList low({from_blob(whole.data<float>(), {6})});
   const TensorList high({from_blob(whole.data<float>() + 2, {6})});
@@ -279,7 +280,7 @@ TEST_CASE("specialize: going eager, an overlap is the error it always is") {
   auto step = compile(
       [&] {
         foreach_mul_(low, factor);
-        foreach_add_(overlap ? high : other, 1.0);
+        foreach_add_(low, overlap ? high : other);
       },
       {.policy = Policy::specialize});
   jit_testing::CapturedStderr captured;
@@ -293,6 +294,32 @@ TEST_CASE("specialize: going eager, an overlap is the error it always is") {
   CHECK(testing::contains(testing::message_of<Error>([&] { step(); }),
                           "overlap"));
   CHECK(whole.to_vector() == before);
+  captured.stop();
+}
+
+TEST_CASE("specialize: going eager, operations that overlap keep their order") {
+  Tensor whole = full({8}, 1);
+  const TensorList low({from_blob(whole.data<float>(), {6})});
+  const TensorList high({from_blob(whole.data<float>() + 2, {6})});
+  double factor = 1;
+  auto step = compile(
+      [&] {
+        foreach_mul_(low, factor);
+        foreach_add_(high, 1.0);
+      },
+      {.policy = Policy::specialize});
+  jit_testing::CapturedStderr captured;
+  std::vector<double> expected(8, 1);
+  for (int call = 0; call < 12; ++call) {
+    factor = 1 + call % 10 / 8.0;
+    step();
+    for (std::size_t i = 0; i < 8; ++i) {
+      if (i < 6) expected[i] = float(expected[i]) * float(factor);
+      if (i >= 2) expected[i] = float(expected[i] + 1);
+    }
+    REQUIRE(whole.to_vector() == expected);
+  }
+  CHECK(step.counters().graph_breaks == 12);
   captured.stop();
 }
 

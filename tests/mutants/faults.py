@@ -246,6 +246,38 @@ ADAM = (
           "foreach_lerp_(exp_avgs, grads, beta1);", "adam_test"),
 )
 
+ORDER = (
+    fault("what was stored is read as it was before", "kernels/order.cpp",
+          "if (!found) found = check_read(operation, read);", "",
+          "order_test", "random_order_test"),
+    fault("two lists store in any order", "kernels/order.cpp",
+          "if (store.operation != never) {",
+          "if (store.operation != never && false) {",
+          "order_test", "random_order_test"),
+    fault("what is still to be read is stored over", "kernels/order.cpp",
+          "if (read.operation == never || is_harmless(event, other)) continue;",
+          "continue;", "order_test", "random_order_test"),
+    fault("lists at other places of a launch pass for joined",
+          "kernels/order.cpp",
+          "joined_.are_joined(event.slot, read.slot);", "true;",
+          "random_order_test", "order_test"),
+    fault("a carried value is what its list holds later",
+          "common/split_program.cpp",
+          "at(each.value) = load(slot_of_carried(each), each.user);",
+          "static_cast<void>(each);", "order_test", "random_order_test"),
+    fault("a cut is forgotten when lists have moved",
+          "common/split_program.cpp",
+          "apart = !shares_[s] && !is_stored_to(program, std::int32_t(s));",
+          "apart = true;", "order_test"),
+    fault("a number is read after it was written over",
+          "common/split_program.cpp",
+          "if (part_of(value) == k) number = number_of(program, value);",
+          "if (part_of(value) == k) number = 0;", "gpu_numbers_test"),
+    fault("a cut is not counted", "common/function.cpp",
+          "  count({.graph_breaks = 1});\n", "", "order_test",
+          "recorder_test"),
+)
+
 FUNCTIONS = (
     fault("a rate that moved is baked again", "common/promotion.cpp",
           "if (origin.name != nullptr) return !names_;",
@@ -464,7 +496,7 @@ STRIDES = (
           "kernels/hazards.cpp",
           "if (range.stored) check_against(read_, i);", "", "strided_test"),
     fault("an expanded tensor may be stored to", "kernels/hazards.cpp",
-          "if (range.stored) refuse_itself(range);", "", "strided_test"),
+          "if (range.stored) refuse_shared_elements(program_, range);", "", "strided_test"),
     fault("states forget the order of their parameter",
           "common/optim/state_store.cpp", "tensor = empty_like(param);",
           "tensor = empty(param.shape(), param.dtype());", "strided_test"),
@@ -578,4 +610,4 @@ MEASURING = (
 
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
           ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS +
-          TRAINING + MEMORY + MEASURING + GROUPS)
+          TRAINING + MEMORY + MEASURING + GROUPS + ORDER)
