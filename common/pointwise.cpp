@@ -1,7 +1,9 @@
 #include "pointwise.h"
 
+#include <algorithm>
 #include <array>
 
+#include "error.h"
 #include "run_at_once.h"
 #include "tensor_list.h"
 
@@ -17,16 +19,19 @@ std::int32_t slot_of(Program& program, const TensorList& list) {
 }  // namespace
 
 Term Term::apply(OpCode op, std::span<const Term> operands) {
-  Program* program = nullptr;
-  for (const Term& operand : operands) {
-    if (operand.program_ != nullptr) program = operand.program_;
+  const auto known =
+      std::find_if(operands.begin(), operands.end(),
+                   [](const Term& each) { return each.program_ != nullptr; });
+  if (known == operands.end()) {
+    throw Error("pointwise: an operation on numbers alone has no tensor");
   }
+  Program& program = *known->program_;
   std::array<ValueId, 4> in{};
   for (std::size_t k = 0; k < operands.size(); ++k) {
-    in[k] = operands[k].in(*program);
+    in[k] = operands[k].in(program);
   }
   const auto values = std::span(in).first(operands.size());
-  return {*program, program->apply(op, values, nowhere)};
+  return {program, program.apply(op, values, nowhere)};
 }
 
 ValueId Term::in(Program& program) const {

@@ -9,20 +9,20 @@ namespace fuse {
 /// library's own lines. For a scope on this thread; the outermost counts.
 class CallPlace {
  public:
-  explicit CallPlace(std::source_location place) : previous_(current_) {
-    if (current_.line() == 0) current_ = place;
+  explicit CallPlace(std::source_location place) : previous_(current) {
+    if (current.line() == 0) current = place;
   }
   CallPlace(const CallPlace&) = delete;
   CallPlace& operator=(const CallPlace&) = delete;
-  ~CallPlace() { current_ = previous_; }
+  ~CallPlace() { current = previous_; }
 
   /// The place of the call in progress, else `place`.
   static std::source_location or_else(std::source_location place) {
-    return current_.line() == 0 ? place : current_;
+    return current.line() == 0 ? place : current;
   }
 
  private:
-  static inline thread_local std::source_location current_;
+  static inline thread_local std::source_location current;
   std::source_location previous_;
 };
 

@@ -348,7 +348,8 @@ Backend backend_for(std::uint64_t seed) {
 
 int program_count() {
   const char* const wanted = std::getenv("FUSEBOOK_FUZZ");
-  return wanted != nullptr ? std::max(1, std::atoi(wanted)) : 600;
+  return wanted != nullptr ? std::max(1, int(std::strtol(wanted, nullptr, 10)))
+                           : 600;
 }
 
 struct Seen {
