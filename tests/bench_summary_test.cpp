@@ -125,6 +125,18 @@ TEST_CASE("promises compare with the limit, with peers, and with a time") {
   };
   CHECK(check_promises(first(999), 0));
   CHECK_FALSE(check_promises(first(1001), 0));
+  // Each is divided by the bare kernel, and so may be compared.
+  const auto gradients = [](double all_new, double one_new) {
+    const auto row = [](const char* variant, double ratio) {
+      return Row{"gradients", "10000 x 64", variant, 20 * ratio, ratio,
+                 0,           "bare kernel"};
+    };
+    return std::vector<Row>{row("bare kernel", 1), row("kept", 1.2),
+                            row("all new", all_new), row("one new", one_new)};
+  };
+  CHECK(check_promises(gradients(2.9, 1.7), 0));
+  CHECK_FALSE(check_promises(gradients(3.1, 1.7), 0));
+  CHECK_FALSE(check_promises(gradients(2.9, 1.9), 0));
   const auto cold = [](double many) {
     return std::vector<Row>{{"compile", "10 tensors", "cold", 100, 0, 0},
                             {"compile", "10000 tensors", "cold", many, 0, 0}};

@@ -27,6 +27,12 @@ constexpr Promise promises[] = {
     {"step", "10 x 1024 x 1024", "compiled", "by hand", 1.03},
     {"step", "10 x 1024 x 1024", "interpreted", "limit", 1.6},
     {"step", "1000 x 64", "compiled", "bare kernel", 2},
+    {"step", "10000 x 64", "limit", "bare kernel", 1.05},
+    // Everybody's loop: other gradients in each step.
+    {"gradients", "10000 x 64", "zero_grad, backward", "bare kernel", 3},
+    {"gradients", "10000 x 64", "all new", "bare kernel", 3},
+    {"gradients", "10000 x 64", "foreign, all new", "bare kernel", 3},
+    {"gradients", "10000 x 64", "one new", "kept", 1.5},
     {"compile", "10 tensors", "first step, from disk", nullptr, 1000},
 };
 
