@@ -149,7 +149,8 @@ void GpuKernel::upload_moved(const Table& table, DeviceTable& to) {
       to.block.address() + to.pointers + moved.begin * sizeof(void*),
       addresses.size_bytes(), "uploading addresses that have changed",
       [&](void* memory) {
-        std::memcpy(memory, addresses.data(), addresses.size_bytes());
+        std::memcpy(memory, static_cast<const void*>(addresses.data()),
+                    addresses.size_bytes());
       });
   ++counters_.table_moves;
   counters_.bytes_uploaded += std::int64_t(addresses.size_bytes());
