@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <source_location>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -140,8 +140,9 @@ std::string error_of(Table& table, const Step& step) {
 
 template <class T>
 bool same_bytes(std::span<const T> a, std::span<const T> b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+  const auto left = std::as_bytes(a);
+  const auto right = std::as_bytes(b);
+  return std::equal(left.begin(), left.end(), right.begin(), right.end());
 }
 
 // All that a kernel sees of two tables.
