@@ -556,13 +556,7 @@ class BodyWriter {
 // True for operations that lanes can do at once: not those that call the
 // library for each element.
 bool is_plain(OpCode op) {
-  if (op == OpCode::cast) return true;
-  const std::string_view value = info(op).value;
-  for (const char* const call : {"exp", "log", "tanh", "pow"}) {
-    const std::string text = "math::" + std::string(call) + "(";
-    if (value.find(text) != value.npos) return false;
-  }
-  return true;
+  return op == OpCode::cast || !info(op).calls_library;
 }
 
 }  // namespace

@@ -6,14 +6,15 @@ namespace fuse {
 
 const Calls& host_calls() {
   static const Calls calls = {
-      .exp_f32 = [](float a) { return std::exp(a); },
-      .exp_f64 = [](double a) { return std::exp(a); },
-      .log_f32 = [](float a) { return std::log(a); },
-      .log_f64 = [](double a) { return std::log(a); },
-      .tanh_f32 = [](float a) { return std::tanh(a); },
-      .tanh_f64 = [](double a) { return std::tanh(a); },
-      .pow_f32 = [](float a, float b) { return std::pow(a, b); },
-      .pow_f64 = [](double a, double b) { return std::pow(a, b); },
+#define CALL_1(name)                                  \
+  .name##_f32 = [](float a) { return std::name(a); }, \
+  .name##_f64 = [](double a) { return std::name(a); },
+#define CALL_2(name)                                              \
+  .name##_f32 = [](float a, float b) { return std::name(a, b); }, \
+  .name##_f64 = [](double a, double b) { return std::name(a, b); },
+      FUSE_FUNCTIONS_1(CALL_1) FUSE_FUNCTIONS_2(CALL_2)
+#undef CALL_1
+#undef CALL_2
   };
   return calls;
 }

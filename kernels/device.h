@@ -36,17 +36,30 @@ namespace fuse {
 
 using i64 = long long;
 
-// Functions a compiler must not see through: it would fold and vectorise them
-// to other bits than the library's. Filled once by the host (calls.cpp).
+// Functions of the C library, with one operand and with two, under the names
+// that they have there and in CUDA. A compiler must not see through them: it
+// would fold and vectorise them to other bits than the library's. An operation
+// may use each of them as math::name.
+// clang-format off
+#define FUSE_FUNCTIONS_1(F)                                        \
+  F(exp) F(exp2) F(expm1) F(log) F(log2) F(log10) F(log1p)         \
+  F(sin) F(cos) F(tan) F(asin) F(acos) F(atan)                     \
+  F(sinh) F(cosh) F(tanh) F(asinh) F(acosh) F(atanh) F(erf) F(erfc)
+#define FUSE_FUNCTIONS_2(F) F(pow) F(fmod) F(atan2) F(hypot)
+// clang-format on
+
+// The host's, filled once (calls.cpp).
 struct Calls {
-  float (*exp_f32)(float);
-  double (*exp_f64)(double);
-  float (*log_f32)(float);
-  double (*log_f64)(double);
-  float (*tanh_f32)(float);
-  double (*tanh_f64)(double);
-  float (*pow_f32)(float, float);
-  double (*pow_f64)(double, double);
+#define FUSE_CALL_1(name)     \
+  float (*name##_f32)(float); \
+  double (*name##_f64)(double);
+#define FUSE_CALL_2(name)            \
+  float (*name##_f32)(float, float); \
+  double (*name##_f64)(double, double);
+  FUSE_FUNCTIONS_1(FUSE_CALL_1)
+  FUSE_FUNCTIONS_2(FUSE_CALL_2)
+#undef FUSE_CALL_1
+#undef FUSE_CALL_2
 };
 
 // One tensor of a list, in every slot of its body; or one line of it, where
@@ -294,25 +307,49 @@ FUSE_FN float rint(float a) { return FUSE_BUILTIN(rintf)(a); }
 FUSE_FN double rint(double a) { return FUSE_BUILTIN(rint)(a); }
 FUSE_FN float trunc(float a) { return FUSE_BUILTIN(truncf)(a); }
 FUSE_FN double trunc(double a) { return FUSE_BUILTIN(trunc)(a); }
+FUSE_FN float copysign(float a, float b) {
+  return FUSE_BUILTIN(copysignf)(a, b);
+}
+FUSE_FN double copysign(double a, double b) {
+  return FUSE_BUILTIN(copysign)(a, b);
+}
+
 #if defined(__CUDACC__)
-FUSE_FN float exp(float a) { return ::expf(a); }
-FUSE_FN double exp(double a) { return ::exp(a); }
-FUSE_FN float log(float a) { return ::logf(a); }
-FUSE_FN double log(double a) { return ::log(a); }
-FUSE_FN float tanh(float a) { return ::tanhf(a); }
-FUSE_FN double tanh(double a) { return ::tanh(a); }
-FUSE_FN float any_pow(float a, float b) { return ::powf(a, b); }
-FUSE_FN double any_pow(double a, double b) { return ::pow(a, b); }
+#define FUSE_CALL_F32(name) ::name##f
+#define FUSE_CALL_F64(name) ::name
 #else
-FUSE_FN float exp(float a) { return calls->exp_f32(a); }
-FUSE_FN double exp(double a) { return calls->exp_f64(a); }
-FUSE_FN float log(float a) { return calls->log_f32(a); }
-FUSE_FN double log(double a) { return calls->log_f64(a); }
-FUSE_FN float tanh(float a) { return calls->tanh_f32(a); }
-FUSE_FN double tanh(double a) { return calls->tanh_f64(a); }
-FUSE_FN float any_pow(float a, float b) { return calls->pow_f32(a, b); }
-FUSE_FN double any_pow(double a, double b) { return calls->pow_f64(a, b); }
+#define FUSE_CALL_F32(name) calls->name##_f32
+#define FUSE_CALL_F64(name) calls->name##_f64
 #endif
+#define FUSE_FUNCTION_1(name)                                    \
+  FUSE_FN float name(float a) { return FUSE_CALL_F32(name)(a); } \
+  FUSE_FN double name(double a) { return FUSE_CALL_F64(name)(a); }
+#define FUSE_FUNCTION_2(name)                                                \
+  FUSE_FN float name(float a, float b) { return FUSE_CALL_F32(name)(a, b); } \
+  FUSE_FN double name(double a, double b) { return FUSE_CALL_F64(name)(a, b); }
+namespace library {
+FUSE_FUNCTIONS_1(FUSE_FUNCTION_1)
+FUSE_FUNCTIONS_2(FUSE_FUNCTION_2)
+}  // namespace library
+#undef FUSE_FUNCTION_1
+#undef FUSE_FUNCTION_2
+#undef FUSE_CALL_F32
+#undef FUSE_CALL_F64
+
+// All but pow, which is more below.
+#define FUSE_FUNCTION(name) using library::name;
+FUSE_FUNCTIONS_1(FUSE_FUNCTION)
+FUSE_FUNCTION(fmod)
+FUSE_FUNCTION(atan2)
+FUSE_FUNCTION(hypot)
+#undef FUSE_FUNCTION
+
+// What is left of a division by `b`, in the half open range from 0 to `b`
+// instead of with the sign of the dividend.
+template <class T>
+FUSE_FN T wrap(T rest, T b) {
+  return rest != T(0) && (b < T(0)) != (rest < T(0)) ? rest + b : rest;
+}
 
 template <class T>
 FUSE_FN T clamp(T a, T low, T high) {
@@ -373,11 +410,11 @@ FUSE_FN bool is_whole(double exponent) {
   return exponent == rint(exponent) && abs(exponent) <= 2147483648.0;
 }
 FUSE_FN double pow(double base, double exponent) {
-  if (!is_whole(exponent)) return any_pow(base, exponent);
+  if (!is_whole(exponent)) return library::pow(base, exponent);
   return power(base, i64(exponent));
 }
 FUSE_FN float pow(float base, float exponent) {
-  if (!is_whole(exponent)) return any_pow(base, exponent);
+  if (!is_whole(exponent)) return library::pow(base, exponent);
   return float(power(base, i64(exponent)));
 }
 

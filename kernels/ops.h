@@ -33,6 +33,8 @@ struct OpInfo {
   Domain domain;
   /// Bound of the error against the exactly rounded result.
   double ulp;
+  /// True when it calls the C library for each element.
+  bool calls_library;
 };
 
 /// All rows, indexed by OpCode.

@@ -91,10 +91,10 @@ COMPARE(!=)
 
 namespace math {
 
-// `slope` is the size of the derivative.
+// `slope` is the size of the derivative, which may be infinite.
 template <class T>
 Number<T> apply(Number<T> a, Wide value, Wide slope) {
-  return Number<T>::result(value, a.term * slope, {a});
+  return Number<T>::result(value, a.term == 0 ? 0 : a.term * slope, {a});
 }
 template <class T>
 Number<T> abs(Number<T> a) {
@@ -122,21 +122,52 @@ template <class T>
 Number<T> trunc(Number<T> a) {
   return apply(a, std::trunc(a.value), 0);
 }
+#define FUNCTION(name, slope)             \
+  template <class T>                      \
+  Number<T> name(Number<T> a) {           \
+    const Wide x = a.value;               \
+    return apply(a, std::name(x), slope); \
+  }
+FUNCTION(exp, std::exp(x))
+FUNCTION(exp2, std::exp2(x))
+FUNCTION(expm1, std::exp(x))
+FUNCTION(log, 1 / std::abs(x))
+FUNCTION(log2, 2 / std::abs(x))
+FUNCTION(log10, 1 / std::abs(x))
+FUNCTION(log1p, 1 / std::abs(1 + x))
+FUNCTION(sin, 1)
+FUNCTION(cos, 1)
+FUNCTION(tan, 1 + std::tan(x) * std::tan(x))
+FUNCTION(asin, 1 / std::sqrt(1 - x * x))
+FUNCTION(acos, 1 / std::sqrt(1 - x * x))
+FUNCTION(atan, 1 / (1 + x * x))
+FUNCTION(sinh, std::cosh(x))
+FUNCTION(cosh, std::cosh(x))
+FUNCTION(tanh, 1)
+FUNCTION(asinh, 1 / std::hypot(1.0L, x))
+FUNCTION(acosh, 1 / std::sqrt(x * x - 1))
+FUNCTION(atanh, 1 / (1 - x * x))
+FUNCTION(erf, 2)
+FUNCTION(erfc, 2)
+#undef FUNCTION
+
+// Of two operands that were not rounded themselves.
+#define FUNCTION(name)                                                \
+  template <class T>                                                  \
+  Number<T> name(Number<T> a, Number<T> b) {                          \
+    return Number<T>::result(std::name(a.value, b.value), 0, {a, b}); \
+  }
+FUNCTION(pow)
+FUNCTION(fmod)
+FUNCTION(atan2)
+FUNCTION(hypot)
+FUNCTION(copysign)
+#undef FUNCTION
+
 template <class T>
-Number<T> exp(Number<T> a) {
-  return apply(a, std::exp(a.value), std::exp(a.value));
-}
-template <class T>
-Number<T> log(Number<T> a) {
-  return apply(a, std::log(a.value), 1 / std::abs(a.value));
-}
-template <class T>
-Number<T> tanh(Number<T> a) {
-  return apply(a, std::tanh(a.value), 1);
-}
-template <class T>
-Number<T> pow(Number<T> a, Number<T> b) {
-  return Number<T>::result(std::pow(a.value, b.value), 0, {a, b});
+Number<T> wrap(Number<T> rest, Number<T> b) {
+  if (rest.value == 0 || (b.value < 0) == (rest.value < 0)) return rest;
+  return rest + b;
 }
 template <class T>
 Number<T> clamp(Number<T> a, Number<T> low, Number<T> high) {

@@ -49,16 +49,43 @@ const std::map<std::string_view, Oracle>& oracles() {
     ORACLE(sqrt, return std::sqrt(a)),
     ORACLE(rsqrt, return 1 / std::sqrt(a)),
     ORACLE(reciprocal, return 1 / a),
+    ORACLE(square, return a * a),
     ORACLE(exp, return std::exp(a)),
+    ORACLE(exp2, return std::pow(2.0L, a)),
+    ORACLE(expm1, return std::expm1(a)),
     ORACLE(log, return std::log(a)),
+    ORACLE(log2, return std::log2(a)),
+    ORACLE(log10, return std::log10(a)),
+    ORACLE(log1p, return std::log1p(a)),
     ORACLE(pow, return std::pow(a, b)),
+    ORACLE(hypot, return std::hypot(a, b)),
+    ORACLE(sin, return std::sin(a)),
+    ORACLE(cos, return std::cos(a)),
+    ORACLE(tan, return std::tan(a)),
+    ORACLE(asin, return std::asin(a)),
+    ORACLE(acos, return std::acos(a)),
+    ORACLE(atan, return std::atan(a)),
+    ORACLE(atan2, return std::atan2(a, b)),
+    ORACLE(sinh, return std::sinh(a)),
+    ORACLE(cosh, return std::cosh(a)),
     ORACLE(tanh, return std::tanh(a)),
+    ORACLE(asinh, return std::asinh(a)),
+    ORACLE(acosh, return std::acosh(a)),
+    ORACLE(atanh, return std::atanh(a)),
+    ORACLE(erf, return std::erf(a)),
+    ORACLE(erfc, return std::erfc(a)),
     ORACLE(sigmoid, return 1 / (1 + std::exp(-a))),
     ORACLE(relu, if (is_nan(a)) return a; if (a >= 0) return a; return 0),
     ORACLE(floor, return std::floor(a)),
     ORACLE(ceil, return std::ceil(a)),
     ORACLE(round, return std::nearbyint(a)),
     ORACLE(trunc, return std::trunc(a)),
+    ORACLE(frac, return a - std::trunc(a)),
+    ORACLE(fmod, return std::fmod(a, b)),
+    ORACLE(remainder, const Wide rest = std::fmod(a, b);
+           const bool other_side = (a < 0) != (b < 0);
+           return rest == 0 || !other_side ? rest : rest + b),
+    ORACLE(copysign, return std::signbit(b) ? -std::abs(a) : std::abs(a)),
     ORACLE(minimum, if (is_nan(a)) return a; if (is_nan(b)) return b;
            if (a < b) return a; return b),
     ORACLE(maximum, if (is_nan(a)) return a; if (is_nan(b)) return b;
@@ -72,6 +99,13 @@ const std::map<std::string_view, Oracle>& oracles() {
     ORACLE(le, return a < b || a == b ? 1 : 0),
     ORACLE(gt, return b < a ? 1 : 0),
     ORACLE(ge, return b < a || a == b ? 1 : 0),
+    ORACLE(isnan, return is_nan(a) ? 1 : 0),
+    ORACLE(isinf, return std::isinf(a) ? 1 : 0),
+    ORACLE(isfinite, return std::isfinite(a) ? 1 : 0),
+    ORACLE(logical_and, return a == 0 || b == 0 ? 0 : 1),
+    ORACLE(logical_or, return a == 0 && b == 0 ? 0 : 1),
+    ORACLE(logical_xor, return (a == 0) == (b == 0) ? 0 : 1),
+    ORACLE(logical_not, return a == 0 ? 1 : 0),
     ORACLE(where, if (is_nan(a)) return b; return a == 0 ? c : b),
     ORACLE(lerp, const Wide w = c; const Wide difference = b - a;
            if (std::abs(w) < 0.5L) return a + w * difference;
@@ -287,6 +321,97 @@ TEST_CASE_TEMPLATE("semantics of special values", T, float, double) {
   CHECK(one<T>(OpCode::sigmoid, 0) == T(0.5));
   CHECK(one<T>(OpCode::reciprocal, -T(0)) == -inf);
   CHECK(std::isnan(one<T>(OpCode::div, 0, 0)));
+}
+
+TEST_CASE_TEMPLATE("what is not 0 is true, and so is a NaN", T, float, double) {
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  const T inf = std::numeric_limits<T>::infinity();
+  const T tiny = std::numeric_limits<T>::denorm_min();
+  for (const T yes : {T(1), T(-2), tiny, inf, nan}) {
+    for (const T no : {T(0), -T(0)}) {
+      CHECK(one<T>(OpCode::logical_not, yes) == 0);
+      CHECK(one<T>(OpCode::logical_not, no) == 1);
+      CHECK(one<T>(OpCode::logical_and, yes, yes) == 1);
+      CHECK(one<T>(OpCode::logical_and, yes, no) == 0);
+      CHECK(one<T>(OpCode::logical_and, no, yes) == 0);
+      CHECK(one<T>(OpCode::logical_or, no, no) == 0);
+      CHECK(one<T>(OpCode::logical_or, no, yes) == 1);
+      CHECK(one<T>(OpCode::logical_or, yes, no) == 1);
+      CHECK(one<T>(OpCode::logical_xor, yes, no) == 1);
+      CHECK(one<T>(OpCode::logical_xor, no, yes) == 1);
+      CHECK(one<T>(OpCode::logical_xor, yes, yes) == 0);
+      CHECK(one<T>(OpCode::logical_xor, no, no) == 0);
+    }
+  }
+  for (const T finite : {T(0), -T(0), tiny, std::numeric_limits<T>::max(),
+                         std::numeric_limits<T>::lowest()}) {
+    CHECK(one<T>(OpCode::isfinite, finite) == 1);
+    CHECK(one<T>(OpCode::isnan, finite) == 0);
+    CHECK(one<T>(OpCode::isinf, finite) == 0);
+  }
+  for (const T large : {inf, -inf}) {
+    CHECK(one<T>(OpCode::isfinite, large) == 0);
+    CHECK(one<T>(OpCode::isnan, large) == 0);
+    CHECK(one<T>(OpCode::isinf, large) == 1);
+  }
+  CHECK(one<T>(OpCode::isfinite, nan) == 0);
+  CHECK(one<T>(OpCode::isnan, nan) == 1);
+  CHECK(one<T>(OpCode::isinf, nan) == 0);
+}
+
+TEST_CASE_TEMPLATE("what divisions leave has a sign", T, float, double) {
+  const T inf = std::numeric_limits<T>::infinity();
+  // That of the dividend, and as in Python that of the divisor.
+  CHECK(one<T>(OpCode::fmod, 7, 3) == 1);
+  CHECK(one<T>(OpCode::fmod, -7, 3) == -1);
+  CHECK(one<T>(OpCode::fmod, 7, -3) == 1);
+  CHECK(one<T>(OpCode::remainder, 7, 3) == 1);
+  CHECK(one<T>(OpCode::remainder, -7, 3) == 2);
+  CHECK(one<T>(OpCode::remainder, 7, -3) == -2);
+  CHECK(one<T>(OpCode::remainder, -7, -3) == -1);
+  CHECK(same_value(one<T>(OpCode::fmod, -6, 3), -T(0)));
+  CHECK(same_value(one<T>(OpCode::remainder, -6, 3), -T(0)));
+  CHECK(same_value(one<T>(OpCode::remainder, 6, -3), T(0)));
+  CHECK(one<T>(OpCode::fmod, 5, inf) == 5);
+  CHECK(one<T>(OpCode::remainder, 5, inf) == 5);
+  CHECK(one<T>(OpCode::remainder, -5, inf) == inf);
+  CHECK(std::isnan(one<T>(OpCode::fmod, inf, 3)));
+  CHECK(std::isnan(one<T>(OpCode::fmod, 1, 0)));
+  CHECK(std::isnan(one<T>(OpCode::remainder, 1, 0)));
+  CHECK(same_value(one<T>(OpCode::copysign, 3, -T(0)), T(-3)));
+  CHECK(same_value(one<T>(OpCode::copysign, -T(0), 1), T(0)));
+  CHECK(one<T>(OpCode::frac, T(-2.75)) == T(-0.75));
+  CHECK(std::isnan(one<T>(OpCode::frac, inf)));
+}
+
+TEST_CASE_TEMPLATE("the library's functions at special values", T, float,
+                   double) {
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  const T inf = std::numeric_limits<T>::infinity();
+  for (const OpCode op : {OpCode::sin, OpCode::cos, OpCode::tan}) {
+    CHECK(std::isnan(one<T>(op, inf)));
+  }
+  CHECK(std::isnan(one<T>(OpCode::asin, T(1.5))));
+  CHECK(std::isnan(one<T>(OpCode::acos, T(-1.5))));
+  CHECK(std::isnan(one<T>(OpCode::acosh, T(0.5))));
+  CHECK(one<T>(OpCode::atanh, 1) == inf);
+  CHECK(one<T>(OpCode::erf, -inf) == -1);
+  CHECK(one<T>(OpCode::erfc, inf) == 0);
+  CHECK(one<T>(OpCode::erfc, -inf) == 2);
+  CHECK(one<T>(OpCode::log1p, -1) == -inf);
+  CHECK(std::isnan(one<T>(OpCode::log1p, -2)));
+  CHECK(one<T>(OpCode::expm1, -inf) == -1);
+  CHECK(one<T>(OpCode::exp2, 10) == 1024);
+  CHECK(one<T>(OpCode::log2, T(0.125)) == -3);
+  CHECK(one<T>(OpCode::log10, 1000) == 3);
+  CHECK(one<T>(OpCode::hypot, inf, nan) == inf);
+  CHECK(std::isnan(one<T>(OpCode::hypot, nan, 1)));
+  // An intermediate result would be out of range.
+  CHECK(one<T>(OpCode::hypot, std::numeric_limits<T>::max() / 2, 1) ==
+        std::numeric_limits<T>::max() / 2);
+  CHECK(same_value(one<T>(OpCode::atan2, -T(0), 1), -T(0)));
+  CHECK(one<T>(OpCode::atan2, 0, -1) == T(3.14159265358979323846L));
+  CHECK(one<T>(OpCode::square, -3) == 9);
 }
 
 TEST_CASE_TEMPLATE("lerp rounds as torch's two branches do", T, float, double) {

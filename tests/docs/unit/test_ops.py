@@ -192,7 +192,9 @@ class TheTable(unittest.TestCase):
 
     def test_comparisons(self):
         self.assertEqual([op.name for op in self.ops if op.compares],
-                         ["eq", "ne", "lt", "le", "gt", "ge"])
+                         ["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf",
+                          "isfinite", "logical_and", "logical_or",
+                          "logical_xor", "logical_not"])
 
 
 if __name__ == "__main__":
