@@ -9,6 +9,7 @@
 
 #include "function.h"
 #include "fusion_report.h"
+#include "one_thread.h"
 #include "recorder.h"
 
 namespace fuse {
@@ -27,7 +28,9 @@ struct CompileOptions {
 /// once, records what it does to lists of tensors, and launches that as one
 /// kernel, which is generated and compiled at the first call and again only
 /// when a guard fails. Everything else in the function just runs. A call inside
-/// another compiled function becomes part of that one. One thread at a time.
+/// another compiled function becomes part of that one, which counts what it
+/// causes; its own counters count the call as inlined. One thread at a time: a
+/// call while another thread is in one throws Error.
 template <class F>
 class Compiled {
  public:
@@ -37,7 +40,9 @@ class Compiled {
 
   template <class... Args>
   decltype(auto) operator()(Args&&... args) {
-    if (Recorder::current() != nullptr) {
+    const Entry entry(*state_);
+    if (const Recorder* const outer = Recorder::current()) {
+      state_->function.begin_inlined(*outer);
       return function_(std::forward<Args>(args)...);
     }
     const Call call(*state_);
@@ -54,7 +59,10 @@ class Compiled {
   /// Launches the newest kernel again on what it was given last, without
   /// running the function: a call without its host side, for measurements.
   /// Throws Error before the first call.
-  void relaunch() { state_->function.relaunch(); }
+  void relaunch() {
+    const Entry entry(*state_);
+    state_->function.relaunch();
+  }
 
   /// What calls of this function have caused so far.
   const Counters& counters() const { return state_->function.counters(); }
@@ -89,6 +97,17 @@ class Compiled {
         : function(std::move(options)), recorder(function, true) {}
     Function function;
     Recorder recorder;
+    OneThread thread;
+  };
+
+  struct Entry {
+    explicit Entry(State& s) : state(s) {
+      if (!state.thread.enter()) state.function.refuse_threads();
+    }
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+    ~Entry() { state.thread.leave(); }
+    State& state;
   };
 
   // Nothing recorded survives a call, also when it ends with an exception.

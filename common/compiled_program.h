@@ -5,6 +5,7 @@
 
 #include "binding.h"
 #include "compute_device.h"
+#include "facts.h"
 #include "kernel.h"
 #include "plan.h"
 
@@ -15,6 +16,7 @@ namespace fuse {
 struct CompiledProgram {
   std::uint64_t hash = 0;
   Program program;  ///< its structure and scalars; the lists may be gone
+  Facts facts;      ///< of the call that it was made in
   Plan plan;
   std::shared_ptr<Kernel> kernel;
   Table table;

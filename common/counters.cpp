@@ -17,6 +17,7 @@ Counters& Counters::operator+=(const Counters& other) {
   graph_breaks += other.graph_breaks;
   uploads += other.uploads;
   bytes_moved += other.bytes_moved;
+  inlined += other.inlined;
   return *this;
 }
 
@@ -27,6 +28,7 @@ Counters operator-(Counters a, const Counters& b) {
   a.graph_breaks -= b.graph_breaks;
   a.uploads -= b.uploads;
   a.bytes_moved -= b.bytes_moved;
+  a.inlined -= b.inlined;
   return a;
 }
 

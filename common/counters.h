@@ -24,6 +24,9 @@ struct Counters {
   std::int64_t uploads = 0;
   /// Bytes the launches loaded and stored.
   std::int64_t bytes_moved = 0;
+  /// Calls of a compiled function inside another one, of which they became part:
+  /// what they cause is counted there.
+  std::int64_t inlined = 0;
 
   Counters& operator+=(const Counters& other);
   friend Counters operator-(Counters a, const Counters& b);

@@ -65,6 +65,7 @@ class GraphCapture final : private Executor {
  private:
   void execute(const Program& program) override;
   void graph_break(const std::string& why) override;
+  const Function* function() const override { return made_.function_.get(); }
   void outside_write(const TensorImpl& tensor) override;
 
   CudaGraph made_;

@@ -1,6 +1,7 @@
 #include "function.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "codegen.h"
 #include "describe.h"
@@ -38,13 +39,38 @@ Device device_of(const Program& program) {
   return cpu_device;
 }
 
+std::uint64_t Function::next_id() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
 void Function::begin() {
   was_called_ = true;
   segment_ = 0;
   launches_before_ = counters_.launches;
+  inlined_into_.clear();
   kernels_.begin_call();
+  facts_.clear();
   last_call_.clear();
   break_.clear();
+}
+
+void Function::begin_inlined(const Recorder& outer) {
+  const Function* const into = outer.function();
+  if (into == nullptr || into == this) return;  // recursion, or a capture
+  // Usually it is the same one as before, whose name is known.
+  if (inlined_into_.empty() || inlined_id_ != into->id_) {
+    begin();
+    inlined_into_ = into->where();
+    inlined_id_ = into->id_;
+  }
+  count({.inlined = 1});
+}
+
+void Function::refuse_threads() const {
+  throw Error(where() +
+              " is called while another thread is in a call of it, and one "
+              "thread at a time can be; compile a function for each thread");
 }
 
 void Function::execute(const Program& program) {
@@ -92,7 +118,9 @@ Function::Choice Function::choose(const Request& request, int segment) {
   if (request.program.stores().empty()) return {};
   if (CompiledProgram* const known = kernels_.find(request)) return {known};
   if (!eager_) {
-    if (CompiledProgram* const fits = kernels_.adapt(request)) return {fits};
+    if (CompiledProgram* const fits = kernels_.adapt(request, facts_)) {
+      return {fits};
+    }
     const KernelLimit limit =
         limit_for(options_.policy, kernels_, request, segment);
     if (limit != KernelLimit::none) return {nullptr, limit};
@@ -122,12 +150,13 @@ CompiledProgram& Function::compile(const Request& request, int segment) {
   const bool again = !eager_ && is_recompile(request, segment);
   RecompileReport why;
   if (again) {
-    why = explain(options_, kernels_, request);
+    why = explain_for(request, segment);
     prepare_recompile(why, request);
   }
   auto made = std::make_unique<CompiledProgram>();
   made->hash = request.hash;
   made->program = request.program;
+  made->facts = facts_;
   made->plan = plan_for(request);
   made->segment = segment;
   made->new_operations = !eager_ && kernels_.has_new_operations(request);
@@ -192,7 +221,7 @@ void Function::run_eagerly(const Request& request, KernelLimit limit) {
   bool& warned =
       limit == KernelLimit::values ? warned_of_values_ : warned_of_operations_;
   if (!warned) {
-    warn(limit_warning(limit, explain(options_, kernels_, request)));
+    warn(limit_warning(limit, explain_for(request, segment_)));
     warned = true;
   }
   if (eagerly_ == nullptr) {
@@ -221,7 +250,7 @@ void Function::launch(CompiledProgram& compiled) {
   const bool launches =
       compiled.counts_as_launch && !compiled.table.rows().empty();
   compiled.kernel->launch(compiled.table);
-  kernels_.use(compiled);
+  kernels_.use(compiled, segment_);
   if (launches) trace_launch(compiled);
   if (launches && !eager_) last_call_.push_back({&compiled, ""});
   count({.launches = launches ? 1 : 0, .bytes_moved = compiled.table.bytes()});

@@ -36,6 +36,16 @@ class Function final : public Executor {
   /// when nothing was.
   void relaunch();
   void graph_break(const std::string& why) override;
+  Facts* facts() override { return &facts_; }
+  const Function* function() const override { return this; }
+
+  /// A call begins that becomes part of what is being recorded.
+  void begin_inlined(const Recorder& outer);
+  /// "function step in file:line", of which the last call became a part; empty
+  /// for none.
+  const std::string& inlined_into() const { return inlined_into_; }
+  /// Throws Error: another thread is in a call of it.
+  [[noreturn]] void refuse_threads() const;
 
   // -- for CUDA graphs, see cuda_graph.h
 
@@ -83,6 +93,9 @@ class Function final : public Executor {
   void end_segment();
   CompiledProgram& compile(const Request& request, int segment);
   bool is_recompile(const Request& request, int segment) const;
+  RecompileReport explain_for(const Request& request, int segment) const {
+    return explain(options_, kernels_, request, facts_, segment);
+  }
   void prepare_recompile(const RecompileReport& why, const Request& request);
   Plan plan_for(const Request& request);
   void observe(const Program& program, const Plan& plan) const;
@@ -98,6 +111,7 @@ class Function final : public Executor {
     if (rebuilt) count({.uploads = 1});
   }
   void count(const Counters& more);
+  static std::uint64_t next_id();
 
   FunctionOptions options_;
   bool eager_ = false;
@@ -105,12 +119,16 @@ class Function final : public Executor {
   int segments_ = 0;  // the most that a call has had
   Counters counters_;
   bool was_called_ = false;
+  std::uint64_t id_ = next_id();
+  std::string inlined_into_;
+  std::uint64_t inlined_id_ = 0;      // of that function
   std::int64_t launches_before_ = 0;  // the running call
   std::vector<CallEvent> last_call_;
   std::string break_;  // the text of a graph break until its launch is over
   Promotion promotion_;
   std::vector<RecompileReport> reports_;
   KernelStore kernels_;
+  Facts facts_;  // of the running call
   SplitStore splits_;
   std::unique_ptr<Function> eagerly_;  // runs what gets no kernel
   bool warned_of_values_ = false;

@@ -166,7 +166,7 @@ const CompiledProgram& Function::bind_captured(const Program& program) {
   CompiledProgram* const known = kernels_.find(request);
   if (known == nullptr) {
     refuse_parts(program);
-    const RecompileReport why = explain(options_, kernels_, request);
+    const RecompileReport why = explain_for(request, 0);
     const KernelLimit limit = limit_for(options_.policy, kernels_, request, 0);
     throw Error(where() + (limit == KernelLimit::none
                                ? missing_text(why)

@@ -96,6 +96,12 @@ void write_launch(const CompiledProgram& compiled, std::ostream& out) {
 std::string fusion_report(const Function& function) {
   const FunctionOptions& options = function.options();
   std::ostringstream out;
+  if (!function.inlined_into().empty()) {
+    out << options.name << " at " << to_string(log_place(options.place))
+        << ": the last call became part of " << function.inlined_into()
+        << ", which counts its launches and reports them\n";
+    return out.str();
+  }
   out << options.name << " at " << to_string(log_place(options.place)) << ": "
       << counted(function.last_launches(), "launch", "es")
       << " in the last call\n";

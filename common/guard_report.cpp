@@ -57,6 +57,7 @@ std::vector<LogPlace> RecompileReport::places() const {
   for (const GuardFailure& failure : failures) {
     if (failure.place.line > 0) add_new(all, failure.place);
   }
+  for (const LogPlace& each : change_places) add_new(all, each);
   return all;
 }
 
@@ -84,6 +85,13 @@ void add_changes(RecompileReport& report, const Program& known,
     const char* const label = program.lists()[s].label;
     report.changes.push_back((label == nullptr ? "a list" : label) +
                              (" was " + before) + ", now " + now);
+  }
+}
+
+void add_difference(RecompileReport& report, const RecordingDiff& diff) {
+  report.changes.push_back("the recorded operations differ: " + diff.text);
+  for (const LogPlace& place : diff.places) {
+    add_new(report.change_places, place);
   }
 }
 

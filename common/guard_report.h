@@ -7,6 +7,7 @@
 #include "error.h"
 #include "log.h"
 #include "plan.h"
+#include "recording_diff.h"
 
 namespace fuse {
 
@@ -28,9 +29,11 @@ struct RecompileReport {
   /// Kernel by kernel, the newest first. Empty when no kernel had been made for
   /// the operations that were recorded.
   std::vector<GuardFailure> failures;
-  /// How the lists differ from those of the newest kernel, where nothing else
-  /// does: "params was float32, now float64".
+  /// How the recording differs from the one before, where no kernel was made for
+  /// its operations: "params was float32, now float64", or "the recorded
+  /// operations differ: " and how.
   std::vector<std::string> changes;
+  std::vector<LogPlace> change_places;  ///< that these name
 
   /// The paths in `failures`, each once.
   std::vector<std::string> moved() const;
@@ -49,6 +52,9 @@ void add_failures(RecompileReport& report, const Plan& plan,
 /// strides or devices.
 void add_changes(RecompileReport& report, const Program& known,
                  const Program& program);
+
+/// Adds how the operations differ.
+void add_difference(RecompileReport& report, const RecordingDiff& diff);
 
 /// The report as it is logged: what is recompiled, then a line a failure.
 std::string to_string(const RecompileReport& report);

@@ -23,7 +23,8 @@ CompiledProgram* KernelStore::find(const Request& request) {
   return nullptr;
 }
 
-CompiledProgram* KernelStore::adapt(const Request& request) {
+CompiledProgram* KernelStore::adapt(const Request& request,
+                                    const Facts& facts) {
   for (std::size_t i = programs_.size(); i-- > 0;) {
     const CompiledProgram& known = *programs_[i];
     if (!known.made) continue;
@@ -33,6 +34,7 @@ CompiledProgram* KernelStore::adapt(const Request& request) {
     auto adapted = std::make_unique<CompiledProgram>();
     adapted->hash = request.hash;
     adapted->program = request.program;
+    adapted->facts = facts;
     adapted->plan = std::move(*plan);
     adapted->kernel = known.kernel;
     adapted->made = false;
@@ -90,9 +92,17 @@ bool KernelStore::has_new_operations(const Request& request) const {
   return !std::all_of(pieces.begin(), pieces.end(), has_body);
 }
 
-void KernelStore::use(CompiledProgram& compiled) {
+void KernelStore::use(CompiledProgram& compiled, int segment) {
   compiled.last_call = calls_;
   latest_ = &compiled;
+  const auto at = std::size_t(segment);
+  if (at >= last_in_.size()) last_in_.resize(at + 1, nullptr);
+  last_in_[at] = &compiled;
+}
+
+const CompiledProgram* KernelStore::last_in(int segment) const {
+  const auto at = std::size_t(segment);
+  return at < last_in_.size() ? last_in_[at] : nullptr;
 }
 
 const CompiledProgram* KernelStore::newest() const {
@@ -116,6 +126,8 @@ void KernelStore::make_room() {
     }
   }
   if (adapted < most_adapted || oldest == programs_.end()) return;
+  std::replace(last_in_.begin(), last_in_.end(), oldest->get(),
+               static_cast<CompiledProgram*>(nullptr));
   programs_.erase(oldest);
 }
 

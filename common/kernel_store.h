@@ -46,7 +46,7 @@ class KernelStore {
   /// Runs a program on the newest kernel whose bodies serve all its pieces: what
   /// differs only in how many lists go through which body needs no kernel of its
   /// own. Null where there is none.
-  CompiledProgram* adapt(const Request& request);
+  CompiledProgram* adapt(const Request& request, const Facts& facts);
   CompiledProgram& add(std::unique_ptr<CompiledProgram> compiled);
 
   /// True when one was made for the same operations, but for another value of a
@@ -62,7 +62,9 @@ class KernelStore {
   /// A call begins: what it uses is kept until it ends.
   void begin_call() { ++calls_; }
   /// Notes that the running call uses it.
-  void use(CompiledProgram& compiled);
+  void use(CompiledProgram& compiled, int segment);
+  /// What was used last in a segment of a call; null when nothing was.
+  const CompiledProgram* last_in(int segment) const;
 
   const Programs& programs() const { return programs_; }
   /// The one whose kernel was made last; null when there is none.
@@ -76,6 +78,7 @@ class KernelStore {
   Programs programs_;
   std::uint64_t calls_ = 0;
   CompiledProgram* latest_ = nullptr;
+  std::vector<CompiledProgram*> last_in_;  // one a segment
 };
 
 }  // namespace fuse

@@ -1,7 +1,7 @@
 #include "recompile.h"
 
-#include "plan_reuse.h"
 #include "provenance.h"
+#include "recording_diff.h"
 
 namespace fuse {
 namespace {
@@ -29,10 +29,12 @@ KernelLimit limit_for(Policy policy, const KernelStore& kernels,
 }
 
 RecompileReport explain(const FunctionOptions& options,
-                        const KernelStore& kernels, const Request& request) {
+                        const KernelStore& kernels, const Request& request,
+                        const Facts& facts, int segment) {
   RecompileReport why = {
       options.name,
       {short_path(options.place.file_name()), options.place.line()},
+      {},
       {},
       {}};
   const auto& programs = kernels.programs();
@@ -41,8 +43,13 @@ RecompileReport explain(const FunctionOptions& options,
     if (!request.is_like(known)) continue;
     add_failures(why, known.plan, known.program, request.program);
   }
-  if (why.failures.empty() && !programs.empty()) {
-    add_changes(why, programs.back()->program, request.program);
+  const CompiledProgram* before = kernels.last_in(segment);
+  if (before == nullptr && !programs.empty()) before = programs.back().get();
+  if (!why.failures.empty() || before == nullptr) return why;
+  add_changes(why, before->program, request.program);
+  if (why.changes.empty()) {
+    add_difference(why, diff_recordings({before->program, before->facts},
+                                        {request.program, facts}));
   }
   return why;
 }
@@ -55,9 +62,13 @@ std::string limit_warning(KernelLimit limit, const RecompileReport& why) {
            "; for other values it runs eagerly from now on. Make it a 0-d "
            "tensor, or compile with Policy::promote";
   }
+  std::string last;
+  for (const std::string& change : why.changes) last += " (" + change + ")";
   return function + std::to_string(operations_limit) +
          " kernels for operations that differ; others run eagerly from now "
-         "on. Keep switches and the lengths of loops as they are, or compile "
+         "on" +
+         last +
+         ". Keep switches and the lengths of loops as they are, or compile "
          "a function for each way it is called";
 }
 

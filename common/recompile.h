@@ -20,9 +20,11 @@ enum class KernelLimit {
 KernelLimit limit_for(Policy policy, const KernelStore& kernels,
                       const Request& request, int segment);
 
-/// Why none of the kernels serves.
+/// Why none of the kernels serves a program in that segment of a call, in which
+/// optimizers have stated these facts.
 RecompileReport explain(const FunctionOptions& options,
-                        const KernelStore& kernels, const Request& request);
+                        const KernelStore& kernels, const Request& request,
+                        const Facts& facts, int segment);
 
 /// What is said when a function first reaches a limit.
 std::string limit_warning(KernelLimit limit, const RecompileReport& why);

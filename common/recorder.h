@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "facts.h"
 #include "list_checks.h"
 #include "list_places.h"
 #include "program.h"
@@ -16,6 +17,8 @@
 #include "undo.h"
 
 namespace fuse {
+
+class Function;
 
 /// Runs a finished program; returns when its stores are in memory.
 class Executor {
@@ -27,6 +30,10 @@ class Executor {
   virtual void execute(const Program& program) = 0;
   /// A value was needed early; throws Error where that is forbidden.
   virtual void graph_break(const std::string& why) = 0;
+  /// Where optimizers say what they are; null where nobody wants to know.
+  virtual Facts* facts() { return nullptr; }
+  /// The function that is being recorded, if it is one.
+  virtual const Function* function() const { return nullptr; }
   /// A tensor is about to be written by something that is not recorded.
   virtual void outside_write(const TensorImpl& /*tensor*/) {}
   /// An operation that writes into a list in memory is about to be recorded.
@@ -102,6 +109,8 @@ class Recorder {
     released_.push_back(std::move(gradient));
   }
 
+  Facts* facts() const { return executor_.facts(); }
+  const Function* function() const { return executor_.function(); }
   /// Passes on what an access from outside writes to.
   void outside_write(const TensorImpl& tensor) {
     executor_.outside_write(tensor);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -13,6 +14,7 @@
 #include "error.h"
 #include "foreach.h"
 #include "optim/adam.h"
+#include "provenance.h"
 #include "step_testing.h"
 
 using namespace fuse;
@@ -227,9 +229,17 @@ TEST_CASE("a compiled function inside another becomes part of it") {
   CHECK(all_equal(list, (1 * 2 + 1) * 5));
   CHECK(outer.counters().launches == 1);
   CHECK(outer.counters().compilations == 1);
-  CHECK(inner.counters() == Counters{});
+  CHECK(inner.counters() == Counters{.inlined = 1});
+  CHECK(outer.counters().inlined == 0);
+  CHECK(testing::contains(inner.report(),
+                          ": the last call became part of function step in " +
+                              short_path(__FILE__) + ":"));
+  CHECK(testing::contains(error_of([&] { assert_fused(inner); }),
+                          "the last call became part of function step in "));
   inner();
   CHECK(inner.counters().launches == 1);
+  CHECK(inner.counters().inlined == 1);
+  assert_fused(inner);
   CHECK(all_equal(list, 16));
 }
 
@@ -245,6 +255,7 @@ TEST_CASE("a function may call itself") {
   step(3);
   CHECK(all_equal(list, 5));
   CHECK(step.counters().launches == 1);
+  CHECK(step.counters().inlined == 0);
 }
 
 // ---- exceptions -------------------------------------------------------------
@@ -476,6 +487,71 @@ TEST_CASE("without a compiler steps run interpreted, which is said once") {
 }
 
 // ---- threads ----------------------------------------------------------------
+
+namespace {
+
+// A function that stays in its call until it is let go.
+struct Waiting {
+  std::atomic<bool> inside = false;
+  std::atomic<bool> may_go = false;
+  void operator()(const std::vector<Tensor>& list) {
+    foreach_add_(list, 1.0);
+    inside = true;
+    while (!may_go) std::this_thread::yield();
+  }
+};
+
+}  // namespace
+
+TEST_CASE(
+    "a call while another thread is in one is an error, and harms nobody") {
+  const auto list = ones(1);
+  const auto other = ones(1);
+  Waiting waiting;
+  auto step = compile([&](const std::vector<Tensor>& on) { waiting(on); },
+                      {.name = "shared"});
+  auto around = compile([&] { step(other); });
+  std::thread first([&] { step(list); });
+  while (!waiting.inside) std::this_thread::yield();
+  const std::string expected = "function shared in " + short_path(__FILE__);
+  for (int i = 0; i < 3; ++i) {
+    for (const std::string& message :
+         {error_of([&] { step(other); }), error_of([&] { around(); }),
+          error_of([&] { step.relaunch(); })}) {
+      CHECK(testing::contains(message, expected));
+      CHECK(testing::contains(message, "compile a function for each thread"));
+    }
+  }
+  waiting.may_go = true;
+  first.join();
+  CHECK(all_equal(list, 2));
+  CHECK(all_equal(other, 1));
+  CHECK(step.counters() ==
+        Counters{.launches = 1,
+                 .compilations = 1,
+                 .uploads = 1,
+                 .bytes_moved = step.counters().bytes_moved});
+  // One after the other they may.
+  std::thread second([&] { step(list); });
+  second.join();
+  step(list);
+  around();
+  CHECK(all_equal(list, 4));
+  CHECK(all_equal(other, 2));
+  CHECK(step.counters().launches == 3);
+}
+
+TEST_CASE("an error in a call lets other threads in") {
+  const auto list = ones(1);
+  auto step = compile([&](bool fails) {
+    foreach_add_(list, 1.0);
+    if (fails) throw Error("on purpose");
+  });
+  CHECK(error_of([&] { step(true); }) == "on purpose");
+  std::thread other([&] { step(false); });
+  other.join();
+  CHECK(all_equal(list, 2));
+}
 
 TEST_CASE("threads compile and call functions of their own") {
   std::vector<std::thread> threads;

@@ -203,7 +203,11 @@ TEST_CASE("what operations are recorded stays the function's own decision") {
   pair.set(0, "weight_decay", 0.1);
   CHECK(pair.step());
   check_counts(pair.counters(), 3);
-  CHECK(testing::contains(log.take(), "\n    - the recorded operations\n"));
+  CHECK(testing::contains(
+      log.take(),
+      "\n    - the recorded operations differ: "
+      "param_groups[0][\"weight_decay\"] was 0 and is 0.1, which adds "
+      "add_scaled (step() at tests/"));
   for (int i = 0; i < 5; ++i) {
     pair.set(0, "weight_decay", 0.01 * (i + 1));
     pair.set(0, "eps", 1e-8 * (i + 1));
@@ -232,7 +236,11 @@ TEST_CASE("turning weight decay on is another program, and said to be one") {
   pair.set(0, "weight_decay", 0.1);
   CHECK(pair.step());
   check_counts(pair.counters(), 2);
-  CHECK(testing::contains(log.take(), "\n    - the recorded operations\n"));
+  CHECK(testing::contains(
+      log.take(),
+      "\n    - the recorded operations differ: "
+      "param_groups[0][\"weight_decay\"] was 0 and is 0.1, which adds "
+      "add_scaled (step() at tests/"));
   pair.set(0, "weight_decay", 0.0);
   CHECK(pair.step());
   check_counts(pair.counters(), 2);
@@ -363,15 +371,20 @@ TEST_CASE("the report says when other operations were recorded") {
   LogCapture log(Log::recompiles);
   const auto list = make_params({{3}}, 1);
   bool twice = false;
+  int line = 0;
   auto step = compile([&] {
     foreach_neg_(list);
+    line = __LINE__ + 1;
     if (twice) foreach_abs_(list);
   });
   step();
   twice = true;
   step();
   CHECK(testing::contains(
-      log.take(), "guard failure(s):\n    - the recorded operations\n"));
+      log.take(),
+      "guard failure(s):\n    - the recorded operations differ: operation 2, "
+      "abs at " +
+          short_path(__FILE__) + ":" + std::to_string(line) + ", is new\n"));
 }
 
 // ---- what is compiled -------------------------------------------------------

@@ -357,9 +357,11 @@ TEST_CASE("thirty loop lengths: eight kernels, one warning, then eager") {
     CHECK(jit_testing::count_of(text, "\n") == 1);
     CHECK(testing::contains(text, "fusebook: warning: function step in " +
                                       short_path(__FILE__) + ":"));
-    CHECK(testing::contains(text,
-                            " has 8 kernels for operations that differ; others "
-                            "run eagerly from now on. "));
+    CHECK(testing::contains(
+        text,
+        " has 8 kernels for operations that differ; others run eagerly from "
+        "now on (the recorded operations differ: operation 9, mul at "));
+    CHECK(testing::contains(text, ", is new). Keep switches "));
   }
 }
 

@@ -422,7 +422,9 @@ TEST_CASE("fail_on_recompile: other operations are refused as well") {
   pair.set("weight_decay", 0.1);
   CHECK(testing::contains(
       testing::message_of<RecompileError>([&] { pair.step(); }),
-      "\n    - the recorded operations\n"));
+      "\n    - the recorded operations differ: "
+      "param_groups[0][\"weight_decay\"] was 0 and is 0.1, which adds "
+      "add_scaled (step() at tests/"));
 }
 
 TEST_CASE("fail_on_recompile: tensors move freely, breaks are no recompiles") {

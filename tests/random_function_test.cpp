@@ -72,13 +72,19 @@ struct Script {
 
 class ScriptMaker {
  public:
-  explicit ScriptMaker(std::uint64_t seed) : random_(seed) {}
+  // Seeds in a row begin with each operation on each kind of operand in turn, so
+  // that no pair is left to luck.
+  explicit ScriptMaker(std::uint64_t seed)
+      : random_(seed),
+        first_op_(OpCode(seed / operand_kinds % op_count)),
+        last_kind_(Kind(seed % operand_kinds)) {}
 
   Script make() {
     main_ = any_dtype();
     mixes_ = random_.chance(0.3);
     add_operands();
-    const int steps = 1 + random_.below(random_.chance(0.3) ? 24 : 6);
+    add_operation(first_op_, script_.operands - 1);
+    const int steps = random_.below(random_.chance(0.3) ? 24 : 6);
     for (int n = 0; n < steps; ++n) add_step();
     choose_outputs();
     return std::move(script_);
@@ -95,7 +101,11 @@ class ScriptMaker {
     if (random_.chance(0.5)) {
       script_.into = 1 + random_.below(std::min(count, max_outputs));
     }
-    for (int k = 0; k < count; ++k) script_.values.push_back(operand(k));
+    for (int k = 0; k < count; ++k) {
+      const bool last = k + 1 == count;
+      script_.values.push_back(
+          operand(k, last ? last_kind_ : Kind(random_.below(operand_kinds))));
+    }
     script_.operands = count;
     script_.literals = 2;
     for (int k = 0; k < script_.literals; ++k) {
@@ -103,8 +113,7 @@ class ScriptMaker {
     }
   }
 
-  Value operand(int k) {
-    auto kind = Kind(random_.below(operand_kinds));
+  Value operand(int k, Kind kind) {
     // Outputs, and one operand at least, are lists.
     if (k < script_.into) kind = Kind(random_.chance(0.7) ? 0 : 1);
     if (k == 0) kind = Kind::elements;
@@ -146,13 +155,17 @@ class ScriptMaker {
   }
 
   void add_step() {
-    if (mixes_ && random_.chance(0.1)) return add_conversion();
-    Step step;
-    step.op = OpCode(random_.below(op_count));
+    if (mixes_ && random_.chance(0.15)) return add_conversion();
+    const auto op = OpCode(random_.below(op_count));
+    add_operation(op, input());
+  }
+
+  void add_operation(OpCode op, int first) {
+    Step step{op, {}};
     Value result{Kind::result, Rate::uniform, DType::float64, 0};
     std::vector<DType> elements;
     for (int k = 0; k < info(step.op).arity; ++k) {
-      step.in.push_back(input());
+      step.in.push_back(k == 0 ? first : input());
       const Value& from = script_.values[std::size_t(step.in.back())];
       result.rate = std::max(result.rate, from.rate);
       result.depth = std::max(result.depth, from.depth + 1);
@@ -200,6 +213,8 @@ class ScriptMaker {
   }
 
   Random random_;
+  OpCode first_op_;
+  Kind last_kind_;  // of the last operand, unless it is the first or an output
   DType main_{};
   bool mixes_ = false;  // else elements meet in one dtype
   Script script_;

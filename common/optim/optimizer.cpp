@@ -1,15 +1,12 @@
 #include "optim/optimizer.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <set>
 #include <typeinfo>
 #include <utility>
 
 #include "call_place.h"
+#include "class_name.h"
 #include "error.h"
 #include "foreach.h"
 #include "number_text.h"
@@ -82,6 +79,7 @@ void Optimizer::make_step(std::source_location place) {
   bool begun = false;
   try {
     refresh_batches();
+    tell_facts(place);
     if (recorder == nullptr) rehearse_groups();
     begun = true;
     update_groups();
@@ -158,15 +156,7 @@ void Optimizer::check_states(const std::string& place, std::size_t group_index,
   fuse::check_states(place, param, specs_of(group_index), states);
 }
 
-std::string Optimizer::name() const {
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> demangled(
-      abi::__cxa_demangle(typeid(*this).name(), nullptr, nullptr, &status),
-      &std::free);
-  const std::string full = status == 0 ? demangled.get() : typeid(*this).name();
-  const std::size_t space = full.rfind("::");
-  return space == std::string::npos ? full : full.substr(space + 2);
-}
+std::string Optimizer::name() const { return class_name(typeid(*this)); }
 
 std::vector<Tensor> Optimizer::parameters() const {
   std::vector<Tensor> all;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "facts.h"
 #include "optim/batch.h"
 #include "optim/hooks.h"
 #include "optim/param_group.h"
@@ -138,6 +139,8 @@ class Optimizer {
   void rebuild(std::size_t group);
   void update_groups() const;
   void rehearse_groups();
+  void tell_facts(std::source_location place);
+  void tell_group(std::size_t group, Facts& facts);
 
   std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
   std::shared_ptr<StepHooks> before_step_ = std::make_shared<StepHooks>();

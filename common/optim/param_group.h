@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "facts.h"
 #include "scalar.h"
 #include "tensor.h"
 
@@ -44,6 +45,8 @@ class ParamGroup {
   void check(const GroupOptions& values);
   /// Says which hyper-parameters of which group these are, for reports.
   void name_numbers(int group);
+  /// Adds all options, for recompiles that they explain.
+  void tell(Facts& facts);
   /// False when the tensors are updated one after the other.
   virtual bool foreach () const = 0;
 

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <span>
+#include <typeinfo>
+#include <vector>
+
+namespace fuse {
+
+/// One option of a parameter group when it was stepped; the name is a literal.
+struct OptionFact {
+  enum class Kind : std::uint8_t { number, tensor, flag };
+
+  const char* name = nullptr;
+  int index = -1;  ///< in "betas"; -1 for a single one
+  Kind kind{};
+  double value = 0;  ///< of a number, and 1 or 0 of a flag
+};
+
+/// What optimizers said of themselves while a function was recorded, so that a
+/// recompile can be explained in their words.
+class Facts {
+ public:
+  struct Group {
+    std::size_t first_option = 0;
+    std::int64_t params = 0;  ///< that have a gradient
+  };
+  struct Step {
+    const std::type_info* optimizer = nullptr;
+    std::source_location place;
+    std::size_t first_group = 0;
+  };
+
+  /// Forgets everything but keeps the memory.
+  void clear();
+  void begin_step(const std::type_info& optimizer, std::source_location place) {
+    steps_.push_back({&optimizer, place, groups_.size()});
+  }
+  void begin_group(std::int64_t params) {
+    groups_.push_back({options_.size(), params});
+  }
+  void add(const OptionFact& option) { options_.push_back(option); }
+
+  std::span<const Step> steps() const { return steps_; }
+  std::span<const Group> groups(std::size_t step) const;
+  /// Of a group of that step.
+  std::span<const OptionFact> options(std::size_t step,
+                                      std::size_t group) const;
+
+ private:
+  std::vector<Step> steps_;
+  std::vector<Group> groups_;
+  std::vector<OptionFact> options_;
+};
+
+}  // namespace fuse

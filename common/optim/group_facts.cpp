@@ -1,0 +1,42 @@
+// What optimizers say of themselves while a step is recorded: see Facts.
+#include <typeinfo>
+
+#include "optim/optimizer.h"
+#include "recorder.h"
+
+namespace fuse {
+
+void ParamGroup::tell(Facts& facts) {
+  visit_scalars(&facts, [](void* context, const Named& named) {
+    using Kind = OptionFact::Kind;
+    const Scalar& scalar = *named.scalar;
+    // To ask a number that is being recorded for its value would end that.
+    const bool unknown = scalar.is_tensor() || scalar.is_recorded();
+    static_cast<Facts*>(context)->add({named.name, named.index,
+                                       unknown ? Kind::tensor : Kind::number,
+                                       unknown ? 0 : scalar.value()});
+  });
+  visit_flags(&facts, [](void* context, const char* name, bool& on) {
+    static_cast<Facts*>(context)->add(
+        {name, -1, OptionFact::Kind::flag, on ? 1.0 : 0.0});
+  });
+}
+
+void Optimizer::tell_facts(std::source_location place) {
+  Recorder* const recorder = Recorder::current();
+  Facts* const facts = recorder == nullptr ? nullptr : recorder->facts();
+  if (facts == nullptr) return;
+  facts->begin_step(typeid(*this), place);
+  for (std::size_t g = 0; g < batches_.size(); ++g) tell_group(g, *facts);
+}
+
+void Optimizer::tell_group(std::size_t group_index, Facts& facts) {
+  std::int64_t params = 0;
+  for (const Batch& batch : batches_[group_index].batches()) {
+    params += std::int64_t(batch.params.size());
+  }
+  facts.begin_group(params);
+  group(group_index).tell(facts);
+}
+
+}  // namespace fuse
