@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -125,9 +126,34 @@ Tensor borrow(const Tensor& model, void* address) {
   return Tensor(std::move(impl));
 }
 
-void check_addresses(const ListImpl& list, std::span<void* const> addresses) {
+// Puts a list where `find(list, i)` says that its tensors are now; nothing:
+// the list is none for that tensor any more.
+template <class Find>
+Change follow(TensorList& handle, Find find) {
+  std::shared_ptr<ListImpl> list = handle.impl();
+  const std::uint64_t old_content = list->content_hash;
+  Change change = Change::none;
+  for (std::size_t i = 0; i < list->count; ++i) {
+    const std::optional<void*> address = find(*list, i);
+    if (!address) {
+      if (change == Change::moved) settle(*list, old_content);
+      return Change::other;
+    }
+    if (*address == list->addresses[i]) continue;
+    if (change == Change::none && list.use_count() > 2) list = copy_of(*list);
+    change = Change::moved;
+    put(*list, i, *address);
+  }
+  if (change == Change::none) return change;
+  settle(*list, old_content);
+  if (list != handle.impl()) handle = TensorList(std::move(list));
+  return change;
+}
+
+void check_addresses(const ListImpl& list, std::span<void* const> addresses,
+                     const std::string& call) {
   if (addresses.size() != list.count) {
-    throw Error("rebind: a list of " + std::to_string(list.count) +
+    throw Error(call + ": a list of " + std::to_string(list.count) +
                 " tensors takes as many addresses, not " +
                 std::to_string(addresses.size()));
   }
@@ -136,7 +162,7 @@ void check_addresses(const ListImpl& list, std::span<void* const> addresses) {
     if (list.numels[i] == 0) continue;
     const auto address = reinterpret_cast<std::uintptr_t>(addresses[i]);
     if (address != 0 && address % alignment == 0) continue;
-    throw Error("rebind: the address of " + name_of(list, i) +
+    throw Error(call + ": the address of " + name_of(list, i) +
                 (address == 0 ? " is null"
                               : " is not a multiple of the size of its "
                                 "elements, as a GPU needs it"));
@@ -161,31 +187,26 @@ TensorList gradient_list(const TensorList& params, const char* label) {
 }
 
 Change follow_gradients(TensorList& grads) {
-  std::shared_ptr<ListImpl> list = grads.impl();
-  const std::vector<Tensor>& params = list->owners->tensors;
-  const std::uint64_t old_content = list->content_hash;
-  Change change = Change::none;
-  for (std::size_t i = 0; i < list->count; ++i) {
+  const std::vector<Tensor>& params = grads.impl()->owners->tensors;
+  return follow(grads, [&](const ListImpl& list, std::size_t i) {
     const TensorImpl* const gradient = params[i].impl()->grad.get();
-    if (gradient == nullptr || !fits(*list, i, *gradient)) {
-      if (change == Change::moved) settle(*list, old_content);
-      return Change::other;
-    }
-    if (gradient->data == list->addresses[i]) continue;
-    if (change == Change::none && list.use_count() > 2) list = copy_of(*list);
-    change = Change::moved;
-    put(*list, i, gradient->data);
-  }
-  if (change == Change::none) return change;
-  settle(*list, old_content);
-  if (list != grads.impl()) grads = TensorList(std::move(list));
-  return change;
+    const bool good = gradient != nullptr && fits(list, i, *gradient);
+    return good ? std::optional(gradient->data) : std::nullopt;
+  });
+}
+
+void follow_addresses(TensorList& grads, std::span<void* const> addresses) {
+  check_addresses(*grads.impl(), addresses, "step");
+  follow(grads, [&](const ListImpl&, std::size_t i) {
+    return std::optional(addresses[i]);
+  });
 }
 
 TensorList foreign_list(const TensorList& shapes,
-                        std::span<void* const> addresses, const char* label) {
+                        std::span<void* const> addresses, const char* label,
+                        const std::string& call) {
   auto list = list_over(shapes.impl(), label, false);
-  check_addresses(*list, addresses);
+  check_addresses(*list, addresses, call);
   list->addresses.assign(addresses.begin(), addresses.end());
   std::vector<const TensorImpl*> models;
   for (const Tensor& model : shapes) models.push_back(model.impl().get());
@@ -194,7 +215,7 @@ TensorList foreign_list(const TensorList& shapes,
 }
 
 void put_elsewhere(ListImpl& list, std::span<void* const> addresses) {
-  check_addresses(list, addresses);
+  check_addresses(list, addresses, "rebind");
   const std::uint64_t old_content = list.content_hash;
   bool moved = false;
   for (std::size_t i = 0; i < list.count; ++i) {

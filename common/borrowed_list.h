@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "bound_lists.h"
@@ -23,13 +24,19 @@ TensorList gradient_list(const TensorList& params, const char* label);
 Change follow_gradients(TensorList& grads);
 
 /// Tensors like those of `shapes`, with their strides, at addresses of a caller.
-/// Throws Error as `rebind`.
+/// Throws Error as `rebind`, that begins with the name of the `call`.
 TensorList foreign_list(const TensorList& shapes,
-                        std::span<void* const> addresses, const char* label);
+                        std::span<void* const> addresses, const char* label,
+                        const std::string& call);
 
 /// Puts such a list elsewhere. Throws Error when there is not one address a
 /// tensor, when one is null that has elements, or on a GPU not aligned to them.
 void put_elsewhere(ListImpl& list, std::span<void* const> addresses);
+
+/// The same for gradients, which a recording in progress may still need where
+/// they were: `grads` becomes another list then. Throws Error on a GPU for an
+/// address that is not aligned.
+void follow_addresses(TensorList& grads, std::span<void* const> addresses);
 
 /// The tensors of such a list. Throws Error for gradients that were replaced.
 std::vector<Tensor> borrowed(const ListImpl& list);

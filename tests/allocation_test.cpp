@@ -165,6 +165,30 @@ TEST_CASE("nor does one whose gradients are new tensors each time") {
   }
 }
 
+TEST_CASE("nor does one whose gradients are addresses, new each time") {
+  for (const Backend backend : {Backend::compiled, Backend::interpreted}) {
+    Training training(300);
+    std::vector<float> memory(200000);
+    std::vector<const void*> addresses(training.params.size());
+    auto step = compile([&] { training.adam.step({.grads = addresses}); },
+                        {.fullgraph = true, .backend = backend});
+    std::size_t steps = 0;
+    const auto loop = [&] {
+      const float* next = memory.data() + ++steps;
+      for (std::size_t i = 0; i < addresses.size(); ++i) {
+        addresses[i] = next;
+        next += training.params[i].numel();
+      }
+      step();
+    };
+    for (int i = 0; i < 3; ++i) loop();  // what is stored is sorted once
+    CHECK(asked_by(loop, 27) == Asked{});
+    CHECK(step.counters().launches == 30);
+    CHECK(step.counters().uploads == 30);
+    CHECK(step.counters().compilations == 1);
+  }
+}
+
 TEST_CASE("nor does one over memory of others that moves") {
   Training training(50);
   const TensorList params(training.params);

@@ -495,9 +495,11 @@ TEST_CASE("lists stay the same objects while nothing about them changes") {
   BatchCache cache;
   const StateSpec specs[] = {{"exp_avg"}};
   using Change = BatchCache::Change;
-  const auto change = [&] { return cache.refresh(params, specs, true, store); };
+  const auto change = [&] {
+    return cache.refresh(params, specs, true, store, {});
+  };
   CHECK(change() == Change::params);
-  cache.rebuild(params, specs, true, store);
+  cache.rebuild(params, specs, true, store, {});
   CHECK(change() == Change::nothing);
   Batch before = cache.batches()[0];
   const ListImpl* const gradients = before.grads.impl().get();
@@ -527,7 +529,7 @@ TEST_CASE("lists stay the same objects while nothing about them changes") {
 
   second.set_grad({});
   CHECK(change() == Change::batches);
-  cache.rebuild(params, specs, true, store);
+  cache.rebuild(params, specs, true, store, {});
   CHECK(cache.batches()[0].params.size() == 1);
 }
 

@@ -24,10 +24,6 @@ bool same_tensors(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
       [](const Tensor& x, const Tensor& y) { return x.impl() == y.impl(); });
 }
 
-bool has_gradient(const Tensor& param) {
-  return param.defined() && param.grad().defined();
-}
-
 }  // namespace
 
 const TensorList& Batch::state(std::string_view name) const {
@@ -39,11 +35,12 @@ const TensorList& Batch::state(std::string_view name) const {
 }
 
 std::vector<std::vector<std::size_t>> partition(
-    const std::vector<Tensor>& params, bool foreach) {
+    const std::vector<Tensor>& params, bool foreach,
+    const GradientSource& gradients) {
   std::vector<std::vector<std::size_t>> parts;
   std::map<std::pair<std::uint8_t, DType>, std::vector<std::size_t>> alike;
   for (std::size_t i = 0; i < params.size(); ++i) {
-    if (!has_gradient(params[i])) continue;
+    if (!gradients.has(params, i)) continue;
     if (foreach) {
       const std::uint8_t memory = memory_code(params[i].device());
       alike[{memory, params[i].dtype()}].push_back(i);
@@ -57,7 +54,8 @@ std::vector<std::vector<std::size_t>> partition(
 
 BatchCache::Change BatchCache::refresh(const std::vector<Tensor>& params,
                                        std::span<const StateSpec> specs,
-                                       bool foreach, const StateStore& store) {
+                                       bool foreach, const StateStore& store,
+                                       const GradientSource& gradients) {
   if (!same_tensors(params, params_)) return Change::params;
   // Options such as amsgrad may be switched between two steps.
   const bool same_names =
@@ -65,25 +63,50 @@ BatchCache::Change BatchCache::refresh(const std::vector<Tensor>& params,
                  [](const StateSpec& spec, std::string_view name) {
                    return spec.name == name;
                  });
-  if (foreach != foreach_ || version_ != store.version() || !same_names) {
+  if (foreach != foreach_ || version_ != store.version() || !same_names ||
+      gradients.given() != given_) {
     return Change::batches;
   }
-  return follow() ? Change::nothing : Change::batches;
+  return follow(gradients) ? Change::nothing : Change::batches;
 }
 
 // False where other parameters have a gradient now, or one of another kind.
-bool BatchCache::follow() {
+bool BatchCache::follow(const GradientSource& gradients) {
   for (const std::size_t i : without_) {
-    if (params_[i].impl()->grad != nullptr) return false;
+    if (gradients.has(params_, i)) return false;
   }
-  return std::all_of(batches_.begin(), batches_.end(), [](Batch& batch) {
-    return follow_gradients(batch.grads) != fuse::Change::other;
-  });
+  for (std::size_t b = 0; b < batches_.size(); ++b) {
+    if (!follow(b, gradients)) return false;
+  }
+  return true;
+}
+
+bool BatchCache::follow(std::size_t batch, const GradientSource& gradients) {
+  TensorList& grads = batches_[batch].grads;
+  if (!gradients.given()) {
+    return follow_gradients(grads) != fuse::Change::other;
+  }
+  const auto addresses = gather(places_[batch], gradients);
+  void* const none = nullptr;
+  if (std::find(addresses.begin(), addresses.end(), none) != addresses.end()) {
+    return false;
+  }
+  follow_addresses(grads, addresses);
+  return true;
+}
+
+std::span<void* const> BatchCache::gather(const Places& places,
+                                          const GradientSource& gradients) {
+  addresses_.resize(places.size());
+  std::transform(places.begin(), places.end(), addresses_.begin(),
+                 [&](std::size_t i) { return gradients.address(i); });
+  return addresses_;
 }
 
 Batch BatchCache::make_batch(const Places& places,
                              std::span<const StateSpec> specs,
-                             const StateStore& store) const {
+                             const StateStore& store,
+                             const GradientSource& gradients) {
   std::vector<Tensor> params;
   std::vector<Tensor> steps;
   std::vector<std::vector<Tensor>> states(specs.size());
@@ -97,7 +120,10 @@ Batch BatchCache::make_batch(const Places& places,
   }
   Batch batch;
   batch.params = TensorList(std::move(params), "params");
-  batch.grads = gradient_list(batch.params, "grads");
+  batch.grads = gradients.given()
+                    ? foreign_list(batch.params, gather(places, gradients),
+                                   "grads", "step")
+                    : gradient_list(batch.params, "grads");
   batch.steps = TensorList::per_tensor(std::move(steps), "steps");
   for (std::size_t s = 0; s < specs.size(); ++s) {
     batch.states.push_back(make_state_list(specs[s], std::move(states[s])));
@@ -108,24 +134,27 @@ Batch BatchCache::make_batch(const Places& places,
 
 void BatchCache::rebuild(const std::vector<Tensor>& params,
                          std::span<const StateSpec> specs, bool foreach,
-                         StateStore& store) {
+                         StateStore& store, const GradientSource& gradients) {
   version_ = unfinished;  // until all of it is there
   std::vector<Tensor> updated;
-  std::copy_if(params.begin(), params.end(), std::back_inserter(updated),
-               has_gradient);
-  store.create(updated, specs);
-  params_ = params;
   without_.clear();
   for (std::size_t i = 0; i < params.size(); ++i) {
-    if (!has_gradient(params[i])) without_.push_back(i);
+    if (gradients.has(params, i)) {
+      updated.push_back(params[i]);
+    } else {
+      without_.push_back(i);
+    }
   }
+  store.create(updated, specs);
+  params_ = params;
   names_.clear();
   for (const StateSpec& spec : specs) names_.push_back(spec.name);
   foreach_ = foreach;
-  places_ = partition(params, foreach);
+  given_ = gradients.given();
+  places_ = partition(params, foreach, gradients);
   batches_.clear();
   for (const Places& places : places_) {
-    batches_.push_back(make_batch(places, specs, store));
+    batches_.push_back(make_batch(places, specs, store, gradients));
   }
   version_ = store.version();
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "optim/gradient_source.h"
 #include "optim/state_store.h"
 #include "tensor_list.h"
 
@@ -27,7 +28,8 @@ struct Batch {
 /// The parameters that have a gradient, by their places, as they are updated:
 /// together for each dtype on each device, or without `foreach` one by one.
 std::vector<std::vector<std::size_t>> partition(
-    const std::vector<Tensor>& params, bool foreach);
+    const std::vector<Tensor>& params, bool foreach,
+    const GradientSource& gradients = {});
 
 /// The batches of one group, kept from step to step.
 class BatchCache {
@@ -45,26 +47,31 @@ class BatchCache {
   /// lists stay as they are.
   Change refresh(const std::vector<Tensor>& params,
                  std::span<const StateSpec> specs, bool foreach,
-                 const StateStore& store);
+                 const StateStore& store, const GradientSource& gradients);
   /// Makes the batches for the parameters that have a gradient now, and states
   /// that they miss.
   void rebuild(const std::vector<Tensor>& params,
                std::span<const StateSpec> specs, bool foreach,
-               StateStore& store);
+               StateStore& store, const GradientSource& gradients);
   const std::vector<Batch>& batches() const { return batches_; }
 
  private:
   static constexpr std::uint64_t unfinished = UINT64_MAX;
   using Places = std::vector<std::size_t>;
 
-  bool follow();
+  bool follow(const GradientSource& gradients);
+  bool follow(std::size_t batch, const GradientSource& gradients);
   Batch make_batch(const Places& places, std::span<const StateSpec> specs,
-                   const StateStore& store) const;
+                   const StateStore& store, const GradientSource& gradients);
+  std::span<void* const> gather(const Places& places,
+                                const GradientSource& gradients);
 
   std::vector<Tensor> params_;
   Places without_;  // parameters that had no gradient
   std::vector<const char*> names_;
   bool foreach_ = true;
+  bool given_ = false;                  // gradients by their addresses
+  std::vector<void*> addresses_;        // of one batch
   std::uint64_t version_ = unfinished;  // of the states
   std::vector<Places> places_;          // of each batch's parameters
   std::vector<Batch> batches_;

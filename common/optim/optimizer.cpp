@@ -68,17 +68,40 @@ void Optimizer::Kept::undo() {
 
 void Optimizer::step(std::source_location place) {
   before_step_->call(*this);
-  make_step(place);
+  make_step({}, place);
   after_step_->call(*this);
 }
 
-void Optimizer::make_step(std::source_location place) {
+void Optimizer::step(const GradientAddresses& gradients,
+                     std::source_location place) {
+  before_step_->call(*this);
+  check_count(gradients);
+  make_step(GradientSource(gradients.grads), place);
+  after_step_->call(*this);
+}
+
+void Optimizer::check_count(const GradientAddresses& gradients) const {
+  std::size_t count = 0;
+  for (std::size_t g = 0; g < group_count(); ++g) {
+    count += group(g).params.size();
+  }
+  if (gradients.grads.size() == count) return;
+  throw Error(
+      name() + ": step takes one gradient's address for each of the " +
+      number_text(count) + " parameters, not " +
+      number_text(gradients.grads.size()) +
+      "; they come in the order of parameters(), and null stands for no "
+      "gradient");
+}
+
+void Optimizer::make_step(const GradientSource& gradients,
+                          std::source_location place) {
   const CallPlace call(place);
   Recorder* const recorder = Recorder::current();
   ++kept_->steps;
   bool begun = false;
   try {
-    refresh_batches();
+    refresh_batches(gradients);
     tell_facts(place);
     if (recorder == nullptr) rehearse_groups();
     begun = true;
@@ -122,31 +145,35 @@ void Optimizer::rehearse_groups() {
 }
 
 // Usually nothing is new but where the gradients are.
-void Optimizer::refresh_batches() {
+void Optimizer::refresh_batches(const GradientSource& gradients) {
   using Change = BatchCache::Change;
   batches_.resize(group_count());
   unchecked_.resize(group_count(), Change::params);
-  std::vector<std::size_t> changed;
+  std::vector<std::pair<std::size_t, GradientSource>> changed;
+  std::size_t first = 0;
   Change most = Change::nothing;
   for (std::size_t g = 0; g < batches_.size(); ++g) {
     const ParamGroup& own = group(g);
-    const Change change = batches_[g].refresh(own.params, specs_of(g),
-                                              own.foreach (), kept_->states);
-    if (change >= Change::batches) changed.push_back(g);
+    const GradientSource its = gradients.part(first, own.params.size());
+    first += own.params.size();
+    const Change change = batches_[g].refresh(
+        own.params, specs_of(g), own.foreach (), kept_->states, its);
+    if (change >= Change::batches) changed.emplace_back(g, its);
     unchecked_[g] = std::max(unchecked_[g], change);
     most = std::max(most, change);
     group(g).name_numbers(int(g));
   }
   if (most == Change::params) check_parameters(groups_of(*this));
-  for (const std::size_t g : changed) rebuild(g);
+  for (const auto& [g, its] : changed) rebuild(g, its);
   if (most == Change::params) kept_->states.drop_unreachable();
 }
 
-void Optimizer::rebuild(std::size_t group_index) {
+void Optimizer::rebuild(std::size_t group_index,
+                        const GradientSource& gradients) {
   ParamGroup& own = group(group_index);
   batches_[group_index].rebuild(own.params,
                                 with_initials(specs_of(group_index), own),
-                                own.foreach (), kept_->states);
+                                own.foreach (), kept_->states, gradients);
 }
 
 void Optimizer::check_states(const std::string& place, std::size_t group_index,

@@ -12,6 +12,7 @@
 
 #include "facts.h"
 #include "optim/batch.h"
+#include "optim/gradient_source.h"
 #include "optim/hooks.h"
 #include "optim/param_group.h"
 #include "optim/state_dict.h"
@@ -36,6 +37,20 @@ class Optimizer {
   /// changed then: no parameter, no state, no count. Of a compiled function that
   /// holds also for what throws at its end.
   void step(std::source_location place = std::source_location::current());
+  /// The same with gradients that are not those of the parameters, for callers
+  /// whose memory they are:
+  ///
+  ///     opt.step({.grads = addresses});
+  ///
+  /// They are read where they are and not kept: their memory must be there
+  /// until the step is done, which inside `compile` is when the compiled
+  /// function ends, and on a GPU when its kernel has run. That they lie
+  /// elsewhere each time costs a few nanoseconds a parameter. The gradients that
+  /// parameters hold stay as they are. Throws Error as above, and when there is
+  /// not one address a parameter, or on a GPU when one is not aligned to its
+  /// elements.
+  void step(const GradientAddresses& gradients,
+            std::source_location place = std::source_location::current());
   /// The same after `closure`, which computes the loss and its gradients;
   /// returns what that returns.
   template <std::invocable Closure>
@@ -43,7 +58,7 @@ class Optimizer {
             std::source_location place = std::source_location::current()) {
     before_step_->call(*this);
     auto loss = std::forward<Closure>(closure)();
-    make_step(place);
+    make_step({}, place);
     after_step_->call(*this);
     return loss;
   }
@@ -134,9 +149,10 @@ class Optimizer {
     StateStore states;
   };
 
-  void make_step(std::source_location place);
-  void refresh_batches();
-  void rebuild(std::size_t group);
+  void make_step(const GradientSource& gradients, std::source_location place);
+  void check_count(const GradientAddresses& gradients) const;
+  void refresh_batches(const GradientSource& gradients);
+  void rebuild(std::size_t group, const GradientSource& gradients);
   void update_groups() const;
   void rehearse_groups();
   void tell_facts(std::source_location place);

@@ -80,6 +80,14 @@ class ForeignMemory {
     return made;
   }
   Tensors next() { return set(steps_++ % (sets_alive * 2)); }
+  // The same, of which only the addresses are told.
+  void next(std::vector<const void*>& addresses) {
+    const std::size_t shift = steps_++ % (sets_alive * 2);
+    addresses.clear();
+    for (std::size_t i = 0; i < like_.size(); ++i) {
+      addresses.push_back(memory_.data() + std::size_t(room_) * (i + shift));
+    }
+  }
 
  private:
   Tensors like_;
@@ -166,6 +174,18 @@ Prepare foreign_two_sets(const Tensors& params) {
   };
 }
 
+// The step is given the addresses, new ones each time.
+Loop by_address(const CaseModel& model) {
+  const Training training(model.copy());
+  auto memory = std::make_shared<ForeignMemory>(gradients_of(training.params));
+  auto addresses = std::make_shared<std::vector<const void*>>();
+  auto step =
+      compile([=, adam = training.adam] { adam->step({.grads = *addresses}); });
+  memory->next(*addresses);
+  step();
+  return {"addresses, all new", [=] { memory->next(*addresses); }, step};
+}
+
 constexpr const char* bare = "bare kernel";
 
 // The kernel alone, and once more where gradients of others were made in front
@@ -195,12 +215,13 @@ std::vector<Loop> loops_of(const CaseModel& model) {
   loops.push_back(loop_of("foreign, all new", model, foreign_new));
   loops.push_back(
       loop_of("foreign, two sets in turn", model, foreign_two_sets));
+  loops.push_back(by_address(model));
   return loops;
 }
 
 // Of each loop parameters and two averages; then the sets of gradients.
 void require_memory_for(const Case& wanted) {
-  constexpr std::int64_t arrays = 10 * 3 + 2 + 2 * (sets_alive + 1) + 7;
+  constexpr std::int64_t arrays = 11 * 3 + 2 + 2 * (sets_alive + 1) + 8;
   const std::int64_t elements = std::accumulate(
       wanted.sizes.begin(), wanted.sizes.end(), std::int64_t(0));
   require_memory(elements * arrays * std::int64_t(sizeof(float)));

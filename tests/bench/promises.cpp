@@ -32,6 +32,7 @@ constexpr Promise promises[] = {
     {"gradients", "10000 x 64", "zero_grad, backward", "bare kernel", 3},
     {"gradients", "10000 x 64", "all new", "bare kernel", 3},
     {"gradients", "10000 x 64", "foreign, all new", "bare kernel", 3},
+    {"gradients", "10000 x 64", "addresses, all new", "bare kernel", 3},
     {"gradients", "10000 x 64", "one new", "kept", 1.5},
     {"compile", "10 tensors", "first step, from disk", nullptr, 1000},
 };

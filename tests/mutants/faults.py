@@ -180,6 +180,21 @@ BINDING = (
           "common/borrowed_list.cpp",
           "if (list.layouts.empty()) return gradient.contiguous;",
           "if (list.layouts.empty()) return true;", "new_gradients_test"),
+    fault("a step by address takes what the parameters hold",
+          "common/optim/optimizer.cpp",
+          "make_step(GradientSource(gradients.grads), place);",
+          "make_step({}, place);", "gradient_addresses_test"),
+    fault("every group takes the first addresses",
+          "common/optim/optimizer.cpp",
+          "    first += own.params.size();\n", "", "gradient_addresses_test"),
+    fault("null is taken for an address", "common/optim/batch.cpp",
+          "    return false;\n  }\n  follow_addresses(grads, addresses);",
+          "    return true;\n  }\n  follow_addresses(grads, addresses);",
+          "gradient_addresses_test"),
+    fault("addresses of before stand for gradients of now",
+          "common/optim/batch.cpp",
+          "      gradients.given() != given_) {", "      false) {",
+          "gradient_addresses_test"),
     fault("a gradient dropped in a recording is freed before it is read",
           "common/recorder.cpp",
           "  if (recorder != nullptr) recorder->keep(std::move(gradient));\n",
@@ -594,10 +609,9 @@ FAILURES = (
 
 CALLS = (
     fault("messages name the library's own lines", "common/optim/optimizer.cpp",
-          "void Optimizer::make_step(std::source_location place) {\n"
-          "  const CallPlace call(place);",
-          "void Optimizer::make_step(std::source_location place) {\n"
-          "  static_cast<void>(place);", "optimizer_calls_test"),
+          "  const CallPlace call(place);\n  Recorder* const recorder",
+          "  static_cast<void>(place);\n  Recorder* const recorder",
+          "optimizer_calls_test"),
     fault("a gradient leads back to its tensor", "common/tensor.cpp",
           "const bool plain = grad.impl_ != impl_ && "
           "grad.impl_->grad == nullptr;",
