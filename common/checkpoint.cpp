@@ -32,6 +32,10 @@ std::string param_place(std::size_t group, std::size_t param) {
   return group_place(group) + "params." + number_text(param);
 }
 
+std::string name_place(std::size_t group, std::size_t param) {
+  return group_place(group) + "param_names." + number_text(param);
+}
+
 std::string state_place(std::size_t group, std::size_t param) {
   return group_place(group) + "state." + number_text(param) + ".";
 }
@@ -102,6 +106,9 @@ void put_group(Contents& out, Optimizer& optimizer, std::size_t g) {
     out.texts[place + "initial_lr"] = number_text(*group.initial_lr);
   }
   out.texts[place + "params"] = number_text(group.params.size());
+  for (std::size_t i = 0; i < group.param_names.size(); ++i) {
+    out.texts[name_place(g, i)] = group.param_names[i];
+  }
   for (std::size_t i = 0; i < group.params.size(); ++i) {
     out.tensors[param_place(g, i)] = group.params[i];
     for (const auto& [name, tensor] : optimizer.states(group.params[i])) {
@@ -229,15 +236,37 @@ void load_initial_lr(Loading& in, const std::string& name, ParamGroup& group) {
   in.later([&group, value] { group.initial_lr = value; });
 }
 
-void load_states(Loading& in, Optimizer& optimizer, std::size_t g) {
-  const std::vector<Tensor>& params = optimizer.group(g).params;
+// Where the parameters of the file's groups are here, one list a group.
+using Places = std::vector<std::vector<std::size_t>>;
+
+Places take_places(Loading& in, const Optimizer& optimizer,
+                   const LoadOptions& options) {
+  std::vector<const ParamGroup*> groups;
+  std::vector<std::vector<std::string>> names;
+  for (std::size_t g = 0; g < optimizer.group_count(); ++g) {
+    groups.push_back(&optimizer.group(g));
+    const std::size_t count = groups.back()->params.size();
+    in.same_text(group_place(g) + "params", number_text(count));
+    names.emplace_back();
+    for (std::size_t i = 0; i < count; ++i) {
+      auto name = in.find_text(name_place(g, i));
+      if (name) names.back().push_back(std::move(*name));
+    }
+  }
+  return places_by_name(groups, names, "in the file", options);
+}
+
+void load_states(Loading& in, Optimizer& optimizer, std::size_t g,
+                 const std::vector<std::size_t>& places) {
+  std::vector<Tensor> params;
   std::vector<ParamStates> states;
-  for (std::size_t i = 0; i < params.size(); ++i) {
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    params.push_back(optimizer.group(g).params[places[i]]);
     states.push_back(in.tensors_at(state_place(g, i)));
     optimizer.check_states(state_place(g, i), g, params[i], states.back());
   }
   optimizer.prepare_states(params, states);
-  in.later([&optimizer, &params, states = std::move(states)] {
+  in.later([&optimizer, params, states = std::move(states)] {
     for (std::size_t i = 0; i < params.size(); ++i) {
       optimizer.restore_states(params[i], states[i]);
     }
@@ -245,10 +274,9 @@ void load_states(Loading& in, Optimizer& optimizer, std::size_t g) {
 }
 
 void load_group(Loading& in, Optimizer& optimizer, std::size_t g,
-                bool scheduled) {
+                const std::vector<std::size_t>& places, bool scheduled) {
   ParamGroup& group = optimizer.group(g);
   const std::string place = group_place(g);
-  in.same_text(place + "params", number_text(group.params.size()));
   for (const auto& [name, on] : group.flags()) {
     in.same_text(place + name, on_off(*on));
   }
@@ -256,10 +284,10 @@ void load_group(Loading& in, Optimizer& optimizer, std::size_t g,
     load_number(in, place + name, *number, scheduled);
   }
   load_initial_lr(in, place + "initial_lr", group);
-  for (std::size_t i = 0; i < group.params.size(); ++i) {
-    in.tensor(param_place(g, i), group.params[i]);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    in.tensor(param_place(g, i), group.params[places[i]]);
   }
-  load_states(in, optimizer, g);
+  load_states(in, optimizer, g, places);
 }
 
 SchedulerState take_state(Loading& in, const std::string& place,
@@ -289,15 +317,17 @@ void load_scheduler(Loading& in, const std::string& place,
 }
 
 void load_run(Loading& in, Optimizer& optimizer,
-              const std::vector<SchedulerBase*>& schedulers) {
+              const std::vector<SchedulerBase*>& schedulers,
+              const LoadOptions& options) {
   in.same_text("optimizer", optimizer.name());
   in.same_text("param_groups", number_text(optimizer.group_count()));
   in.same_text("schedulers", number_text(schedulers.size()));
   for (std::size_t i = 0; i < schedulers.size(); ++i) {
     load_scheduler(in, "schedulers." + number_text(i), *schedulers[i]);
   }
+  const Places places = take_places(in, optimizer, options);
   for (std::size_t g = 0; g < optimizer.group_count(); ++g) {
-    load_group(in, optimizer, g, !schedulers.empty());
+    load_group(in, optimizer, g, places[g], !schedulers.empty());
   }
   const std::int64_t steps = parse_count("steps", in.text("steps"));
   in.later([&optimizer, steps] { optimizer.restore_steps(steps); });
@@ -346,9 +376,11 @@ void save_checkpoint(const std::string& path, Optimizer& optimizer,
 }
 
 void load_checkpoint(const std::string& path, Optimizer& optimizer,
-                     const std::vector<SchedulerBase*>& schedulers) {
+                     const std::vector<SchedulerBase*>& schedulers,
+                     const LoadOptions& options) {
   check_schedulers(optimizer, schedulers);
-  load(path, kRun, [&](Loading& in) { load_run(in, optimizer, schedulers); });
+  load(path, kRun,
+       [&](Loading& in) { load_run(in, optimizer, schedulers, options); });
 }
 
 void save_tensors(const std::string& path, const TensorMap& tensors) {

@@ -27,16 +27,19 @@ void save_checkpoint(const std::string& path, Optimizer& optimizer,
                      const std::vector<const SchedulerBase*>& schedulers = {});
 
 /// Goes on as the run did that was saved: make model, optimizer and schedulers
-/// as that one did, then load. Everything is put where it belongs in place, so
+/// as that one did, then load. Where the optimizer was given names with its
+/// parameters, then and now, they are known by them, in any order; `options`
+/// tells which have got another name since. Everything is put where it belongs in place, so
 /// that a compiled step stays as it is, and a new one compiles once: where the
 /// policy is to promote numbers that moved, those of a run with schedulers count
 /// as moved from the beginning. Switches such as amsgrad are not loaded but
 /// compared.
 ///
 /// Throws Error for a file that is damaged, foreign, or of a run that differs
-/// (saying in what), and inside a compiled function; then nothing has changed.
+/// (saying in what, names above all), and inside a compiled function; then nothing has changed.
 void load_checkpoint(const std::string& path, Optimizer& optimizer,
-                     const std::vector<SchedulerBase*>& schedulers = {});
+                     const std::vector<SchedulerBase*>& schedulers = {},
+                     const LoadOptions& options = {});
 
 /// Saves tensors by name, for example the parameters of a model.
 void save_tensors(const std::string& path, const TensorMap& tensors);

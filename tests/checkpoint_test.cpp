@@ -352,6 +352,107 @@ void check_refused(Saved& saved, Other& other, const std::string& message) {
 
 }  // namespace
 
+namespace {
+
+// Two groups with names, at different states and steps.
+struct Named {
+  using Names = std::vector<std::string>;
+  explicit Named(const Names& first, const Names& second)
+      : opt({{pairs(first)}, {pairs(second)}}) {}
+
+  static NamedParams pairs(const Names& names) {
+    NamedParams all;
+    for (const std::string& name : names) {
+      all.emplace_back(name, zeros({3}));
+      all.back().second.set_grad(zeros({3}));
+    }
+    return all;
+  }
+  // Other numbers for every parameter, step for step.
+  void train() {
+    for (int n = 1; n <= 2; ++n) {
+      double value = n;
+      for (Tensor param : opt.parameters()) {
+        param.grad().fill_(value *= 1.5);
+        if (n == 2 && value == 3) param.set_grad({});
+      }
+      opt.step();
+    }
+    for (Tensor param : opt.parameters()) param.set_grad({});
+  }
+  // All that belongs to the parameter of a name.
+  std::vector<Tensor> all_of(const std::string& name) {
+    for (const auto& group : opt.param_groups) {
+      for (std::size_t i = 0; i < group.params.size(); ++i) {
+        if (group.param_names[i] != name) continue;
+        const Tensor& param = group.params[i];
+        return {param.clone(), opt.state(param, "step").clone(),
+                opt.state(param, "exp_avg").clone(),
+                opt.state(param, "exp_avg_sq").clone()};
+      }
+    }
+    return {};
+  }
+
+  Adam opt;
+};
+
+}  // namespace
+
+TEST_CASE("parameters with names are loaded by them, in any order") {
+  const TempDir dir;
+  const std::string file = dir.path() + "/named";
+  Named saved({"a", "b", "c, d"}, {"e\n", "f"});
+  saved.train();
+  save_checkpoint(file, saved.opt);
+  Named other({"c, d", "a", "b"}, {"f", "e\n"});
+  const std::vector<const void*> before = addresses_of(other.opt);
+  load_checkpoint(file, other.opt);
+  CHECK(addresses_of(other.opt).size() > before.size());
+  for (const char* const name : {"a", "b", "c, d", "e\n", "f"}) {
+    CAPTURE(name);
+    CHECK(bitwise_equal(other.all_of(name), saved.all_of(name)));
+  }
+  CHECK_FALSE(bitwise_equal(other.all_of("a"), saved.all_of("b")));
+  // Without names on either side, order decides.
+  Named unnamed({"a", "b", "c"}, {"d", "e"});
+  for (auto& group : unnamed.opt.param_groups) group.param_names.clear();
+  load_checkpoint(file, unnamed.opt);
+  CHECK(bitwise_equal(unnamed.opt.parameters(), saved.opt.parameters()));
+  save_checkpoint(file, unnamed.opt);
+  load_checkpoint(file, other.opt);
+  CHECK(bitwise_equal(other.opt.parameters(), saved.opt.parameters()));
+}
+
+TEST_CASE("names that differ are reported together, renamed ones are told") {
+  const TempDir dir;
+  const std::string file = dir.path() + "/named";
+  Named saved({"a", "b", "c"}, {"d", "e"});
+  saved.train();
+  save_checkpoint(file, saved.opt);
+  Named other({"x", "c", "b"}, {"e", "y"});
+  const std::string before = bits_of(other.opt, SchedulerState());
+  CHECK(message_of<Error>([&] { load_checkpoint(file, other.opt); }) ==
+        "cannot load '" + file +
+            "': param_groups[0] has other names: \"x\" missing in the file, "
+            "\"a\" unknown here; param_groups[1] has other names: \"y\" "
+            "missing in the file, \"d\" unknown here; if they were renamed, "
+            "load with .renames = {{\"a\", \"x\"}, {\"d\", \"y\"}}");
+  CHECK(contains(message_of<Error>([&] {
+                   load_checkpoint(file, other.opt, {},
+                                   {.renames = {{"a", "x"}, {"z", "y"}}});
+                 }),
+                 "renames has \"z\", but no parameter is called that in the "
+                 "file"));
+  CHECK(bits_of(other.opt, SchedulerState()) == before);
+  load_checkpoint(file, other.opt, {}, {.renames = {{"a", "x"}, {"d", "y"}}});
+  for (const auto& [old_name, name] : std::map<std::string, std::string>{
+           {"a", "x"}, {"b", "b"}, {"c", "c"}, {"d", "y"}, {"e", "e"}}) {
+    CAPTURE(name);
+    CHECK(bitwise_equal(other.all_of(name), saved.all_of(old_name)));
+  }
+}
+
 TEST_CASE("a run that differs is refused, says in what, and nothing changes") {
   Small run;
   run.step(2);

@@ -152,8 +152,22 @@ TEST_CASE("parameters with names are known by them") {
   const std::string before = bits(renamed);
   CHECK(message_of<Error>([&] { renamed.load_state_dict(one.state_dict()); }) ==
         "cannot load the state dict: param_groups[0] has other names: "
-        "\"offset\" missing there, \"bias\" unknown here");
+        "\"offset\" missing there, \"bias\" unknown here; if they were "
+        "renamed, load with .renames = {{\"bias\", \"offset\"}}");
   CHECK(bits(renamed) == before);
+  renamed.load_state_dict(one.state_dict(), {.renames = {{"bias", "offset"}}});
+  CHECK(same_bits(renamed.state(renamed.parameters()[1], "exp_avg"),
+                  one.state(one.parameters()[1], "exp_avg")));
+  CHECK(message_of<Error>([&] {
+          renamed.load_state_dict(one.state_dict(), {.renames = {{"b", "c"}}});
+        }) ==
+        "cannot load the state dict: renames has \"b\", but no parameter is "
+        "called that there");
+  StateDict cut = one.state_dict();
+  cut.param_groups[0].param_names.pop_back();
+  CHECK(message_of<Error>([&] { one.load_state_dict(cut); }) ==
+        "cannot load the state dict: param_groups[0] has 1 names for 2 "
+        "parameters");
   // Without names on one side, order decides.
   Adam unnamed(make_params({{3}, {3}}, 5));
   CHECK_NOTHROW(unnamed.load_state_dict(one.state_dict()));

@@ -15,6 +15,7 @@
 #include "optim/gradient_source.h"
 #include "optim/hooks.h"
 #include "optim/param_group.h"
+#include "optim/param_names.h"
 #include "optim/state_dict.h"
 #include "optim/state_store.h"
 #include "tensor.h"
@@ -112,10 +113,10 @@ class Optimizer {
   StateDict state_dict();
   /// Goes on as the optimizer did from which that came, one of the same class
   /// with groups of the same sizes; parameters that have names on both sides
-  /// are known by them, others by their order. Copies all: tensors in place, so
+  /// are known by them, in any order, others by their order. Copies all: tensors in place, so
   /// that a compiled step stays as it is. Throws Error that names what does not
   /// fit, and inside a compiled function; then nothing has changed.
-  void load_state_dict(const StateDict& all);
+  void load_state_dict(const StateDict& all, const LoadOptions& options = {});
 
   /// The parameters of all groups, in order.
   std::vector<Tensor> parameters() const;

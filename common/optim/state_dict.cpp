@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
 #include <utility>
 
 #include "error.h"
 #include "number_text.h"
 #include "optim/optimizer.h"
+#include "optim/param_names.h"
 #include "recorder.h"
 
 namespace fuse {
@@ -53,48 +53,16 @@ void check_options(ParamGroup& here, const StateDict::Group& there,
   }
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) {
-    text += (text.empty() ? "\"" : ", \"") + name + "\"";
+std::vector<std::vector<std::size_t>> places_of(
+    const std::vector<const ParamGroup*>& here, const StateDict& all,
+    const LoadOptions& options) {
+  std::vector<std::vector<std::string>> names;
+  for (const auto& there : all.param_groups) names.push_back(there.param_names);
+  try {
+    return places_by_name(here, names, "there", options);
+  } catch (const Error& error) {
+    refuse(error.what());
   }
-  return text;
-}
-
-// Those of `names` that are not among `others`.
-std::vector<std::string> without(const std::vector<std::string>& names,
-                                 const std::vector<std::string>& others) {
-  std::vector<std::string> rest;
-  std::copy_if(names.begin(), names.end(), std::back_inserter(rest),
-               [&](const std::string& name) {
-                 return std::find(others.begin(), others.end(), name) ==
-                        others.end();
-               });
-  return rest;
-}
-
-void check_names(const ParamGroup& here, const StateDict::Group& there,
-                 std::size_t g) {
-  const auto& names = here.param_names;
-  if (names.empty() || there.param_names.empty()) return;
-  const auto missing = without(names, there.param_names);
-  const auto others = without(there.param_names, names);
-  if (missing.empty() && others.empty()) return;
-  std::string why = place_of(g) + " has other names:";
-  if (!missing.empty()) why += " " + listed(missing) + " missing there";
-  if (!missing.empty() && !others.empty()) why += ",";
-  if (!others.empty()) why += " " + listed(others) + " unknown here";
-  refuse(why);
-}
-
-// The place here of a parameter of a group there: the same, or that of its name.
-std::size_t place_here(const ParamGroup& here, const StateDict::Group& there,
-                       std::size_t i) {
-  if (here.param_names.empty() || there.param_names.empty()) return i;
-  const auto& names = here.param_names;
-  return std::size_t(
-      std::find(names.begin(), names.end(), there.param_names[i]) -
-      names.begin());
 }
 
 // The switches of a group as they were, unless told otherwise: they say which
@@ -171,7 +139,8 @@ StateDict Optimizer::state_dict() {
 }
 
 // All that can fail comes before anything changes.
-void Optimizer::load_state_dict(const StateDict& all) {
+void Optimizer::load_state_dict(const StateDict& all,
+                                const LoadOptions& options) {
   if (Recorder::current() != nullptr) {
     refuse("a compiled function is being recorded; load it between two steps");
   }
@@ -183,18 +152,22 @@ void Optimizer::load_state_dict(const StateDict& all) {
            " parameter groups, but there are " + number_text(group_count()) +
            " here");
   }
+  std::vector<const ParamGroup*> groups;
+  for (std::size_t g = 0; g < group_count(); ++g) {
+    check_options(group(g), all.param_groups[g], g);
+    groups.push_back(&group(g));
+  }
+  const auto places = places_of(groups, all, options);
   std::vector<Tensor> params;
   std::vector<ParamStates> loaded;
   std::vector<Switches> switches;
   switches.reserve(group_count());
   for (std::size_t g = 0; g < group_count(); ++g) {
     const StateDict::Group& there = all.param_groups[g];
-    check_options(group(g), there, g);
-    check_names(group(g), there, g);
     switches.emplace_back(group(g), there);
     for (std::size_t i = 0; i < there.params.size(); ++i) {
       const auto found = all.state.find(there.params[i]);
-      params.push_back(group(g).params[place_here(group(g), there, i)]);
+      params.push_back(group(g).params[places[g][i]]);
       loaded.push_back(found != all.state.end() ? found->second
                                                 : ParamStates());
       check_states("cannot load the state dict: state[" +
