@@ -42,7 +42,8 @@ void add_to_leaf(const std::shared_ptr<TensorImpl>& impl, Tensor grad) {
   if (!sum.defined()) {
     leaf.set_grad(own_grad(std::move(grad), leaf));
   } else {
-    pointwise_into(sum, {sum, grad}, [](Terms t) { return t[0] + t[1]; });
+    pointwise_into(sum, {sum, grad.to(sum.dtype())},
+                   [](Terms t) { return t[0] + t[1]; });
   }
 }
 

@@ -21,7 +21,7 @@ std::string name_of(const ListImpl& list, std::size_t i) {
   return label + "[" + std::to_string(i) + "]";
 }
 
-// All of a list but its addresses and its strides.
+// All of a list but its addresses and its strides, in the dtype of its owners.
 std::shared_ptr<ListImpl> list_over(const std::shared_ptr<ListImpl>& owners,
                                     const char* label, bool gradients) {
   auto list = std::make_shared<ListImpl>();
@@ -71,15 +71,15 @@ bool fits(const ListImpl& list, std::size_t i, const TensorImpl& gradient) {
 }
 
 std::string kind_of(const TensorImpl& tensor) {
-  return "shape " + to_string(tensor.shape) + " and " + name_of(tensor.dtype) +
-         " on " + to_string(tensor.storage->device);
+  return "shape " + to_string(tensor.shape) + " on " +
+         to_string(tensor.storage->device);
 }
 
 // What set_grad checks, for gradients that came in another way.
 void check_gradient(const ListImpl& params, std::size_t i) {
   const TensorImpl& param = *params.tensors[i].impl();
   const TensorImpl& gradient = *param.grad;
-  if (gradient.shape == param.shape && gradient.dtype == param.dtype &&
+  if (gradient.shape == param.shape &&
       gradient.storage->device == param.storage->device) {
     return;
   }
@@ -105,6 +105,7 @@ void settle(ListImpl& list, std::uint64_t old_content) {
 // A list like another one, which somebody else is using.
 std::shared_ptr<ListImpl> copy_of(const ListImpl& list) {
   auto copy = list_over(list.owners, list.label.c_str(), list.gradients);
+  copy->dtype = list.dtype;
   copy->addresses = list.addresses;
   copy->strides = list.strides;
   copy->layouts = list.layouts;
@@ -117,9 +118,10 @@ std::shared_ptr<ListImpl> copy_of(const ListImpl& list) {
   return copy;
 }
 
-Tensor borrow(const Tensor& model, void* address) {
+Tensor borrow(const Tensor& model, void* address, DType dtype) {
   auto impl = bare(*model.impl());
   impl->data = address;
+  impl->dtype = dtype;
   impl->storage =
       std::make_shared<Storage>(address, extent_bytes(*impl), false);
   impl->storage->device = model.device();
@@ -204,8 +206,9 @@ void follow_addresses(TensorList& grads, std::span<void* const> addresses) {
 
 TensorList foreign_list(const TensorList& shapes,
                         std::span<void* const> addresses, const char* label,
-                        const std::string& call) {
+                        const std::string& call, DType dtype) {
   auto list = list_over(shapes.impl(), label, false);
+  list->dtype = dtype;
   check_addresses(*list, addresses, call);
   list->addresses.assign(addresses.begin(), addresses.end());
   std::vector<const TensorImpl*> models;
@@ -232,7 +235,7 @@ std::vector<Tensor> borrowed(const ListImpl& list) {
   for (std::size_t i = 0; i < list.count; ++i) {
     const Tensor& model = list.models()[i];
     if (!list.gradients) {
-      tensors.push_back(borrow(model, list.addresses[i]));
+      tensors.push_back(borrow(model, list.addresses[i], list.dtype));
       continue;
     }
     const Tensor gradient = model.grad();

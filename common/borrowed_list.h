@@ -27,7 +27,7 @@ Change follow_gradients(TensorList& grads);
 /// Throws Error as `rebind`, that begins with the name of the `call`.
 TensorList foreign_list(const TensorList& shapes,
                         std::span<void* const> addresses, const char* label,
-                        const std::string& call);
+                        const std::string& call, DType dtype);
 
 /// Puts such a list elsewhere. Throws Error when there is not one address a
 /// tensor, when one is null that has elements, or on a GPU not aligned to them.

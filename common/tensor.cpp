@@ -292,10 +292,9 @@ Tensor Tensor::detach() const { return Tensor(bare(*impl_)); }
 
 void Tensor::set_grad(const Tensor& grad) {
   if (!grad.defined()) return replace_grad(*impl_, nullptr);
-  if (grad.shape() != shape() || grad.dtype() != dtype()) {
-    throw Error("a gradient of shape " + to_string(grad.shape()) + " and " +
-                name_of(grad.dtype()) + " does not fit a tensor of shape " +
-                to_string(shape()) + " and " + name_of(dtype()));
+  if (grad.shape() != shape()) {
+    throw Error("a gradient of shape " + to_string(grad.shape()) +
+                " does not fit a tensor of shape " + to_string(shape()));
   }
   if (grad.device() != device()) {
     throw Error("a gradient on " + to_string(grad.device()) +

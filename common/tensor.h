@@ -146,8 +146,8 @@ class Tensor {
 
   /// The gradient, or an undefined tensor.
   Tensor grad() const { return Tensor(impl_->grad); }
-  /// Assigns the gradient; an undefined tensor removes it. Throws Error when
-  /// shape, dtype or device differ from this tensor's.
+  /// Assigns the gradient, of any dtype; an undefined tensor removes it. Throws
+  /// Error when shape or device differ from this tensor's.
   void set_grad(const Tensor& grad);
 
   /// Sum of all elements as a 0-d tensor in host memory, differentiable. Added up

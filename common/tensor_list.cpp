@@ -148,7 +148,7 @@ TensorList TensorList::per_tensor(std::vector<Tensor> scalars,
 TensorList TensorList::from_blob(std::span<void* const> addresses,
                                  const TensorList& like, const char* label) {
   like.check_computed();
-  return foreign_list(like, addresses, label, "rebind");
+  return foreign_list(like, addresses, label, "rebind", like.impl()->dtype);
 }
 
 void TensorList::rebind(std::span<void* const> addresses) const {

@@ -46,8 +46,6 @@ const Failure kFailures[] = {
      [](Optimizer& opt) {
        set_any_gradient(opt, zeros({3, 3}, DType::float64));
      }},
-    {"a gradient of another dtype", "has shape [7] and float32 on",
-     [](Optimizer& opt) { set_any_gradient(opt, zeros({7})); }},
     {"a parameter that is not there", "is an undefined tensor",
      [](Optimizer& opt) { opt.group(1).params.emplace_back(); }},
     {"a parameter in two groups", "a parameter belongs to one group",

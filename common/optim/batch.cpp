@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "borrowed_list.h"
@@ -38,12 +39,14 @@ std::vector<std::vector<std::size_t>> partition(
     const std::vector<Tensor>& params, bool foreach,
     const GradientSource& gradients) {
   std::vector<std::vector<std::size_t>> parts;
-  std::map<std::pair<std::uint8_t, DType>, std::vector<std::size_t>> alike;
+  using Kind = std::tuple<std::uint8_t, DType, DType>;
+  std::map<Kind, std::vector<std::size_t>> alike;
   for (std::size_t i = 0; i < params.size(); ++i) {
     if (!gradients.has(params, i)) continue;
     if (foreach) {
       const std::uint8_t memory = memory_code(params[i].device());
-      alike[{memory, params[i].dtype()}].push_back(i);
+      const DType dtype = gradients.dtype(params, i);
+      alike[{memory, params[i].dtype(), dtype}].push_back(i);
     } else {
       parts.push_back({i});
     }
@@ -64,7 +67,7 @@ BatchCache::Change BatchCache::refresh(const std::vector<Tensor>& params,
                    return spec.name == name;
                  });
   if (foreach != foreach_ || version_ != store.version() || !same_names ||
-      gradients.given() != given_) {
+      !gradients.like(source_)) {
     return Change::batches;
   }
   return follow(gradients) ? Change::nothing : Change::batches;
@@ -120,10 +123,11 @@ Batch BatchCache::make_batch(const Places& places,
   }
   Batch batch;
   batch.params = TensorList(std::move(params), "params");
-  batch.grads = gradients.given()
-                    ? foreign_list(batch.params, gather(places, gradients),
-                                   "grads", "step")
-                    : gradient_list(batch.params, "grads");
+  batch.grads =
+      gradients.given()
+          ? foreign_list(batch.params, gather(places, gradients), "grads",
+                         "step", gradients.dtype(params_, places[0]))
+          : gradient_list(batch.params, "grads");
   batch.steps = TensorList::per_tensor(std::move(steps), "steps");
   for (std::size_t s = 0; s < specs.size(); ++s) {
     batch.states.push_back(make_state_list(specs[s], std::move(states[s])));
@@ -150,7 +154,7 @@ void BatchCache::rebuild(const std::vector<Tensor>& params,
   names_.clear();
   for (const StateSpec& spec : specs) names_.push_back(spec.name);
   foreach_ = foreach;
-  given_ = gradients.given();
+  source_ = gradients.part(0, 0);
   places_ = partition(params, foreach, gradients);
   batches_.clear();
   for (const Places& places : places_) {

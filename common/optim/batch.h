@@ -13,7 +13,8 @@
 namespace fuse {
 
 /// Everything that takes part in one step, list by list: tensors of one group
-/// and one dtype that have a gradient.
+/// and one dtype that have a gradient. An optimizer is given gradients of that
+/// dtype, whatever they are stored in.
 struct Batch {
   TensorList params;
   TensorList grads;
@@ -26,7 +27,7 @@ struct Batch {
 };
 
 /// The parameters that have a gradient, by their places, as they are updated:
-/// together for each dtype on each device, or without `foreach` one by one.
+/// together for each dtype (and that of gradients) on each device, or without `foreach` one by one.
 std::vector<std::vector<std::size_t>> partition(
     const std::vector<Tensor>& params, bool foreach,
     const GradientSource& gradients = {});
@@ -53,6 +54,7 @@ class BatchCache {
   void rebuild(const std::vector<Tensor>& params,
                std::span<const StateSpec> specs, bool foreach,
                StateStore& store, const GradientSource& gradients);
+  std::vector<Batch>& batches() { return batches_; }
   const std::vector<Batch>& batches() const { return batches_; }
 
  private:
@@ -70,7 +72,7 @@ class BatchCache {
   Places without_;  // parameters that had no gradient
   std::vector<const char*> names_;
   bool foreach_ = true;
-  bool given_ = false;                  // gradients by their addresses
+  GradientSource source_;               // how gradients were found
   std::vector<void*> addresses_;        // of one batch
   std::uint64_t version_ = unfinished;  // of the states
   std::vector<Places> places_;          // of each batch's parameters

@@ -25,6 +25,19 @@ std::vector<const ParamGroup*> groups_of(const Optimizer& optimizer) {
   return all;
 }
 
+// What a list was, in the end.
+class PutBack {
+ public:
+  explicit PutBack(TensorList& list) : list_(list), was_(list) {}
+  PutBack(const PutBack&) = delete;
+  PutBack& operator=(const PutBack&) = delete;
+  ~PutBack() { list_ = std::move(was_); }
+
+ private:
+  TensorList& list_;
+  TensorList was_;
+};
+
 }  // namespace
 
 void Optimizer::check_group(std::size_t index) const {
@@ -76,7 +89,7 @@ void Optimizer::step(const GradientAddresses& gradients,
                      std::source_location place) {
   before_step_->call(*this);
   check_count(gradients);
-  make_step(GradientSource(gradients.grads), place);
+  make_step(GradientSource(gradients), place);
   after_step_->call(*this);
 }
 
@@ -118,10 +131,20 @@ void Optimizer::make_step(const GradientSource& gradients,
   }
 }
 
-void Optimizer::update_groups() const {
+void Optimizer::update_groups() {
   for (std::size_t g = 0; g < batches_.size(); ++g) {
-    for (const Batch& batch : batches_[g].batches()) update_group(g, batch);
+    for (Batch& batch : batches_[g].batches()) update_batch(g, batch);
   }
+}
+
+// Gradients of another dtype are converted where they are read; only outside of
+// a recording that takes a pass of its own.
+void Optimizer::update_batch(std::size_t group, Batch& batch) const {
+  const DType dtype = batch.params.impl()->dtype;
+  if (batch.grads.impl()->dtype == dtype) return update_group(group, batch);
+  const PutBack own(batch.grads);
+  batch.grads = foreach_to(batch.grads, dtype);
+  update_group(group, batch);
 }
 
 // A batch lies on one device, which is what one recording can do.
@@ -129,14 +152,15 @@ void Optimizer::rehearse_groups() {
   std::vector<std::uint64_t> gradients;
   for (std::size_t g = 0; g < batches_.size(); ++g) {
     const bool all_new = unchecked_[g] != BatchCache::Change::nothing;
-    for (const Batch& batch : batches_[g].batches()) {
+    for (Batch& batch : batches_[g].batches()) {
       const std::size_t k = gradients.size();
-      gradients.push_back(batch.grads.impl()->content_hash);
+      const ListImpl* const grads = batch.grads.impl().get();
+      gradients.push_back(grads->content_hash);
       const bool moved =
           k >= rehearsed_.size() || rehearsed_[k] != gradients[k];
-      rehearse([&] { update_group(g, batch); },
+      rehearse([&] { update_batch(g, batch); },
                [&](const ListImpl& list) {
-                 return all_new || (moved && &list == batch.grads.impl().get());
+                 return all_new || (moved && &list == grads);
                });
     }
   }

@@ -154,7 +154,8 @@ class Optimizer {
   void check_count(const GradientAddresses& gradients) const;
   void refresh_batches(const GradientSource& gradients);
   void rebuild(std::size_t group, const GradientSource& gradients);
-  void update_groups() const;
+  void update_groups();
+  void update_batch(std::size_t group, Batch& batch) const;
   void rehearse_groups();
   void tell_facts(std::source_location place);
   void tell_group(std::size_t group, Facts& facts);

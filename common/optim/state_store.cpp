@@ -5,15 +5,21 @@
 namespace fuse {
 namespace {
 
-// Whether a state is one number of a parameter; throws for an unknown name.
-bool is_number(const std::string& place, std::span<const StateSpec> specs,
-               const std::string& name) {
-  if (name == "step") return true;
+constexpr StateSpec step_spec = {.name = "step", .rate = Rate::entry};
+
+const StateSpec& find_spec(const std::string& place,
+                           std::span<const StateSpec> specs,
+                           const std::string& name) {
+  if (name == step_spec.name) return step_spec;
   for (const StateSpec& spec : specs) {
-    if (name == spec.name) return spec.rate == Rate::entry;
+    if (name == spec.name) return spec;
   }
   throw Error(place + name +
               " is nothing that this optimizer keeps with its options");
+}
+
+DType dtype_of(const StateSpec& spec, const Tensor& param) {
+  return spec.dtype.value_or(param.dtype());
 }
 
 std::string kind_of(const Shape& shape, DType dtype) {
@@ -27,9 +33,10 @@ void check_states(const std::string& place, const Tensor& param,
   if (states.empty()) return;
   if (!states.contains("step")) throw Error(place + "step is missing");
   for (const auto& [name, tensor] : states) {
-    const bool number = is_number(place, specs, name);
+    const StateSpec& spec = find_spec(place, specs, name);
+    const bool number = spec.rate == Rate::entry;
     const Shape shape = number ? Shape{} : param.shape();
-    const DType dtype = number ? DType::float64 : param.dtype();
+    const DType dtype = number ? DType::float64 : dtype_of(spec, param);
     if (tensor.shape() == shape && tensor.dtype() == dtype) continue;
     throw Error(place + name + " has " +
                 kind_of(tensor.shape(), tensor.dtype()) + ", but must have " +
@@ -80,7 +87,7 @@ void StateStore::create_states(std::span<const Tensor> params,
       numbers.push_back(&tensor);
       theirs.push_back(param);
     } else {
-      tensor = empty_like(param);
+      tensor = empty_like(param, dtype_of(spec, param));
       tensor.fill_(spec.initial);
     }
   }
@@ -143,7 +150,7 @@ void StateStore::prepare(const std::vector<Tensor>& params,
         theirs.push_back(params[i]);
       } else {
         // In the same order of dimensions as a state that is made anew.
-        Tensor laid_out = empty_like(params[i]);
+        Tensor laid_out = empty_like(params[i], tensor.dtype());
         laid_out.copy_(tensor);
         tensor = laid_out;
       }

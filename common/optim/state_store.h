@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,13 +17,17 @@
 namespace fuse {
 
 /// A state that an optimizer keeps for each parameter: a tensor like it, or
-/// (at Rate::entry) one number in float64. The names are string literals.
+/// (at Rate::entry) one number in float64. The names are string literals. A
+/// state has the same dtype at every step.
 struct StateSpec {
   const char* name;
   double initial = 0;
   Rate rate = Rate::element;
   /// The hyper-parameter it starts from instead of `initial`, such as "lr".
   const char* initial_from = nullptr;
+  /// Of a tensor; without it that of the parameter. Where dtypes meet in an
+  /// operation, its result has the one that holds them all.
+  std::optional<DType> dtype = {};
 };
 
 /// What is kept for one parameter, by name; "step" is its step count. Empty
