@@ -57,6 +57,7 @@ GradFn::Edge::Edge(const Tensor& input) {
 
 GradFn::GradFn(const std::vector<Tensor>& inputs, Backward backward)
     : backward_(std::move(backward)), number_(next_number()) {
+  check_callable(backward_, "the backward function");
   for (const Tensor& input : inputs) edges_.emplace_back(input);
 }
 
@@ -129,6 +130,8 @@ bool wants_grad(const Tensor& tensor) {
 
 Tensor with_grad(const Tensor& output, const std::vector<Tensor>& inputs,
                  GradFn::Backward backward) {
+  check_defined(output, "the output");
+  check_callable(backward, "the backward function");
   if (std::any_of(inputs.begin(), inputs.end(), wants_grad)) {
     output.impl()->grad_fn =
         std::make_shared<GradFn>(inputs, std::move(backward));
@@ -137,6 +140,7 @@ Tensor with_grad(const Tensor& output, const std::vector<Tensor>& inputs,
 }
 
 Tensor passing_grad(const Tensor& copy, const Tensor& input) {
+  check_defined(copy, "the copy");
   if (!wants_grad(input)) return copy;
   return with_grad(
       copy, {input},
@@ -145,6 +149,7 @@ Tensor passing_grad(const Tensor& copy, const Tensor& input) {
 }
 
 void run_backward(const Tensor& from, const Tensor& grad) {
+  check_defined(from);
   const GradFn::Edge start(from);
   const NoGradGuard guard;
   BackwardPass(start, grad).run();

@@ -19,7 +19,8 @@ using Grads = std::vector<Tensor>;
 class GradFn {
  public:
   /// Gradients of the inputs from that of the output. What it keeps of tensors
-  /// must be detached: a node that kept its own output would never go.
+  /// must be detached: a node that kept its own output would never go. An empty
+  /// one is an Error.
   using Backward = std::function<Grads(const Tensor& grad_output)>;
 
   GradFn(const std::vector<Tensor>& inputs, Backward backward);
@@ -48,14 +49,15 @@ bool wants_grad(const Tensor& tensor);
 
 /// The output of an operation, with its way back where one of the inputs wants a
 /// gradient. An input may be undefined. An operation of one's own becomes
-/// differentiable by it.
+/// differentiable by it. Throws Error for an undefined output.
 Tensor with_grad(const Tensor& output, const std::vector<Tensor>& inputs,
                  GradFn::Backward backward);
 
 /// The same for a copy of `input` on any device, in any dtype.
 Tensor passing_grad(const Tensor& copy, const Tensor& input);
 
-/// Leads the gradient of a tensor back to all that led to it.
+/// Leads the gradient of a tensor back to all that led to it; an undefined
+/// gradient is zero. Throws Error for an undefined tensor.
 void run_backward(const Tensor& from, const Tensor& grad);
 
 /// As `torch::NoGradGuard`: as long as it lives, what its thread computes keeps

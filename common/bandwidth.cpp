@@ -186,6 +186,21 @@ void AccessPattern::check() const {
               " writes cannot be; 1 <= writes <= reads <= 8 must hold");
 }
 
+void AccessPattern::check_there(std::source_location call) const {
+  if (!arrays_.empty() || to_.defined()) return;
+  refuse_moved_from(call, "the pattern");
+}
+
+const Tensor& AccessPattern::array(std::size_t read, std::size_t index) const {
+  check_there();
+  if (read < arrays_.size() && index < arrays_[read].size()) {
+    return arrays_[read][index];
+  }
+  throw Error("AccessPattern::array: there is no array " +
+              std::to_string(read) + " of tensor " + std::to_string(index) +
+              " in host memory");
+}
+
 void AccessPattern::add_sizes() {
   for (const std::int64_t size : sizes_) {
     starts_.push_back(total_);
@@ -221,6 +236,7 @@ void AccessPattern::run_range(const Sweep& sweep, std::int64_t begin,
 }
 
 void AccessPattern::run(Width width, std::uint32_t flips) const {
+  check_there();
   if (to_.defined()) {
     Tensor(to_).copy_(from_);
     return;
@@ -239,6 +255,7 @@ void AccessPattern::run(Width width, std::uint32_t flips) const {
 }
 
 std::int64_t AccessPattern::bytes() const {
+  check_there();
   return total_ * std::int64_t(sizeof(float)) * (reads_ + writes_);
 }
 
@@ -268,6 +285,13 @@ TrafficLimit::TrafficLimit(const std::vector<std::int64_t>& sizes, int reads,
   const Way& best = ways[std::size_t(fastest - times.begin())];
   pattern_ = best.pattern;
   width_ = best.width;
+}
+
+void TrafficLimit::run() const {
+  if (pattern_ == nullptr) {
+    refuse_moved_from(std::source_location::current(), "the limit");
+  }
+  pattern_->run(width_);
 }
 
 double bandwidth_limit_us(const std::vector<std::int64_t>& sizes, int reads,

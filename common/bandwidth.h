@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <source_location>
 #include <vector>
 
 #include "tensor.h"
@@ -19,6 +20,8 @@ namespace fuse {
 ///
 /// On a GPU (the default device) it is a copy within its memory that moves as
 /// many bytes: what such devices are measured by.
+///
+/// One that was moved from throws Error, which names what was called.
 class AccessPattern {
  public:
   /// Where the arrays of a tensor begin: wherever the allocator puts them, or
@@ -44,13 +47,14 @@ class AccessPattern {
   std::int64_t bytes() const;
   /// On the host, the `read`-th array of tensor `index`: zeros, unless someone
   /// fills it. Where bases are staggered it has room for that at its end.
-  const Tensor& array(std::size_t read, std::size_t index) const {
-    return arrays_[read][index];
-  }
+  /// Throws Error where there is none.
+  const Tensor& array(std::size_t read, std::size_t index) const;
 
  private:
   struct Sweep;
   void check() const;
+  void check_there(
+      std::source_location call = std::source_location::current()) const;
   void add_sizes();
   void add_addresses();
   void run_range(const Sweep& sweep, std::int64_t begin,
@@ -75,7 +79,7 @@ class TrafficLimit {
   explicit TrafficLimit(const std::vector<std::int64_t>& sizes, int reads = 4,
                         int writes = 3);
   /// One pass.
-  void run() const { pattern_->run(width_); }
+  void run() const;
 
  private:
   std::shared_ptr<AccessPattern> pattern_;

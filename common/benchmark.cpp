@@ -73,11 +73,12 @@ Measurement::Measurement(std::int64_t number_per_run,
 }
 
 double Measurement::mean() const {
-  return std::accumulate(times_.begin(), times_.end(), 0.0) /
-         double(times_.size());
+  const std::vector<double>& all = taken().times_;
+  return std::accumulate(all.begin(), all.end(), 0.0) / double(all.size());
 }
 
 double Measurement::quantile(double fraction) const {
+  static_cast<void>(taken());
   const double place =
       std::clamp(fraction, 0.0, 1.0) * double(sorted_.size() - 1);
   const auto below = std::size_t(place);
@@ -99,6 +100,8 @@ double device_seconds() {
 
 Measurement blocked_autorange(const std::function<void()>& fn,
                               double min_run_time_s, const Clock& clock) {
+  check_callable(fn);
+  check_callable(clock, "the clock");
   check_time(min_run_time_s);
   const std::int64_t number = estimate_block(fn, min_run_time_s, clock);
   std::vector<double> times;
@@ -113,6 +116,8 @@ Measurement blocked_autorange(const std::function<void()>& fn,
 std::vector<Measurement> interleaved(
     const std::vector<std::function<void()>>& fns,
     const InterleavedOptions& options, const Clock& clock) {
+  for (const auto& fn : fns) check_callable(fn, "one of the functions");
+  check_callable(clock, "the clock");
   check_time(options.min_run_time_s);
   std::vector<std::int64_t> numbers;
   for (const auto& fn : fns) {

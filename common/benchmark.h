@@ -2,11 +2,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <source_location>
 #include <vector>
+
+#include "undefined.h"
 
 namespace fuse {
 
-/// Timings of one function, in seconds a call.
+/// Timings of one function, in seconds a call. One that was moved from throws
+/// Error, which names what was called.
 class Measurement {
  public:
   /// `block_times` are seconds a block of `number_per_run` calls. Throws Error
@@ -14,23 +18,29 @@ class Measurement {
   Measurement(std::int64_t number_per_run, std::vector<double> block_times);
 
   double mean() const;
-  double median() const { return quantile(0.5); }
+  double median() const { return taken().quantile(0.5); }
   /// Distance between the first and the third quartile: the spread that a few
   /// disturbed blocks do not change.
-  double iqr() const { return quantile(0.75) - quantile(0.25); }
+  double iqr() const { return taken().quantile(0.75) - quantile(0.25); }
   /// Linear between neighbours, as torch computes it; `fraction` in [0, 1].
   double quantile(double fraction) const;
 
-  double mean_us() const { return mean() * 1e6; }
-  double median_us() const { return median() * 1e6; }
-  double iqr_us() const { return iqr() * 1e6; }
+  double mean_us() const { return taken().mean() * 1e6; }
+  double median_us() const { return taken().median() * 1e6; }
+  double iqr_us() const { return taken().iqr() * 1e6; }
 
   /// Calls in a block.
-  std::int64_t number_per_run() const { return number_per_run_; }
+  std::int64_t number_per_run() const { return taken().number_per_run_; }
   /// Seconds a call, one number a block, in the order they were taken.
-  const std::vector<double>& times() const { return times_; }
+  const std::vector<double>& times() const { return taken().times_; }
 
  private:
+  const Measurement& taken(
+      std::source_location call = std::source_location::current()) const {
+    if (times_.empty()) refuse_moved_from(call, "the measurement");
+    return *this;
+  }
+
   std::int64_t number_per_run_;
   std::vector<double> times_;
   std::vector<double> sorted_;

@@ -60,7 +60,7 @@ double parse_number(const std::string& name, const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, value);
   if (result.ec == std::errc() && result.ptr == end) return value;
-  throw Error(quoted(name) + " is " + quoted(text) + ", which is no number");
+  throw Error(quoted(name) + " is " + quoted(text) + ", which is not a number");
 }
 
 std::vector<double> parse_list(const std::string& name,
@@ -79,7 +79,7 @@ std::int64_t parse_count(const std::string& name, const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, value);
   if (result.ec == std::errc() && result.ptr == end && value >= 0) return value;
-  throw Error(quoted(name) + " is " + quoted(text) + ", which is no count");
+  throw Error(quoted(name) + " is " + quoted(text) + ", which is not a count");
 }
 
 // ---- saving -----------------------------------------------------------------
@@ -171,6 +171,7 @@ class Loading {
   }
   /// A tensor to put in place of the one that is here.
   void tensor(const std::string& name, const Tensor& here) {
+    if (!here.defined()) throw Error(quoted(name) + " is undefined here");
     const auto found = file_.tensors.extract(name);
     if (found.empty()) {
       throw Error(file_.metadata.contains(name)

@@ -11,6 +11,7 @@
 #include "fusion_report.h"
 #include "one_thread.h"
 #include "recorder.h"
+#include "undefined.h"
 
 namespace fuse {
 
@@ -30,7 +31,8 @@ struct CompileOptions {
 /// when a guard fails. Everything else in the function just runs. A call inside
 /// another compiled function becomes part of that one, which counts what it
 /// causes; its own counters count the call as inlined. One thread at a time: a
-/// call while another thread is in one throws Error.
+/// call while another thread is in one throws Error. One that was moved from
+/// throws Error, which names what was called.
 template <class F>
 class Compiled {
  public:
@@ -40,18 +42,19 @@ class Compiled {
 
   template <class... Args>
   decltype(auto) operator()(Args&&... args) {
-    const Entry entry(*state_);
+    State& own = self();
+    const Entry entry(own);
     if (const Recorder* const outer = Recorder::current()) {
-      state_->function.begin_inlined(*outer);
+      own.function.begin_inlined(*outer);
       return function_(std::forward<Args>(args)...);
     }
-    const Call call(*state_);
+    const Call call(own);
     if constexpr (std::is_void_v<std::invoke_result_t<F&, Args...>>) {
       run(std::forward<Args>(args)...);
-      state_->recorder.finish();
+      own.recorder.finish();
     } else {
       decltype(auto) result = run(std::forward<Args>(args)...);
-      state_->recorder.finish();
+      own.recorder.finish();
       return result;
     }
   }
@@ -60,35 +63,35 @@ class Compiled {
   /// running the function: a call without its host side, for measurements.
   /// Throws Error before the first call.
   void relaunch() {
-    const Entry entry(*state_);
-    state_->function.relaunch();
+    State& own = self();
+    const Entry entry(own);
+    own.function.relaunch();
   }
 
   /// What calls of this function have caused so far.
-  const Counters& counters() const { return state_->function.counters(); }
+  const Counters& counters() const { return self().function.counters(); }
   /// Why it was compiled again, each time, the oldest first; the channel
   /// `recompiles` logs the same.
   const std::vector<RecompileReport>& recompile_reports() const {
-    return state_->function.recompile_reports();
+    return self().function.recompile_reports();
   }
   /// The generated part of the newest kernel's source.
-  std::string output_code() const { return state_->function.output_code(); }
+  std::string output_code() const { return self().function.output_code(); }
   /// What that kernel fuses: operations by rate, arrays loaded and stored.
-  std::string summary() const { return state_->function.summary(); }
+  std::string summary() const { return self().function.summary(); }
   /// What the last call fused and, where something was not, why.
-  std::string report() const { return fusion_report(state_->function); }
+  std::string report() const { return fusion_report(self().function); }
   /// Where it was compiled.
-  std::source_location place() const {
-    return state_->function.options().place;
-  }
+  std::source_location place() const { return self().function.options().place; }
   /// What finds, makes and launches its kernels; it lives as long as this or
   /// the pointer.
   std::shared_ptr<Function> function() const {
-    return {state_, &state_->function};
+    Function* const function = &self().function;
+    return {state_, function};
   }
   /// See assert_fused.
   void check_fused(std::int64_t launches, std::source_location place) const {
-    check_launches(state_->function, launches, place);
+    check_launches(self().function, launches, place);
   }
 
  private:
@@ -119,6 +122,12 @@ class Compiled {
     State& state;
   };
 
+  State& self(
+      std::source_location call = std::source_location::current()) const {
+    if (state_ == nullptr) refuse_moved_from(call, "the compiled function");
+    return *state_;
+  }
+
   template <class... Args>
   decltype(auto) run(Args&&... args) {
     const Recording recording(state_->recorder);
@@ -133,9 +142,12 @@ class Compiled {
 ///
 ///     auto step = compile([&] { opt.step(); });
 ///     step();
+///
+/// Throws Error for a std::function or a pointer that holds none.
 template <class F>
 auto compile(F function, const CompileOptions& options = {},
              std::source_location place = std::source_location::current()) {
+  check_callable(function);
   return Compiled<F>(std::move(function), {.name = options.name,
                                            .fullgraph = options.fullgraph,
                                            .backend = options.backend,

@@ -2,6 +2,8 @@
 
 #include <mutex>
 
+#include "undefined.h"
+
 namespace fuse {
 namespace {
 
@@ -38,6 +40,7 @@ Counters process_counters() {
 }
 
 Counters counters_of(const std::function<void()>& fn) {
+  check_callable(fn);
   const Counters before = process_counters();
   fn();
   return process_counters() - before;

@@ -16,8 +16,10 @@ void refuse_in_recording(const char* what) {
               "call it outside");
 }
 
-Device gpu_for(const Function& function) {
+Device gpu_for(const Function* given) {
   refuse_in_recording("capture_graph");
+  if (given == nullptr) throw Error("capture_graph: there is no function");
+  const Function& function = *given;
   const Device device = function.device();
   if (!device.is_cpu()) return device;
   throw Error(function.where() +
@@ -42,7 +44,7 @@ std::int64_t CudaGraph::replays() const {
 }
 
 GraphCapture::GraphCapture(std::shared_ptr<Function> function)
-    : device_(gpu_for(*function)),
+    : device_(gpu_for(function.get())),
       gpu_(gpu_of(device_)),
       refuses_(gpu_->context().gate(), StreamHold::Kind::record),
       recorder_(*this, true) {

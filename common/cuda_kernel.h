@@ -2,14 +2,17 @@
 
 #include <array>
 #include <memory>
+#include <source_location>
 #include <string>
 
 #include "devices.h"
+#include "undefined.h"
 
 namespace fuse {
 
 /// A kernel written in CUDA C++, compiled at run time for a GPU, or for the
-/// simulated one.
+/// simulated one. One that was moved from throws Error, which names what was
+/// called.
 class CudaKernel {
  public:
   /// Numbers of blocks, or of threads in a block.
@@ -28,15 +31,21 @@ class CudaKernel {
   /// the types that the kernel takes. Throws Error when the device refuses.
   template <class... Arguments>
   void launch(Size grid, Size block, const Arguments&... arguments) const {
+    static_cast<void>(module());
     std::array<const void*, sizeof...(Arguments)> addresses = {&arguments...};
     launch_with(grid, block, addresses.data());
   }
 
   /// Blocks of 256 threads that the device runs at the same time.
-  unsigned resident_blocks() const { return module_->resident_blocks(); }
-  const GpuResources& resources() const { return module_->resources(); }
+  unsigned resident_blocks() const { return module().resident_blocks(); }
+  const GpuResources& resources() const { return module().resources(); }
 
  private:
+  const GpuModule& module(
+      std::source_location call = std::source_location::current()) const {
+    if (module_ == nullptr) refuse_moved_from(call, "the kernel");
+    return *module_;
+  }
   void launch_with(Size grid, Size block, const void* const* arguments) const;
 
   std::string name_;

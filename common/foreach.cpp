@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "call_place.h"
 #include "error.h"
 #include "function.h"
 #include "map_scope.h"
@@ -40,6 +41,24 @@ void refuse_in_map(std::string_view name, std::source_location place) {
   scope->refuse_list_call("foreach_" + std::string(name), place);
 }
 
+void check_given(std::string_view name, Operands operands,
+                 std::source_location place) {
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (!operands[k]->is_list || operands[k]->list.defined()) continue;
+    throw Error("foreach_" + std::string(name) + ": operand " +
+                std::to_string(k + 1) + " is a list that was moved from, at " +
+                at(CallPlace::or_else(place)));
+  }
+}
+
+void check_target(std::string_view name, const TensorList& target,
+                  std::source_location place) {
+  if (target.defined()) return;
+  throw Error("foreach_" + std::string(name) +
+              "_: the list was moved from, at " +
+              at(CallPlace::or_else(place)));
+}
+
 void check_elements(const TensorList& list, std::source_location place) {
   if (list.impl()->rate == Rate::element) return;
   throw Error("foreach_to at " + at(place) +
@@ -52,6 +71,7 @@ void check_elements(const TensorList& list, std::source_location place) {
 TensorList foreach_apply(OpCode op, Operands operands,
                          std::source_location place) {
   refuse_in_map(name_of(op), place);
+  check_given(name_of(op), operands, place);
   if (Recorder* recorder = Recorder::current()) {
     return recorder->apply(op, operands, place);
   }
@@ -64,6 +84,8 @@ TensorList foreach_apply(OpCode op, Operands operands,
 void foreach_apply_(OpCode op, const TensorList& target, Operands operands,
                     std::source_location place) {
   refuse_in_map(name_of(op), place);
+  check_target(name_of(op), target, place);
+  check_given(name_of(op), operands, place);
   if (Recorder* recorder = Recorder::current()) {
     recorder->apply_into(op, target, operands, place);
     return;
@@ -76,6 +98,9 @@ void foreach_apply_(OpCode op, const TensorList& target, Operands operands,
 TensorList foreach_to(const TensorList& list, DType dtype,
                       std::source_location place) {
   refuse_in_map("to", place);
+  if (!list.defined()) {
+    refuse_moved_from(std::source_location::current(), "the list");
+  }
   check_elements(list, place);
   if (list.impl()->dtype == dtype) return list;
   if (Recorder* recorder = Recorder::current()) {

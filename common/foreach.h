@@ -9,7 +9,8 @@ namespace fuse {
 
 /// Applies one row of ops.def to lists, with numbers repeated over the list.
 /// Inside `compile` it is recorded, outside it runs at once. Lists must have
-/// the same length and shapes; Error names the operand and the place otherwise.
+/// the same length and shapes, and not be moved from; Error names the operand and
+/// the place otherwise.
 /// Where dtypes differ, the result has the one that holds them all, as in
 /// torch; numbers and per-tensor values change none. `foreach_<op>` functions
 /// are this for one operation each.
@@ -92,6 +93,9 @@ void foreach_apply_(OpCode op, const TensorList& target, Operands operands,
 
 /// `list = 0`, as torch._foreach_zero_.
 inline void foreach_zero_(const TensorList& list, FUSE_HERE) {
+  if (!list.defined()) {
+    refuse_moved_from(std::source_location::current(), "the list");
+  }
   foreach_fill_(list, Operand(0.0, place), place);
 }
 

@@ -41,6 +41,7 @@ MapOperand::MapOperand(const Tensor& tensor, Place place)
 }
 
 void MapOperand::repeat(std::size_t count) {
+  check_defined(repeated_, "the tensor to repeat");
   operand_ =
       Operand(TensorList(std::vector<Tensor>(count, repeated_), "tensor"));
 }
@@ -62,6 +63,7 @@ MapCall::MapCall(std::string_view function, std::span<MapOperand> operands,
   if (const MapScope* scope = MapScope::current()) {
     scope->refuse_list_call(callee_.function(), callee_.place);
   }
+  check_given(operands);
   const std::size_t length = length_of(operands);
   for (std::size_t k = 0; k < operands.size(); ++k) {
     pointers[k] = &operands[k].operand();
@@ -82,6 +84,17 @@ void MapCall::refuse(const std::string& what) const {
   throw Error(callee_.function() + ": " + what + ", at " + at(callee_.place));
 }
 
+void MapCall::check_given(std::span<const MapOperand> operands) const {
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    const Operand& operand = operands[k].operand();
+    if (!operand.is_list || operand.list.defined()) continue;
+    refuse((k < callee_.outputs
+                ? "output " + std::to_string(k + 1)
+                : "operand " + std::to_string(k - callee_.outputs + 1)) +
+           " is a list that was moved from");
+  }
+}
+
 void MapCall::refuse_nothing() const {
   refuse("the function returns nothing; let it return the new value");
 }
@@ -90,7 +103,7 @@ void MapCall::refuse_nothing() const {
 void MapCall::check_outputs(std::span<const MapOperand> operands) const {
   for (std::size_t k = 0; k < callee_.outputs; ++k) {
     if (!operands[k].operand().is_list) {
-      refuse(callee_.describe(operands_, k) + " is no list of tensors");
+      refuse(callee_.describe(operands_, k) + " is not a list of tensors");
     }
     for (std::size_t j = 0; j < k; ++j) {
       if (!same_list(*operands_[j], *operands_[k])) continue;
@@ -122,6 +135,10 @@ Operand MapCall::number_of(const Operand& result) const {
 Operand MapCall::value_of(std::span<const Element> results,
                           std::size_t k) const {
   const Element& result = results[k];
+  if (result.operand().is_list && !result.operand().list.defined()) {
+    refuse("result " + std::to_string(k + 1) +
+           " of the function is an element that was moved from");
+  }
   if (!result.operand().is_list) return number_of(result.operand());
   const bool again =
       std::any_of(results.begin(), results.begin() + std::ptrdiff_t(k),
@@ -153,7 +170,9 @@ void MapCall::check_results(std::span<const Element> results) const {
   for (std::size_t k = 0; k < results.size(); ++k) {
     const Operand& result = results[k].operand();
     const Rate room = operands_[k]->list.impl()->rate;
-    if (!result.is_list || result.list.impl()->rate <= room) continue;
+    const bool fits = !result.is_list || !result.list.defined() ||
+                      result.list.impl()->rate <= room;
+    if (fits) continue;
     refuse("result " + std::to_string(k + 1) +
            " of the function differs from element to element, but " +
            callee_.describe(operands_, k) + " holds one number a tensor");
@@ -163,7 +182,8 @@ void MapCall::check_results(std::span<const Element> results) const {
 void MapCall::store(std::span<Element> results) const {
   check_results(results);
   // A recording is checked as a whole, when its addresses are bound.
-  if (Recorder::current() == nullptr) check_overlap(callee_, operands_);
+  if (Recorder::current() == nullptr)
+    check_overlap(callee_, operands_);
   // Every value is there before the first is written.
   for (std::size_t k = 0; k < results.size(); ++k) {
     results[k] = Element(value_of(results, k), -1);

@@ -84,6 +84,7 @@ class MapCall {
   [[noreturn]] void refuse_nothing() const;
 
  private:
+  void check_given(std::span<const MapOperand> operands) const;
   void check_outputs(std::span<const MapOperand> operands) const;
   void check_results(std::span<const Element> results) const;
   Operand value_of(std::span<const Element> results, std::size_t k) const;

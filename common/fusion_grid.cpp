@@ -99,8 +99,13 @@ std::string row_text(const std::string& head,
 
 FusionGrid trace_step(const std::vector<Tensor>& params,
                       const std::function<void()>& step) {
+  check_callable(step, "the step");
+  for (const Tensor& param : params) check_defined(param, "a parameter");
   const LaunchTrace trace;
   step();
+  for (const Tensor& param : params) {
+    check_defined(param.grad(), "the gradient of a parameter");
+  }
   Owners owners(params, trace.launches());
   FusionGrid grid;
   grid.cells.resize(params.size());

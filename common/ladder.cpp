@@ -9,6 +9,8 @@ namespace fuse {
 std::int64_t print_rung(const std::string& name,
                         const std::vector<Tensor>& params,
                         const std::function<void()>& step) {
+  check_callable(step, "the step");
+  for (const Tensor& param : params) check_defined(param, "a parameter");
   step();
   const FusionGrid grid = trace_step(params, step);
   const double time = blocked_autorange(step).mean_us();

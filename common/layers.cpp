@@ -6,6 +6,7 @@
 namespace fuse {
 
 Tensor Flatten::operator()(const Tensor& input) const {
+  check_defined(input, "the input");
   if (input.dim() == 0) return input.view({1});
   std::int64_t rest = 1;
   for (std::size_t d = 1; d < input.shape().size(); ++d) {
@@ -22,14 +23,16 @@ Dropout::Dropout(double p, Generator& generator)
 }
 
 Tensor Dropout::operator()(const Tensor& input) const {
-  if (!state_->training) return input;
-  return dropout(input, state_->p, state_->seed, state_->offset++);
+  State& own = self();
+  check_defined(input, "the input");
+  if (!own.training) return input;
+  return dropout(input, own.p, own.seed, own.offset++);
 }
 
-Dropout Dropout::clone() const { return Dropout(*state_); }
+Dropout Dropout::clone() const { return Dropout(self()); }
 
 std::string Dropout::name() const {
-  return "Dropout(" + number_text(state_->p) + ")";
+  return "Dropout(" + number_text(self().p) + ")";
 }
 
 }  // namespace fuse

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <source_location>
 #include <string>
 
 #include "functional.h"
@@ -65,7 +66,8 @@ struct Flatten {
 /// `dropout` while training, else nothing. Every call while training is at an
 /// offset of its own, beginning with 0, so equal seeds give equal masks in the
 /// same order, and a run that goes on after set_offset() goes on with the same
-/// masks. Copies share the offset and the mode; `clone` copies them.
+/// masks. Copies share the offset and the mode; `clone` copies them. One that was
+/// moved from throws Error, which names what was called.
 class Dropout {
  public:
   /// Takes its seed from the generator. Throws Error for a probability outside
@@ -73,13 +75,13 @@ class Dropout {
   Dropout(double p, Generator& generator);
 
   Tensor operator()(const Tensor& input) const;
-  void train(bool mode = true) const { state_->training = mode; }
-  void eval() const { train(false); }
+  void train(bool mode = true) const { self().training = mode; }
+  void eval() const { self().training = false; }
 
-  std::uint64_t seed() const { return state_->seed; }
+  std::uint64_t seed() const { return self().seed; }
   /// Calls while training so far.
-  std::uint64_t offset() const { return state_->offset; }
-  void set_offset(std::uint64_t offset) const { state_->offset = offset; }
+  std::uint64_t offset() const { return self().offset; }
+  void set_offset(std::uint64_t offset) const { self().offset = offset; }
   Dropout clone() const;
   std::string name() const;
 
@@ -93,6 +95,12 @@ class Dropout {
 
   explicit Dropout(const State& state)
       : state_(std::make_shared<State>(state)) {}
+
+  State& self(
+      std::source_location call = std::source_location::current()) const {
+    if (state_ == nullptr) refuse_moved_from(call, "the layer");
+    return *state_;
+  }
 
   std::shared_ptr<State> state_;
 };

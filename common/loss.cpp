@@ -159,6 +159,7 @@ Tensor nll_loss(const Tensor& input, const std::vector<std::int64_t>& target,
 Tensor cross_entropy(const Tensor& input,
                      const std::vector<std::int64_t>& target,
                      std::int64_t ignore_index) {
+  check_defined(input, "the input");
   check_samples(input, target, ignore_index);
   return nll_loss(log_softmax(input, -1), target, ignore_index);
 }

@@ -51,6 +51,10 @@ Element Element::apply(OpCode op, std::span<const Placed* const> operands) {
 Element Element::convert(const Placed& a, DType dtype) {
   const MapScope::Pause pause;
   const Element& element = a.element();
+  if (element.operand().is_list && !element.operand().list.defined()) {
+    throw Error(prefix(pause.scope()) + "to(" + name_of(dtype) + ") at " +
+                at(a.place) + ": the element was moved from");
+  }
   if (!is_elements(element.operand())) {
     throw Error(prefix(pause.scope()) + "to(" + name_of(dtype) + ") of " +
                 describe(element, pause.scope()) + " at " + at(a.place) +

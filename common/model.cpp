@@ -66,11 +66,13 @@ Linear::Linear(std::int64_t in, std::int64_t out, Generator& generator,
 }
 
 std::string Linear::name() const {
-  return "Linear(" + std::to_string(in_features()) + ", " +
-         std::to_string(out_features()) + ")";
+  const Shape& sizes = self().weight_.shape();
+  return "Linear(" + std::to_string(sizes[1]) + ", " +
+         std::to_string(sizes[0]) + ")";
 }
 
 std::string Linear::problem_with(const Tensor& input) const {
+  static_cast<void>(self());
   if (!input.defined()) return "the input is undefined";
   const std::string found = "the input has shape " + to_string(input.shape()) +
                             " and dtype " + name_of(input.dtype());
@@ -90,23 +92,24 @@ std::string Linear::problem_with(const Tensor& input) const {
 }
 
 Tensor Linear::operator()(const Tensor& input) const {
+  static_cast<void>(self());
   const std::string problem = problem_with(input);
   if (!problem.empty()) throw Error(name() + ": " + problem);
   return linear(input, weight_, bias_);
 }
 
 std::vector<Tensor> Linear::parameters() const {
-  if (!bias_.defined()) return {weight_};
+  if (!self().bias_.defined()) return {weight_};
   return {weight_, bias_};
 }
 
 NamedTensors Linear::named_parameters() const {
-  if (!bias_.defined()) return {{"weight", weight_}};
+  if (!self().bias_.defined()) return {{"weight", weight_}};
   return {{"weight", weight_}, {"bias", bias_}};
 }
 
 Linear Linear::clone() const {
-  return {copy_of_parameter(weight_), copy_of_parameter(bias_)};
+  return {copy_of_parameter(self().weight_), copy_of_parameter(bias_)};
 }
 
 Sequential::Sequential(std::vector<Layer> layers) : layers_(std::move(layers)) {

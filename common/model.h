@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ namespace fuse {
 
 /// A layer that computes `x W^T + b`, like `torch.nn.Linear`.
 ///
-/// Copies of a layer share their parameters, as handles do; `clone` does not.
+/// Copies of a layer share their parameters, as handles do; `clone` does not. One
+/// that was moved from throws Error, which names what was called.
 class Linear {
  public:
   /// Weight of shape [out, in] and bias of shape [out], both drawn evenly from
@@ -27,11 +29,11 @@ class Linear {
   /// [batch, out]. Throws Error when shape or dtype do not fit.
   Tensor operator()(const Tensor& input) const;
 
-  const Tensor& weight() const { return weight_; }
+  const Tensor& weight() const { return self().weight_; }
   /// Undefined when the layer was made without one.
-  const Tensor& bias() const { return bias_; }
-  std::int64_t in_features() const { return weight_.shape()[1]; }
-  std::int64_t out_features() const { return weight_.shape()[0]; }
+  const Tensor& bias() const { return self().bias_; }
+  std::int64_t in_features() const { return self().weight_.shape()[1]; }
+  std::int64_t out_features() const { return self().weight_.shape()[0]; }
   std::vector<Tensor> parameters() const;
   /// "weight", and "bias" if there is one.
   NamedTensors named_parameters() const;
@@ -46,6 +48,12 @@ class Linear {
   Linear(Tensor weight, Tensor bias)
       : weight_(std::move(weight)), bias_(std::move(bias)) {}
 
+  const Linear& self(
+      std::source_location call = std::source_location::current()) const {
+    if (!weight_.defined()) refuse_moved_from(call, "the layer");
+    return *this;
+  }
+
   Tensor weight_;
   Tensor bias_;
 };
@@ -56,7 +64,7 @@ class Linear {
 ///
 /// Forward and backward give the same bits for every number of threads, on every
 /// CPU of one instruction set; see gemm(). `backward()` adds to gradients that are
-/// already there.
+/// already there. One that was moved from has no layers, and gives its input back.
 class Sequential {
  public:
   /// Throws Error when a Linear does not take what the one before it gives.

@@ -2,11 +2,13 @@
 
 #include <concepts>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tensor.h"
+#include "undefined.h"
 
 namespace fuse {
 
@@ -29,30 +31,36 @@ concept IsLayer = std::copy_constructible<M> && requires(const M& m, Tensor t) {
 ///     std::string name() const;         // for messages
 ///     std::string problem_with(const Tensor& input) const;  // "" if it fits
 ///
-/// Copies of a layer share its parameters.
+/// Copies of a layer share its parameters. One that was moved from throws Error,
+/// which names what was called.
 class Layer {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor)
   template <class M>
     requires(!std::same_as<M, Layer> && IsLayer<M>)
-  Layer(M module) : self_(std::make_shared<Holder<M>>(std::move(module))) {}
-  /// A function, such as `relu`.
+  Layer(M module) {
+    check_callable(module);
+    self_ = std::make_shared<Holder<M>>(std::move(module));
+  }
+  /// A function, such as `relu`. Throws Error where there is none.
   // NOLINTNEXTLINE(google-explicit-constructor)
-  Layer(Tensor (*function)(const Tensor&))
-      : self_(std::make_shared<Holder<Function>>(Function{function})) {}
+  Layer(Tensor (*function)(const Tensor&)) {
+    check_callable(function);
+    self_ = std::make_shared<Holder<Function>>(Function{function});
+  }
 
-  Tensor operator()(const Tensor& input) const { return self_->run(input); }
-  NamedTensors named_parameters() const { return self_->named_parameters(); }
-  void train(bool mode) const { self_->train(mode); }
-  Layer clone() const { return Layer(self_->clone()); }
-  std::string name() const { return self_->name(); }
+  Tensor operator()(const Tensor& input) const { return self().run(input); }
+  NamedTensors named_parameters() const { return self().named_parameters(); }
+  void train(bool mode) const { self().train(mode); }
+  Layer clone() const { return Layer(self().clone()); }
+  std::string name() const { return self().name(); }
   std::string problem_with(const Tensor& input) const {
-    return self_->problem_with(input);
+    return self().problem_with(input);
   }
   /// What it was made of, or null if that is something else.
   template <class M>
   const M* as() const {
-    const auto* const holder = dynamic_cast<const Holder<M>*>(self_.get());
+    const auto* const holder = dynamic_cast<const Holder<M>*>(&self());
     return holder == nullptr ? nullptr : &holder->module;
   }
 
@@ -116,6 +124,11 @@ class Layer {
   };
 
   explicit Layer(std::shared_ptr<Any> self) : self_(std::move(self)) {}
+
+  Any& self(std::source_location call = std::source_location::current()) const {
+    if (self_ == nullptr) refuse_moved_from(call, "the layer");
+    return *self_;
+  }
 
   std::shared_ptr<Any> self_;
 };

@@ -40,6 +40,9 @@ ValueId Term::in(Program& program) const {
 
 void pointwise_into(const Tensor& target, const std::vector<Tensor>& inputs,
                     const Formula& formula) {
+  check_callable(formula, "the formula");
+  check_defined(target, "the target");
+  for (const Tensor& input : inputs) check_defined(input, "an input");
   for (const Tensor& input : inputs) input.address(false);
   target.address(true);
   if (target.numel() == 0) return;
@@ -58,6 +61,8 @@ void pointwise_into(const Tensor& target, const std::vector<Tensor>& inputs,
 }
 
 Tensor pointwise(const std::vector<Tensor>& inputs, const Formula& formula) {
+  if (inputs.empty()) throw Error("pointwise: there is no input");
+  check_defined(inputs[0], "an input");
   Tensor result = empty_like(inputs[0]);
   pointwise_into(result, inputs, formula);
   return result;

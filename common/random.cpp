@@ -39,9 +39,10 @@ void draw(T* data, std::int64_t count, double low, double high,
 
 void uniform_(const Tensor& tensor, double low, double high,
               Generator& generator) {
+  check_defined(tensor);
   if (!(low <= high) || !std::isfinite(high - low)) {
     throw Error("uniform_: the range from " + std::to_string(low) + " to " +
-                std::to_string(high) + " is no finite range");
+                std::to_string(high) + " is not a finite range");
   }
   if (!tensor.is_contiguous() || !tensor.device().is_cpu()) {
     const Tensor drawn = empty(tensor.shape(), tensor.dtype(), cpu_device);

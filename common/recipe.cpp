@@ -163,6 +163,7 @@ int run_recipe(const std::string& name, int argc, const char* const* argv,
   const RecipeSignals signals;
   const CurrentRun current(run);
   try {
+    check_callable(body, "the recipe");
     const Options parsed = parse_options(argc, argv, std::move(options));
     if (parsed.help_wanted()) {
       write_out(usage_text(name, parsed.own()));

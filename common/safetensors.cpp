@@ -332,7 +332,7 @@ UniqueFd open_file(const std::string& path, std::size_t* size) {
   if (!file.valid() || fstat(file.get(), &found) != 0) {
     throw Error(errno_text());
   }
-  if (!S_ISREG(found.st_mode)) throw Error("it is no regular file");
+  if (!S_ISREG(found.st_mode)) throw Error("it is not a regular file");
   *size = std::size_t(found.st_size);
   return file;
 }
@@ -355,6 +355,11 @@ TensorFile read_checked(const std::string& path) {
 
 void write_safetensors(const std::string& path, const Metadata& metadata,
                        const TensorMap& tensors) {
+  for (const auto& [name, tensor] : tensors) {
+    if (tensor.defined()) continue;
+    throw Error("cannot write '" + path + "': the tensor " + json_string(name) +
+                " is undefined");
+  }
   OutputFile file("safetensors", path);
   TensorMap contiguous = tensors;
   for (auto& [name, tensor] : contiguous) tensor = tensor.cpu().contiguous();

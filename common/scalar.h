@@ -6,6 +6,7 @@
 #include <source_location>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "program.h"
 #include "tensor.h"
@@ -33,11 +34,20 @@ class Scalar {
   /// Throws Error unless `tensor` is 0-d.
   Scalar(const Tensor& tensor,  // NOLINT(google-explicit-constructor)
          std::source_location place = std::source_location::current());
+  Scalar(const Scalar&) = default;
+  Scalar& operator=(const Scalar&) = default;
+  // Moving copies, so that no number is lost in what was moved from.
+  Scalar(Scalar&& other) noexcept : Scalar(std::as_const(other)) {}  // NOLINT
+  Scalar& operator=(Scalar&& other) noexcept {
+    return *this = std::as_const(other);
+  }
+  ~Scalar() = default;
 
   bool is_tensor() const { return tensor_.defined(); }
   /// The number as it is now; of one on a GPU, after a wait for it. Throws Error
   /// for what was computed from such a number in a recording that failed.
   double value() const;
+  /// The 0-d tensor, undefined for a plain number.
   const Tensor& tensor() const { return tensor_; }
 
   /// Gives it another value: in place if it is a tensor.

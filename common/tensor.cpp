@@ -138,16 +138,18 @@ void set_release_hook(ReleaseHook hook) {
 
 template <class T>
 T* Tensor::data() {
-  check_readable<T>(*impl_);
-  touch(*impl_, true);
-  return static_cast<T*>(impl_->data);
+  const TensorImpl& own = self();
+  check_readable<T>(own);
+  touch(own, true);
+  return static_cast<T*>(own.data);
 }
 
 template <class T>
 const T* Tensor::data() const {
-  check_readable<T>(*impl_);
-  touch(*impl_, false);
-  return static_cast<const T*>(impl_->data);
+  const TensorImpl& own = self();
+  check_readable<T>(own);
+  touch(own, false);
+  return static_cast<const T*>(own.data);
 }
 
 template float* Tensor::data<float>();
@@ -160,26 +162,28 @@ template const Float16* Tensor::data<Float16>() const;
 template const BFloat16* Tensor::data<BFloat16>() const;
 
 void* Tensor::address(bool write) const {
-  touch(*impl_, write);
-  return impl_->data;
+  const TensorImpl& own = self();
+  touch(own, write);
+  return own.data;
 }
 
-Device Tensor::device() const { return impl_->storage->device; }
+Device Tensor::device() const { return self().storage->device; }
 
 double Tensor::item() const {
-  if (numel() != 1) {
+  const TensorImpl& own = self();
+  if (own.numel != 1) {
     throw Error("item() needs a tensor with one element; this one has shape " +
-                to_string(shape()));
+                to_string(own.shape));
   }
-  touch(*impl_, false);
+  touch(own, false);
   const Tensor host = on_host(*this);
-  return with_type(dtype(), [&](auto type) {
+  return with_type(own.dtype, [&](auto type) {
     return double(load_element<decltype(type)>(host.raw_data(), 0));
   });
 }
 
 std::vector<double> Tensor::to_vector() const {
-  touch(*impl_, false);
+  touch(self(), false);
   if (!is_contiguous()) return contiguous().to_vector();
   if (!device().is_cpu()) return on_host(*this).to_vector();
   std::vector<double> values(static_cast<std::size_t>(numel()));
@@ -191,11 +195,12 @@ std::vector<double> Tensor::to_vector() const {
   return values;
 }
 
-bool Tensor::is_contiguous() const { return fuse::is_contiguous(*impl_); }
+bool Tensor::is_contiguous() const { return fuse::is_contiguous(self()); }
 
 Tensor Tensor::contiguous() const {
-  if (is_contiguous()) return *this;
-  touch(*impl_, false);
+  const TensorImpl& own = self();
+  if (own.contiguous) return *this;
+  touch(own, false);
   Tensor copy = empty(shape(), dtype(), device());
   if (device().is_cpu()) {
     copy_elements(*copy.impl_, *impl_);
@@ -206,7 +211,7 @@ Tensor Tensor::contiguous() const {
 }
 
 Tensor Tensor::clone() const {
-  touch(*impl_, false);
+  touch(self(), false);
   if (!is_dense(*impl_)) return contiguous();
   if (!device().is_cpu()) return passing_grad(copy_to(*this, device()), *this);
   Tensor copy = empty_like(*this);
@@ -215,25 +220,31 @@ Tensor Tensor::clone() const {
 }
 
 Tensor Tensor::to(DType dtype) const {
-  if (dtype == this->dtype()) return *this;
-  touch(*impl_, false);
+  const TensorImpl& own = self();
+  if (dtype == own.dtype) return *this;
+  touch(own, false);
   Tensor copy = empty_like(*this, dtype);
   copy.copy_(*this);
   return passing_grad(copy, *this);
 }
 
 Tensor Tensor::to(const Device& device) const {
-  if (device == this->device()) return *this;
-  touch(*impl_, false);
+  const TensorImpl& own = self();
+  if (device == own.storage->device) return *this;
+  touch(own, false);
   const Tensor dense = is_dense(*impl_) ? *this : contiguous();
   return passing_grad(copy_to(dense, device), *this);
 }
 
+Tensor Tensor::cpu() const {
+  static_cast<void>(self());
+  return to(cpu_device);
+}
+
 void Tensor::copy_(const Tensor& source) {
-  if (!source.defined()) {
-    throw Error("copy_: the source is an undefined tensor");
-  }
-  if (source.shape() != shape()) {
+  const TensorImpl& own = self();
+  check_defined(source, "the source");
+  if (source.shape() != own.shape) {
     throw Error("copy_: a tensor of shape " + to_string(source.shape()) +
                 " cannot be copied into one of shape " + to_string(shape()));
   }
@@ -272,14 +283,14 @@ void Tensor::copy_from(const TensorImpl& source) const {
 }
 
 void Tensor::fill_(double value) {
-  check_storable(*impl_, "fill_");
+  check_storable(self(), "fill_");
   touch(*impl_, true);
   if (!device().is_cpu()) return fill_on_device(*this, value);
   fill(*impl_, value);
 }
 
 const Tensor& Tensor::requires_grad_(bool requires_grad) const {
-  if (impl_->grad_fn != nullptr) {
+  if (self().grad_fn != nullptr) {
     throw Error(
         "requires_grad_: this tensor was computed from others that require a "
         "gradient; detach() gives one that was not");
@@ -288,10 +299,11 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   return *this;
 }
 
-Tensor Tensor::detach() const { return Tensor(bare(*impl_)); }
+Tensor Tensor::detach() const { return Tensor(bare(self())); }
 
 void Tensor::set_grad(const Tensor& grad) {
-  if (!grad.defined()) return replace_grad(*impl_, nullptr);
+  TensorImpl& own = self();
+  if (!grad.defined()) return replace_grad(own, nullptr);
   if (grad.shape() != shape()) {
     throw Error("a gradient of shape " + to_string(grad.shape()) +
                 " does not fit a tensor of shape " + to_string(shape()));
@@ -302,11 +314,11 @@ void Tensor::set_grad(const Tensor& grad) {
   }
   // A gradient never leads back to its tensor: neither would ever go.
   const bool plain = grad.impl_ != impl_ && grad.impl_->grad == nullptr;
-  replace_grad(*impl_, plain ? grad.impl_ : bare(*grad.impl_));
+  replace_grad(own, plain ? grad.impl_ : bare(*grad.impl_));
 }
 
 Tensor Tensor::sum() const {
-  touch(*impl_, false);
+  touch(self(), false);
   const Tensor result = tensor(sum_of(*this), dtype());
   return with_grad(result, {*this},
                    [shape = shape(), dtype = dtype(),
@@ -316,7 +328,7 @@ Tensor Tensor::sum() const {
 }
 
 void Tensor::backward() const {
-  if (dim() != 0) {
+  if (!self().shape.empty()) {
     throw Error(
         "backward() starts from a single number; this tensor has "
         "shape " +
@@ -353,16 +365,19 @@ Tensor full(const Shape& shape, double value, DType dtype,
 }
 
 Tensor empty_like(const Tensor& other) {
+  check_defined(other);
   return empty_like(other, other.dtype());
 }
 
 Tensor empty_like(const Tensor& other, DType dtype) {
+  check_defined(other);
   Tensor result = empty(other.shape(), dtype, other.device());
   if (is_dense(*other.impl())) set_strides(*result.impl(), other.strides());
   return result;
 }
 
 Tensor zeros_like(const Tensor& other) {
+  check_defined(other);
   Tensor result = empty_like(other);
   result.fill_(0);
   return result;
@@ -403,6 +418,7 @@ std::vector<Tensor> scalars(std::size_t count, DType dtype,
 std::vector<Tensor> scalars_beside(const std::vector<Tensor>& tensors) {
   std::map<std::uint8_t, std::vector<std::size_t>> of_device;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
+    check_defined(tensors[i], "one of the tensors");
     of_device[memory_code(tensors[i].device())].push_back(i);
   }
   std::vector<Tensor> all(tensors.size());

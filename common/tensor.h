@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "compute_device.h"
 #include "dtype.h"
 #include "float16.h"
+#include "undefined.h"
 
 namespace fuse {
 
@@ -45,6 +47,11 @@ struct TensorImpl {
 /// and waits for them. Any rank; rank 0 is a single number. Views see the memory of another tensor in
 /// another order, or a part of it.
 ///
+/// A tensor that was made without arguments or moved from, a gradient that is
+/// not there, and a state that is not kept are undefined. They can be copied,
+/// assigned and asked whether they are defined(); all else throws Error, which
+/// names what was called.
+///
 /// Gradients go back from a number to what it was computed from: through the
 /// functions of functional.h and the losses, models, views and copies, while one
 /// of the tensors requires a gradient. Operations on lists, and whatever writes
@@ -55,17 +62,20 @@ class Tensor {
   explicit Tensor(std::shared_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
 
   bool defined() const { return impl_ != nullptr; }
-  const Shape& shape() const { return impl_->shape; }
+  const Shape& shape() const { return self().shape; }
   /// Elements between neighbours of each dimension.
-  const Shape& strides() const { return impl_->strides; }
+  const Shape& strides() const { return self().strides; }
   /// True when the elements lie side by side in row-major order.
   bool is_contiguous() const;
-  std::int64_t dim() const { return std::int64_t(impl_->shape.size()); }
-  std::int64_t numel() const { return impl_->numel; }
-  DType dtype() const { return impl_->dtype; }
+  std::int64_t dim() const { return std::int64_t(self().shape.size()); }
+  std::int64_t numel() const { return self().numel; }
+  DType dtype() const { return self().dtype; }
   Device device() const;
   /// Bytes of all elements, without what may lie between them.
-  std::size_t nbytes() const { return std::size_t(numel()) * size_of(dtype()); }
+  std::size_t nbytes() const {
+    const TensorImpl& own = self();
+    return std::size_t(own.numel) * size_of(own.dtype);
+  }
 
   /// Typed address of the first element; `T` is float, double, Float16 or
   /// BFloat16. Runs what a recording in progress still has to do to this tensor
@@ -80,8 +90,8 @@ class Tensor {
   /// to write there. Runs pending work as `data` does.
   void* address(bool write) const;
 
-  /// Address without any check, for binding; pending work is not run.
-  void* raw_data() const { return impl_->data; }
+  /// Address on whatever device, for binding; pending work is not run.
+  void* raw_data() const { return self().data; }
 
   /// The value of a tensor with one element, as double. Throws Error otherwise.
   double item() const;
@@ -127,7 +137,7 @@ class Tensor {
   /// This tensor, if it lies there, else a copy on that device. Throws Error
   /// when there is no such device.
   Tensor to(const Device& device) const;
-  Tensor cpu() const { return to(cpu_device); }
+  Tensor cpu() const;
   /// Overwrites the data with `source`'s, converting the dtype.
   /// Throws Error when shapes differ, or several elements share memory.
   void copy_(const Tensor& source);
@@ -135,7 +145,8 @@ class Tensor {
 
   /// True for a tensor that gets a gradient, or that leads back to one.
   bool requires_grad() const {
-    return impl_->requires_grad || impl_->grad_fn != nullptr;
+    const TensorImpl& own = self();
+    return own.requires_grad || own.grad_fn != nullptr;
   }
   /// Says whether `backward()` gives this tensor a gradient; parameters of
   /// models begin with true, other tensors with false. Throws Error for one that
@@ -145,7 +156,7 @@ class Tensor {
   Tensor detach() const;
 
   /// The gradient, or an undefined tensor.
-  Tensor grad() const { return Tensor(impl_->grad); }
+  Tensor grad() const { return Tensor(self().grad); }
   /// Assigns the gradient, of any dtype; an undefined tensor removes it. Throws
   /// Error when shape or device differ from this tensor's.
   void set_grad(const Tensor& grad);
@@ -160,13 +171,28 @@ class Tensor {
   /// so it may be called again. Throws Error when nothing led to it.
   void backward() const;
 
+  /// What all handles to the tensor share; null for an undefined one.
   const std::shared_ptr<TensorImpl>& impl() const { return impl_; }
 
  private:
+  // The one way to what an undefined tensor does not have.
+  TensorImpl& self(
+      std::source_location call = std::source_location::current()) const {
+    if (impl_ == nullptr) [[unlikely]]
+      refuse_undefined(call);
+    return *impl_;
+  }
   void copy_from(const TensorImpl& source) const;
 
   std::shared_ptr<TensorImpl> impl_;
 };
+
+/// Throws Error that names the caller unless a tensor is defined.
+inline void check_defined(
+    const Tensor& tensor, const char* what = "the tensor",
+    std::source_location call = std::source_location::current()) {
+  if (!tensor.defined()) refuse_undefined(call, what);
+}
 
 /// Uninitialised memory. Throws Error for negative sizes, a product that
 /// overflows, or memory that cannot be had (saying how much was asked for).
@@ -207,7 +233,7 @@ std::string to_string(const Tensor& tensor);
 std::string to_string(const Shape& shape);
 
 /// True when both have the same shape, dtype and bits; any NaN equals any NaN,
-/// +0 and -0 differ.
+/// +0 and -0 differ. Throws Error for an undefined tensor.
 bool bitwise_equal(const Tensor& a, const Tensor& b);
 bool bitwise_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b);
 /// `torch.allclose`: |a - b| <= atol + rtol * |b| for all elements.

@@ -147,33 +147,49 @@ TensorList TensorList::per_tensor(std::vector<Tensor> scalars,
 
 TensorList TensorList::from_blob(std::span<void* const> addresses,
                                  const TensorList& like, const char* label) {
+  if (!like.defined()) {
+    refuse_moved_from(std::source_location::current(), "the list of sizes");
+  }
   like.check_computed();
   return foreign_list(like, addresses, label, "rebind", like.impl()->dtype);
 }
 
 void TensorList::rebind(std::span<void* const> addresses) const {
-  if (impl_->owners == nullptr || impl_->gradients) {
+  ListImpl& own = self();
+  if (own.owners == nullptr || own.gradients) {
     throw Error(
         "rebind: this list holds its tensors; only one made with "
         "TensorList::from_blob can be put elsewhere");
   }
   if (Recorder* const recorder = Recorder::current();
-      recorder != nullptr && recorder->uses(*impl_)) {
+      recorder != nullptr && recorder->uses(own)) {
     recorder->flush("a list of the recording is put elsewhere");
   }
-  put_elsewhere(*impl_, addresses);
+  put_elsewhere(own, addresses);
 }
 
-const std::vector<Tensor>& TensorList::tensors() const {
-  check_computed();
-  return impl_->handles();
+const std::vector<Tensor>& TensorList::tensors() const { return read(self()); }
+
+const Tensor& TensorList::operator[](std::size_t i) const {
+  const std::vector<Tensor>& all = read(self());
+  if (i < all.size()) return all[i];
+  throw Error("TensorList::operator[]: there is no tensor " +
+              std::to_string(i) + " in a list of " +
+              std::to_string(all.size()) + ", counted from 0");
 }
 
-void TensorList::check_computed() const {
-  if (impl_->recorder != nullptr) {
-    impl_->recorder->flush("a list is read before it is computed");
+const std::vector<Tensor>& TensorList::read(ListImpl& list) {
+  compute(list);
+  return list.handles();
+}
+
+void TensorList::check_computed() const { compute(self()); }
+
+void TensorList::compute(const ListImpl& list) {
+  if (list.recorder != nullptr) {
+    list.recorder->flush("a list is read before it is computed");
   }
-  if (impl_->id == 0) {
+  if (list.id == 0) {
     throw Error(
         "this list was never computed: the compiled function that recorded it "
         "ended with an exception");
@@ -182,6 +198,7 @@ void TensorList::check_computed() const {
 
 std::shared_ptr<ListImpl> number_list(const Tensor& number,
                                       const std::string& label) {
+  check_defined(number, "the number");
   static std::mutex mutex;
   TensorImpl& impl = *number.impl();
   const std::scoped_lock lock(mutex);
@@ -193,6 +210,9 @@ std::shared_ptr<ListImpl> number_list(const Tensor& number,
 }
 
 bool bitwise_equal(const TensorList& a, const TensorList& b) {
+  if (!a.defined() || !b.defined()) {
+    refuse_moved_from(std::source_location::current(), "one of the lists");
+  }
   return bitwise_equal(a.tensors(), b.tensors());
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <string>
 #include <vector>
@@ -76,7 +77,8 @@ struct ListImpl {
 };
 
 /// An immutable list of tensors of one dtype, the operand of `foreach_*`. Cheap
-/// to copy. Making one costs a few nanoseconds a tensor, so keep it.
+/// to copy. Making one costs a few nanoseconds a tensor, so keep it. One that was
+/// moved from throws Error, which names what was called, until it is assigned.
 class TensorList {
  public:
   /// An empty list.
@@ -110,21 +112,37 @@ class TensorList {
   /// elements, or on a GPU not aligned to them.
   void rebind(std::span<void* const> addresses) const;
 
-  std::size_t size() const { return impl_->count; }
-  bool empty() const { return size() == 0; }
+  /// False when it was moved from.
+  bool defined() const { return impl_ != nullptr; }
+  std::size_t size() const { return self().count; }
+  bool empty() const { return self().count == 0; }
   /// The tensors. A list that is still being recorded is computed first, which
   /// is a graph break.
   const std::vector<Tensor>& tensors() const;
   /// Computes a list that is still being recorded, too. Throws Error when it
   /// never got a value.
   void check_computed() const;
-  const Tensor& operator[](std::size_t i) const { return tensors()[i]; }
-  auto begin() const { return tensors().begin(); }
-  auto end() const { return tensors().end(); }
+  /// Throws Error when there are not so many.
+  const Tensor& operator[](std::size_t i) const;
+  auto begin() const { return read(self()).begin(); }
+  auto end() const { return read(self()).end(); }
 
-  const std::shared_ptr<ListImpl>& impl() const { return impl_; }
+  /// What all handles to the list share.
+  const std::shared_ptr<ListImpl>& impl(
+      std::source_location call = std::source_location::current()) const {
+    if (impl_ == nullptr) [[unlikely]]
+      refuse_moved_from(call, "the list");
+    return impl_;
+  }
 
  private:
+  ListImpl& self(
+      std::source_location call = std::source_location::current()) const {
+    return *impl(call);
+  }
+  static void compute(const ListImpl& list);
+  static const std::vector<Tensor>& read(ListImpl& list);
+
   std::shared_ptr<ListImpl> impl_;
 };
 

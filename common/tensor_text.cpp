@@ -236,6 +236,8 @@ std::string to_string(const Tensor& tensor) {
 }
 
 bool bitwise_equal(const Tensor& a, const Tensor& b) {
+  check_defined(a, "the first tensor");
+  check_defined(b, "the second tensor");
   if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
   const std::vector<double> left = a.to_vector();
   const std::vector<double> right = b.to_vector();
@@ -251,6 +253,8 @@ bool bitwise_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 }
 
 bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol) {
+  check_defined(a, "the first tensor");
+  check_defined(b, "the second tensor");
   check_comparable(a, b);
   const std::vector<double> left = a.to_vector();
   const std::vector<double> right = b.to_vector();

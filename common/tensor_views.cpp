@@ -32,11 +32,6 @@ std::size_t dimension(const char* function, const Tensor& tensor,
              range + ")");
 }
 
-void check_defined(const char* function, const Tensor& tensor) {
-  if (tensor.defined()) return;
-  throw Error(std::string(function) + " was called on an undefined tensor");
-}
-
 std::int64_t product(const Shape& shape) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   std::int64_t numel = 1;
@@ -159,7 +154,7 @@ Shape resolve(const Tensor& tensor, const Shape& shape) {
 }  // namespace
 
 Tensor Tensor::transpose(std::int64_t dim0, std::int64_t dim1) const {
-  check_defined("transpose", *this);
+  check_defined(*this);
   if (dim() == 0 && (dim0 == 0 || dim0 == -1) && (dim1 == 0 || dim1 == -1)) {
     return same_view(*this);
   }
@@ -176,13 +171,13 @@ Tensor Tensor::transpose(std::int64_t dim0, std::int64_t dim1) const {
 }
 
 Tensor Tensor::t() const {
-  check_defined("t", *this);
+  check_defined(*this);
   if (dim() > 2) refuse("t", *this, "at most 2 dimensions can be swapped, not");
   return dim() == 2 ? transpose(0, 1) : same_view(*this);
 }
 
 Tensor Tensor::permute(const Shape& dims) const {
-  check_defined("permute", *this);
+  check_defined(*this);
   if (dims.size() != shape().size()) {
     refuse("permute", *this,
            to_string(dims) + " does not name each dimension once,");
@@ -210,7 +205,7 @@ Tensor Tensor::permute(const Shape& dims) const {
 
 Tensor Tensor::narrow(std::int64_t dim, std::int64_t start,
                       std::int64_t length) const {
-  check_defined("narrow", *this);
+  check_defined(*this);
   const std::size_t d = dimension("narrow", *this, dim);
   const std::int64_t size = shape()[d];
   const bool inside = start >= -size && start <= size;
@@ -224,7 +219,7 @@ Tensor Tensor::narrow(std::int64_t dim, std::int64_t start,
 }
 
 Tensor Tensor::select(std::int64_t dim, std::int64_t index) const {
-  check_defined("select", *this);
+  check_defined(*this);
   const std::size_t d = dimension("select", *this, dim);
   const std::int64_t size = shape()[d];
   if (index < -size || index >= size) {
@@ -246,7 +241,7 @@ Tensor Tensor::select(std::int64_t dim, std::int64_t index) const {
 
 Tensor Tensor::slice(std::int64_t dim, std::int64_t start, std::int64_t end,
                      std::int64_t step) const {
-  check_defined("slice", *this);
+  check_defined(*this);
   const std::size_t d = dimension("slice", *this, dim);
   if (step < 1) {
     refuse("slice", *this,
@@ -265,7 +260,7 @@ Tensor Tensor::slice(std::int64_t dim, std::int64_t start, std::int64_t end,
 }
 
 Tensor Tensor::view(const Shape& shape) const {
-  check_defined("view", *this);
+  check_defined(*this);
   if (!is_contiguous()) {
     refuse("view", *this,
            "strides " + to_string(strides()) +
@@ -283,7 +278,7 @@ Tensor Tensor::view(const Shape& shape) const {
 }
 
 Tensor Tensor::expand(const Shape& sizes) const {
-  check_defined("expand", *this);
+  check_defined(*this);
   const std::size_t rank = shape().size();
   if (sizes.size() < rank) {
     refuse("expand", *this,

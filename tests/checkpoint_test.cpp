@@ -649,9 +649,9 @@ TEST_CASE("files that are none of ours are refused") {
   CHECK(message(dir / "none") ==
         "cannot read '" + dir / "none" + "': No such file or directory");
   CHECK(message(dir.path()) ==
-        "cannot read '" + dir.path() + "': it is no regular file");
+        "cannot read '" + dir.path() + "': it is not a regular file");
   REQUIRE(mkfifo((dir / "pipe").c_str(), 0600) == 0);
-  CHECK(contains(message(dir / "pipe"), "no regular file"));
+  CHECK(contains(message(dir / "pipe"), "not a regular file"));
   write_text(dir / "text", "This is no checkpoint, but a longer text.\n");
   CHECK(contains(message(dir / "text"), "no safetensors file"));
   std::string foreign =

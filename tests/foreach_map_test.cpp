@@ -437,7 +437,7 @@ TEST_CASE("operands that are none") {
               {"undefined tensor"});
   check_error(
       [&] { foreach_map_([](auto x, auto) { return x; }, tensor({1.0}), a); },
-      {"output 1 is no list of tensors"});
+      {"output 1 is not a list of tensors"});
   check_error(
       [&] { foreach_map_([](auto, auto x) { return x; }, n, a); },
       {"result 1 of the function differs from element to element, but output "

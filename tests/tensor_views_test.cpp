@@ -283,11 +283,14 @@ TEST_CASE("which tensors share bytes") {
 
 TEST_CASE("views of nothing, and views of too much, are errors") {
   const Tensor none;
+  const std::string undefined =
+      "the tensor is undefined, as a gradient is before backward() and after "
+      "zero_grad(), and a state before the first step; defined() tells";
   CHECK(testing::message_of<Error>([&] { static_cast<void>(none.t()); }) ==
-        "t was called on an undefined tensor");
+        "Tensor::t: " + undefined);
   CHECK(testing::message_of<Error>([&] {
           static_cast<void>(none.narrow(0, 0, 1));
-        }) == "narrow was called on an undefined tensor");
+        }) == "Tensor::narrow: " + undefined);
   const std::int64_t large = std::int64_t(1) << 40;
   CHECK(contains(testing::message_of<Error>([&] {
                    static_cast<void>(tensor(1.0).expand({large, large}));

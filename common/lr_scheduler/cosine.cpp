@@ -99,6 +99,8 @@ void CosineAnnealingWarmRestarts::step(double epoch) {
         "got " +
         number_text(epoch));
   }
+  about_to_change();
+  take_in_groups();
   rule().jump(epoch);
   apply(std::int64_t(std::floor(epoch)));
 }

@@ -29,8 +29,12 @@ class PerGroup {
   bool given() const { return list_ || !values_.empty(); }
   bool is_list() const { return list_; }
   std::size_t size() const { return values_.size(); }
+  /// Throws Error for a group that has none.
   const T& operator[](std::size_t group) const {
-    return values_[list_ ? group : 0];
+    const std::size_t place = list_ ? group : 0;
+    if (place < values_.size()) return values_[place];
+    throw Error("PerGroup::operator[]: there is no value for parameter group " +
+                number_text(group));
   }
 
   /// Throws Error unless something was given, and a list of it has one value

@@ -11,6 +11,11 @@ namespace {
 void check_options(const ReduceLROnPlateauOptions& options,
                    std::size_t groups) {
   const std::string place = "ReduceLROnPlateau: ";
+  if (groups == 0) {
+    throw Error(place +
+                "the optimizer has no parameter groups, as one that was moved "
+                "from");
+  }
   if (!(options.factor < 1)) throw Error(place + "Factor should be < 1.0.");
   const auto check_count = [&](const char* what, std::int64_t count) {
     if (count >= 0) return;
@@ -45,7 +50,9 @@ ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer,
 void ReduceLROnPlateau::step(double metrics) {
   // One least rate goes for all groups, also for those that came later.
   const std::size_t groups = optimizer().group_count();
-  if (options_.min_lr.is_list()) check_options(options_, groups);
+  if (options_.min_lr.is_list() || groups == 0) {
+    check_options(options_, groups);
+  }
   about_to_change();
   ++last_epoch_;
   if (is_better(metrics)) {

@@ -208,6 +208,11 @@ void RuleScheduler::start(std::int64_t last_epoch) {
                 "epoch of the run to resume, but is " +
                 number_text(last_epoch));
   }
+  if (optimizer().group_count() == 0) {
+    throw Error(name() +
+                ": the optimizer has no parameter groups, as one that was "
+                "moved from");
+  }
   check_momentum();
   for (std::size_t g = 0; g < optimizer().group_count(); ++g) {
     ParamGroup& group = optimizer().group(g);

@@ -74,7 +74,7 @@ void StateFields::operator()(const char* name, std::int64_t& count) {
     const double kept = stored(name, 1)[0];
     if (std::trunc(kept) != kept || std::abs(kept) > kLargestCount) {
       throw Error("state of " + state_.kind + ": \"" + name + "\" is " +
-                  number_text(kept) + ", which is no count");
+                  number_text(kept) + ", which is not a count");
     }
   }
   count = std::int64_t(exchange(name, {double(count)})[0]);

@@ -80,6 +80,7 @@ AdamByHand::AdamByHand(std::vector<Tensor> params, const AdamOptions& options)
         "decay, amsgrad nor maximize; use Adam for those");
   }
   for (const Tensor& param : params_) {
+    check_defined(param, "a parameter");
     if (param.dtype() != DType::float32) {
       throw Error("the hand-written Adam takes float32 parameters only");
     }
@@ -96,6 +97,9 @@ AdamByHand::AdamByHand(std::vector<Tensor> params, const AdamOptions& options)
 }
 
 void AdamByHand::step() {
+  if (params_.empty() && total_ > 0) {
+    refuse_moved_from(std::source_location::current(), "the optimizer");
+  }
   for (std::size_t i = 0; i < params_.size(); ++i) {
     const Tensor grad = params_[i].grad();
     if (!grad.defined()) {

@@ -36,8 +36,11 @@ void AdamByHandOnGpu::step(const std::vector<Tensor>& params,
     long long longest = 0;
     for (std::size_t k = 0; k < count; ++k) {
       const std::size_t i = first + k;
+      check_defined(params[i], "a parameter");
+      const Tensor grad = params[i].grad();
+      check_defined(grad, "a gradient");
       tensors.at[k] = {params[i].raw_data(), exp_avgs[i].raw_data(),
-                       exp_avg_sqs[i].raw_data(), params[i].grad().raw_data(),
+                       exp_avg_sqs[i].raw_data(), grad.raw_data(),
                        params[i].numel()};
       longest = std::max<long long>(longest, params[i].numel());
     }

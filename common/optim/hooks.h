@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "undefined.h"
+
 namespace fuse {
 
 class Optimizer;
@@ -15,7 +17,9 @@ class StepHooks {
  public:
   using Hook = std::function<void(Optimizer&)>;
 
+  /// Throws Error for an empty one.
   std::uint64_t add(Hook hook) {
+    check_callable(hook, "the hook");
     hooks_.push_back({++last_, std::make_shared<Hook>(std::move(hook))});
     return last_;
   }

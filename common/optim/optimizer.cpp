@@ -71,6 +71,8 @@ Optimizer& Optimizer::operator=(Optimizer&& other) noexcept {
   rehearsed_.swap(other.rehearsed_);
   before_step_.swap(other.before_step_);
   after_step_.swap(other.after_step_);
+  std::swap(moved_from_, other.moved_from_);
+  other.moved_from_ = true;
   return *this;
 }
 
@@ -109,6 +111,10 @@ void Optimizer::check_count(const GradientAddresses& gradients) const {
 
 void Optimizer::make_step(const GradientSource& gradients,
                           std::source_location place) {
+  if (moved_from_ && group_count() == 0) {
+    throw Error(name() + "::step: the optimizer was moved from, at " +
+                at(place));
+  }
   const CallPlace call(place);
   Recorder* const recorder = Recorder::current();
   ++kept_->steps;

@@ -57,6 +57,7 @@ class Optimizer {
   template <std::invocable Closure>
   auto step(Closure&& closure,
             std::source_location place = std::source_location::current()) {
+    check_callable(closure, "the closure");
     before_step_->call(*this);
     auto loss = std::forward<Closure>(closure)();
     make_step({}, place);
@@ -161,6 +162,7 @@ class Optimizer {
   void tell_group(std::size_t group, Facts& facts);
 
   std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
+  bool moved_from_ = false;
   std::shared_ptr<StepHooks> before_step_ = std::make_shared<StepHooks>();
   std::shared_ptr<StepHooks> after_step_ = std::make_shared<StepHooks>();
   std::vector<BatchCache> batches_;            // one a group

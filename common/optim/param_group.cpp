@@ -191,6 +191,9 @@ void check_names(const std::vector<const ParamGroup*>& groups) {
 
 std::string describe_param(const std::vector<const ParamGroup*>& groups,
                            std::size_t group, std::size_t param) {
+  if (group >= groups.size() || groups[group] == nullptr) {
+    throw Error("describe_param: there is no group " + std::to_string(group));
+  }
   const auto& names = groups[group]->param_names;
   const std::string place = "parameter " + std::to_string(param) +
                             " of group " + std::to_string(group);
@@ -200,6 +203,9 @@ std::string describe_param(const std::vector<const ParamGroup*>& groups,
 void check_parameters(const std::vector<const ParamGroup*>& groups) {
   std::unordered_map<const TensorImpl*, Place> seen;
   for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (groups[g] == nullptr) {
+      throw Error("check_parameters: group " + std::to_string(g) + " is null");
+    }
     for (std::size_t i = 0; i < groups[g]->params.size(); ++i) {
       const Tensor& param = groups[g]->params[i];
       if (!param.defined()) {

@@ -30,11 +30,13 @@ std::string kind_of(const Shape& shape, DType dtype) {
 
 void check_states(const std::string& place, const Tensor& param,
                   std::span<const StateSpec> specs, const ParamStates& states) {
+  check_defined(param, "the parameter");
   if (states.empty()) return;
   if (!states.contains("step")) throw Error(place + "step is missing");
   for (const auto& [name, tensor] : states) {
     const StateSpec& spec = find_spec(place, specs, name);
     const bool number = spec.rate == Rate::entry;
+    if (!tensor.defined()) throw Error(place + name + " is undefined");
     const Shape shape = number ? Shape{} : param.shape();
     const DType dtype = number ? DType::float64 : dtype_of(spec, param);
     if (tensor.shape() == shape && tensor.dtype() == dtype) continue;
@@ -120,6 +122,8 @@ ParamStates StateStore::states(const Tensor& param) const {
 }
 
 void StateStore::restore(const Tensor& param, const ParamStates& states) {
+  check_defined(param, "the parameter");
+  for (const auto& [name, value] : states) check_defined(value, name.c_str());
   ++version_;
   if (states.empty()) {
     entries_.erase(param.impl().get());
@@ -143,7 +147,9 @@ void StateStore::prepare(const std::vector<Tensor>& params,
   std::vector<Tensor*> numbers;
   std::vector<Tensor> theirs;
   for (std::size_t i = 0; i < params.size(); ++i) {
+    check_defined(params[i], "a parameter");
     for (auto& [name, tensor] : states[i]) {
+      check_defined(tensor, name.c_str());
       if (state(params[i], name).defined()) continue;
       if (tensor.dim() == 0 && tensor.dtype() == DType::float64) {
         numbers.push_back(&tensor);

@@ -796,7 +796,7 @@ LAYERS = (
     fault("four neighbours are dropped together", "common/dropout.cpp",
           "bits.words[k]", "bits.words[0]", "functional_test"),
     fault("every call drops the same elements", "common/layers.cpp",
-          "state_->offset++", "state_->offset", "layers_test"),
+          "own.offset++", "own.offset", "layers_test"),
     fault("ignored samples count in the mean", "common/loss.cpp",
           "-sum / double(samples.counted)", "-sum / double(target.size())",
           "loss_test"),
@@ -807,7 +807,23 @@ LAYERS = (
           "recipe_test"),
 )
 
+UNDEFINED = (
+    fault("an undefined tensor is not noticed", "common/tensor.h",
+          "if (impl_ == nullptr) [[unlikely]]", "if (false)",
+          "undefined_objects_test"),
+    fault("a list that was moved from is not noticed", "common/foreach.cpp",
+          "if (!operands[k]->is_list || operands[k]->list.defined()) continue;",
+          "continue;", "undefined_objects_test"),
+    fault("a number is lost where it was moved from", "common/scalar.h",
+          "Scalar(Scalar&& other) noexcept : Scalar(std::as_const(other)) {}",
+          "Scalar(Scalar&& other) noexcept = default;",
+          "undefined_objects_test"),
+    fault("errors name what is inside of the call", "common/undefined.cpp",
+          "if (text[at] == '(' && --depth == 0) return at;",
+          "if (text[at] == '(') return at;", "undefined_objects_test"),
+)
+
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
           ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS +
           TRAINING + MEMORY + MEASURING + GROUPS + FAILURES + CALLS +
-          ORDER + LAYERS)
+          ORDER + LAYERS + UNDEFINED)
