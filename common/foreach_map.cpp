@@ -183,7 +183,7 @@ void MapCall::store(std::span<Element> results) const {
   check_results(results);
   // A recording is checked as a whole, when its addresses are bound.
   if (Recorder::current() == nullptr)
-    check_overlap(callee_, operands_);
+    check_overlap(callee_, operands_, results);
   // Every value is there before the first is written.
   for (std::size_t k = 0; k < results.size(); ++k) {
     results[k] = Element(value_of(results, k), -1);

@@ -201,7 +201,7 @@ auto foreach_map(F f, const MapOperand& first, const Rest&... rest) {
 /// number, and a per-tensor value, are repeated over the elements of an output.
 /// Besides what foreach_map refuses, throws Error for a number of results other
 /// than that of the outputs, elements for a per-tensor output, and outputs that
-/// overlap one another or, in another tensor, an operand.
+/// overlap one another or, in another tensor, an operand that results come from.
 template <class F, std::size_t N, class... Rest>
 void foreach_map_(F f, const Into<N>& outputs, const Rest&... rest) {
   constexpr std::size_t count = N + sizeof...(Rest);

@@ -39,13 +39,17 @@ Element Element::apply(OpCode op, std::span<const Placed* const> operands) {
   const std::source_location place = operands[0]->place;
   std::array<const Operand*, 4> in{};
   bool any_list = false;
+  std::uint64_t sources = 0;
   for (std::size_t k = 0; k < operands.size(); ++k) {
     in[k] = &operands[k]->element().operand();
     any_list = any_list || in[k]->is_list;
+    sources |= operands[k]->element().sources_;
   }
   const auto used = std::span(in).first(operands.size());
-  if (!any_list) return apply_to_numbers(op, used, place);
-  return Element(foreach_apply(op, used, place), -1);
+  Element result = any_list ? Element(foreach_apply(op, used, place), -1)
+                            : apply_to_numbers(op, used, place);
+  result.sources_ = sources;
+  return result;
 }
 
 Element Element::convert(const Placed& a, DType dtype) {
@@ -62,7 +66,9 @@ Element Element::convert(const Placed& a, DType dtype) {
                 "elements have a dtype; leave it out");
   }
   if (element.operand().list.impl()->dtype == dtype) return element;
-  return Element(foreach_to(element.operand().list, dtype, a.place), -1);
+  Element result(foreach_to(element.operand().list, dtype, a.place), -1);
+  result.sources_ = element.sources_;
+  return result;
 }
 
 double Element::item(std::source_location place) const {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <source_location>
 #include <span>
@@ -36,7 +38,9 @@ class Element {
   // NOLINTEND(google-explicit-constructor)
   /// An operand of foreach_map, by its position.
   Element(Operand operand, int position)
-      : operand_(std::move(operand)), position_(position) {}
+      : operand_(std::move(operand)),
+        position_(position),
+        sources_(position < 0 ? 0 : source(std::size_t(position))) {}
 
   /// Always throws Error: there is no number yet.
   [[noreturn]] double item(
@@ -50,6 +54,8 @@ class Element {
   const Operand& operand() const { return operand_; }
   /// Its position among the operands of foreach_map; -1 for a result.
   int position() const { return position_; }
+  /// True when it is computed from the operand at that position, or is it.
+  bool comes_from(std::size_t k) const { return (sources_ & source(k)) != 0; }
 
   /// Applies a row of ops.def at the place of the first operand.
   static Element apply(OpCode op, std::span<const Placed* const> operands);
@@ -111,10 +117,15 @@ class Element {
 #undef FUSE_ELEMENT_4
 
  private:
+  // Operands from the 64th on count as one.
+  static std::uint64_t source(std::size_t k) {
+    return std::uint64_t(1) << std::min<std::size_t>(k, 63);
+  }
   static Element convert(const Placed& a, DType dtype);
 
   Operand operand_;
   int position_ = -1;
+  std::uint64_t sources_ = 0;
 };
 
 /// An operand of an operation on elements, and where that stands: operators

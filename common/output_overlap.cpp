@@ -19,10 +19,16 @@ struct Range {
   const TensorImpl* tensor;
 };
 
-std::vector<Range> collect(Operands operands) {
+std::vector<Range> collect(const Callee& callee, Operands operands,
+                           std::span<const Element> results) {
   std::vector<Range> ranges;
   for (std::size_t k = 0; k < operands.size(); ++k) {
-    if (!operands[k]->is_list) continue;
+    const bool plays = k < callee.outputs || std::any_of(
+                                                 results.begin(), results.end(),
+                                                 [&](const Element& each) {
+                                                   return each.comes_from(k);
+                                                 });
+    if (!plays || !operands[k]->is_list) continue;
     ListImpl& list = *operands[k]->list.impl();
     for (std::size_t i = 0; i < list.addresses.size(); ++i) {
       const TensorImpl& tensor = *list.handles()[i].impl();
@@ -58,8 +64,9 @@ std::string name(const Callee& callee, Operands operands, const Range& range) {
 
 }  // namespace
 
-void check_overlap(const Callee& callee, Operands operands) {
-  const std::vector<Range> ranges = collect(operands);
+void check_overlap(const Callee& callee, Operands operands,
+                   std::span<const Element> results) {
+  const std::vector<Range> ranges = collect(callee, operands, results);
   for (const Range& range : ranges) {
     if (range.operand >= callee.outputs) continue;
     check_storable(*range.tensor,

@@ -348,6 +348,34 @@ TEST_CASE("outputs that overlap") {
   CHECK(memory == std::vector<float>{2, 2, 2, 2, 1, 1, 1, 1});
 }
 
+TEST_CASE("an operand that no result comes from may lie anywhere") {
+  for (const bool compiled : {false, true}) {
+    CAPTURE(compiled);
+    std::vector<float> memory(8, 1);
+    const TensorList a({from_blob(memory.data(), {4})}, "a");
+    const TensorList half({from_blob(memory.data() + 2, {4})}, "half");
+    const auto run = [&](auto f) {
+      auto step = compile([&] { foreach_map_(f, a, half); });
+      compiled ? step() : foreach_map_(f, a, half);
+    };
+    run([](auto x, auto) { return x + 1; });
+    CHECK(memory == std::vector<float>{2, 2, 2, 2, 1, 1, 1, 1});
+    // What is computed from it and not returned does not count either.
+    run([](auto x, auto y) {
+      (void)(y * 2);
+      return x + 1;
+    });
+    CHECK(memory == std::vector<float>{3, 3, 3, 3, 1, 1, 1, 1});
+    const auto refused = [&](auto f) {
+      return message_of<Error>([&] { run(f); });
+    };
+    CHECK(
+        contains(refused([](auto x, auto y) { return x + to(y * 2, float32); }),
+                 "overlaps"));
+    CHECK(contains(refused([](auto, auto y) { return y; }), "overlaps"));
+  }
+}
+
 TEST_CASE("a list that is read after it was overwritten under another name") {
   std::vector<float> memory(8, 1);
   const auto at_start = [&] { return from_blob(memory.data(), {2}); };

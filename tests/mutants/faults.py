@@ -821,6 +821,12 @@ UNDEFINED = (
     fault("errors name what is inside of the call", "common/undefined.cpp",
           "if (text[at] == '(' && --depth == 0) return at;",
           "if (text[at] == '(') return at;", "undefined_objects_test"),
+    fault("an operand that no result comes from is refused",
+          "common/output_overlap.cpp",
+          "if (!plays || !operands[k]->is_list) continue;",
+          "if (!operands[k]->is_list) continue;", "foreach_map_test"),
+    fault("what a conversion comes from is forgotten", "common/map_element.cpp",
+          "  result.sources_ = element.sources_;\n", "", "foreach_map_test"),
 )
 
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +

@@ -144,6 +144,8 @@ Rows rows_of_lists() {
       {"to", [] { use(to(gone_element(), float64)); }, "to(float64) at "},
       answer("Element::operand",
              [] { CHECK(!gone_element().operand().list.defined()); }),
+      answer("Element::comes_from",
+             [] { CHECK(gone_element().comes_from(0)); }),
       answer("Element::position",
              [] { CHECK(gone_element().position() == 0); }),
       answer(
