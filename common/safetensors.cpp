@@ -165,8 +165,10 @@ DType parse_dtype(JsonReader& reader) {
   for (int i = 0; i < dtype_count; ++i) {
     if (name == type_name(DType(i))) return DType(i);
   }
-  reader.fail("a tensor of type " + name +
-              "; Fusebook has F32, F64, F16 and BF16");
+  const std::string what =
+      name.starts_with('C') ? "complex numbers are not supported; " : "";
+  reader.fail("a tensor of type " + name + ": " + what +
+              "Fusebook has F32, F64, F16 and BF16");
 }
 
 std::vector<std::int64_t> parse_numbers(JsonReader& reader) {

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Every optimizer.
+/// Every optimizer of torch.optim; those of unsupported.h are errors.
 
 #include "optim/adadelta.h"
 #include "optim/adagrad.h"
@@ -13,3 +13,4 @@
 #include "optim/rmsprop.h"
 #include "optim/rprop.h"
 #include "optim/sgd.h"
+#include "optim/unsupported.h"

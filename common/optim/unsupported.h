@@ -1,0 +1,85 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "error.h"
+#include "optim/list_optimizer.h"
+
+namespace fuse {
+
+/// An optimizer of torch.optim that Fusebook does not have: what was written for
+/// it compiles, and making one throws Error that says why and what to use.
+template <class Options>
+class UnsupportedOptimizer : public ListOptimizer<Options> {
+ public:
+  using ListOptimizer<Options>::ListOptimizer;
+
+ protected:
+  // The options refuse every one of them.
+  std::span<const StateSpec> state_specs(const Options&) const final {
+    return {};
+  }
+  void update(const Options&, const Batch&) const final {}
+};
+
+/// Options of torch.optim.LBFGS, with its defaults.
+struct LBFGSOptions {
+  Scalar lr = 1.0;
+  int max_iter = 20;
+  std::optional<int> max_eval = {};
+  double tolerance_grad = 1e-7;
+  double tolerance_change = 1e-9;
+  int history_size = 100;
+  std::optional<std::string> line_search_fn = {};
+  bool foreach = true;
+
+  template <class F>
+  void for_each_scalar(F f) {
+    f("lr", -1, lr);
+  }
+  template <class F>
+  void for_each_flag(F) {}
+
+  /// Always throws Error.
+  [[noreturn]] void validate() const {
+    throw Error(
+        "LBFGS is not supported: its step calls the closure many times and "
+        "joins all parameters in one vector, which is no update of lists; use "
+        "Adam, SGD or another optimizer of optim/all.h");
+  }
+};
+using LBFGS = UnsupportedOptimizer<LBFGSOptions>;
+
+/// Options of torch.optim.SparseAdam, with its defaults.
+struct SparseAdamOptions {
+  Scalar lr = 1e-3;
+  std::array<Scalar, 2> betas = {0.9, 0.999};
+  Scalar eps = 1e-8;
+  bool maximize = false;
+  bool foreach = true;
+
+  template <class F>
+  void for_each_scalar(F f) {
+    f("lr", -1, lr);
+    f("betas", 0, betas[0]);
+    f("betas", 1, betas[1]);
+    f("eps", -1, eps);
+  }
+  template <class F>
+  void for_each_flag(F f) {
+    f("maximize", maximize);
+  }
+
+  /// Always throws Error.
+  [[noreturn]] void validate() const {
+    throw Error(
+        "SparseAdam is not supported: tensors are dense, there are no sparse "
+        "gradients; use Adam");
+  }
+};
+using SparseAdam = UnsupportedOptimizer<SparseAdamOptions>;
+
+}  // namespace fuse
