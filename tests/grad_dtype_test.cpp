@@ -1,7 +1,6 @@
 // Gradients and states in other dtypes than their parameters.
 #include <doctest/doctest.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -204,6 +203,20 @@ TEST_CASE("two steps of one recording have gradients of their own") {
     CHECK(param.to_vector() == std::vector<double>(2, -11 * i));
   }
   CHECK(step.counters().launches == 3);
+}
+
+TEST_CASE("steps by address with another dtype each time") {
+  const Tensor param = zeros({2});
+  const Tensor narrow = full({2}, 1, DType::bfloat16);
+  const Tensor wide = full({2}, 10, DType::float64);
+  SGD sgd({param}, {.lr = 1});
+  for (int i = 1; i <= 3; ++i) {
+    for (const Tensor& grad : {narrow, wide}) {
+      const std::vector<const void*> addresses = {grad.raw_data()};
+      sgd.step({.grads = addresses, .dtype = grad.dtype()});
+    }
+    CHECK(param.to_vector() == std::vector<double>(2, -11 * i));
+  }
 }
 
 TEST_CASE("what else is done to a gradient of another dtype") {
