@@ -98,6 +98,7 @@ void put(ListImpl& list, std::size_t i, void* address) {
 
 void settle(ListImpl& list, std::uint64_t old_content) {
   list.tensors.clear();
+  list.broadcasts.clear();
   list.find_place();
   list_registry().move(list, old_content);
 }
@@ -227,6 +228,22 @@ void put_elsewhere(ListImpl& list, std::span<void* const> addresses) {
     moved = true;
   }
   if (moved) settle(list, old_content);
+}
+
+std::vector<Tensor> places_of(const ListImpl& list) {
+  std::vector<Tensor> tensors;
+  tensors.reserve(list.count);
+  for (std::size_t i = 0; i < list.count; ++i) {
+    const Shape& shape = list.models()[i].shape();
+    Tensor place = borrow(list.models()[i], list.addresses[i], list.dtype);
+    set_strides(*place.impl(),
+                list.layouts.empty()
+                    ? row_major_strides(shape)
+                    : Shape(list.layouts[i].strides,
+                            list.layouts[i].strides + shape.size()));
+    tensors.push_back(std::move(place));
+  }
+  return tensors;
 }
 
 std::vector<Tensor> borrowed(const ListImpl& list) {

@@ -38,6 +38,10 @@ void put_elsewhere(ListImpl& list, std::span<void* const> addresses);
 /// address that is not aligned.
 void follow_addresses(TensorList& grads, std::span<void* const> addresses);
 
+/// Tensors in the places where those of such a list are now, for as long as they
+/// are there.
+std::vector<Tensor> places_of(const ListImpl& list);
+
 /// The tensors of such a list. Throws Error for gradients that were replaced.
 std::vector<Tensor> borrowed(const ListImpl& list);
 

@@ -9,14 +9,15 @@ namespace fuse {
 
 /// Applies one row of ops.def to lists, with numbers repeated over the list.
 /// Inside `compile` it is recorded, outside it runs at once. Lists must have
-/// the same length and shapes, and not be moved from; Error names the operand and
-/// the place otherwise.
-/// Where dtypes differ, the result has the one that holds them all, as in
-/// torch; numbers and per-tensor values change none. `foreach_<op>` functions
-/// are this for one operation each.
+/// the same length, and their tensors shapes that broadcast as in torch, and not
+/// be moved from; Error names the operands and the place otherwise. Where dtypes
+/// differ, the result has the one that holds them all, as in torch; numbers,
+/// per-tensor values and 0-d tensors beside others change none. `foreach_<op>`
+/// functions are this for one operation each.
 TensorList foreach_apply(OpCode op, Operands operands,
                          std::source_location place);
 /// The same, with the result written into `target` and rounded to its dtype.
+/// Its own tensors are never broadcast: Error where they would have to be.
 void foreach_apply_(OpCode op, const TensorList& target, Operands operands,
                     std::source_location place);
 

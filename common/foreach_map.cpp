@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "broadcast.h"
 #include "error.h"
 #include "foreach.h"
 #include "output_overlap.h"
@@ -77,7 +78,7 @@ MapCall::MapCall(std::string_view function, std::span<MapOperand> operands,
     if (operands[k].is_repeated()) operands[k].repeat(length);
     operands[k].number(int(k - std::min(k, outputs)) + 1);
   }
-  check_lists(callee_, operands_);
+  if (!check_lists(callee_, operands_)) broadcast_shapes(callee_, operands_);
 }
 
 void MapCall::refuse(const std::string& what) const {
@@ -170,9 +171,11 @@ void MapCall::check_results(std::span<const Element> results) const {
   for (std::size_t k = 0; k < results.size(); ++k) {
     const Operand& result = results[k].operand();
     const Rate room = operands_[k]->list.impl()->rate;
-    const bool fits = !result.is_list || !result.list.defined() ||
-                      result.list.impl()->rate <= room;
-    if (fits) continue;
+    if (!result.is_list || !result.list.defined()) continue;
+    if (result.list.impl()->rate <= room) {
+      check_result(callee_, operands_, k, result.list);
+      continue;
+    }
     refuse("result " + std::to_string(k + 1) +
            " of the function differs from element to element, but " +
            callee_.describe(operands_, k) + " holds one number a tensor");

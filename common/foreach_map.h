@@ -166,10 +166,11 @@ struct Frame {
 /// list. Inside `compile` this fuses with everything around it; outside, each
 /// operation runs by itself.
 ///
-/// All lists must have the same length and shapes (a repeated tensor the shape
-/// of them all); where dtypes differ, see Element. Throws Error naming the
-/// operand and the place otherwise, also when the function returns nothing or a
-/// plain number, or reads data (`item()`).
+/// All lists must have the same length, and their tensors shapes that
+/// broadcast; each result has the shapes of what it is computed from. Where
+/// dtypes differ, see Element. Throws Error naming the operand and the place
+/// otherwise, also when the function returns nothing or a plain number, or reads
+/// data (`item()`).
 template <class F, class... Rest>
 auto foreach_map(F f, const MapOperand& first, const Rest&... rest) {
   constexpr std::size_t count = 1 + sizeof...(Rest);
@@ -199,9 +200,10 @@ auto foreach_map(F f, const MapOperand& first, const Rest&... rest) {
 /// All values are computed from what the lists held before. Inside `compile`
 /// they are written straight into the lists, without any memory in between. A
 /// number, and a per-tensor value, are repeated over the elements of an output.
-/// Besides what foreach_map refuses, throws Error for a number of results other
-/// than that of the outputs, elements for a per-tensor output, and outputs that
-/// overlap one another or, in another tensor, an operand that results come from.
+/// So is a smaller result. Besides what foreach_map refuses, throws Error for a
+/// number of results other than that of the outputs, elements for a per-tensor
+/// output, results of larger shapes than their outputs, and outputs that overlap
+/// one another or, in another tensor, an operand that results come from.
 template <class F, std::size_t N, class... Rest>
 void foreach_map_(F f, const Into<N>& outputs, const Rest&... rest) {
   constexpr std::size_t count = N + sizeof...(Rest);

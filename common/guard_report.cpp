@@ -28,13 +28,17 @@ GuardFailure failure_of(const Guard& guard, const Origin& origin, double now) {
 }
 
 // What a list is, where it differs from another one.
-std::string kind_of(const SlotInfo& slot, const SlotInfo& other) {
+std::string kind_of(const Program& program, std::size_t s,
+                    const SlotInfo& other) {
+  const SlotInfo& slot = program.slots()[s];
+  const char* const strided =
+      program.lists()[s].repeats ? "broadcast" : "strided";
   std::string text;
   const auto add = [&](bool differs, const std::string& what) {
     if (differs) text += (text.empty() ? "" : ", ") + what;
   };
   add(slot.dtype != other.dtype, name_of(slot.dtype));
-  add(slot.strided != other.strided, slot.strided ? "strided" : "contiguous");
+  add(slot.strided != other.strided, slot.strided ? strided : "contiguous");
   add(slot.memory != other.memory,
       "on " + to_string(device_of_memory(slot.memory)));
   return text;
@@ -79,8 +83,8 @@ void add_changes(RecompileReport& report, const Program& known,
     return;
   }
   for (std::size_t s = 0; s < program.slots().size(); ++s) {
-    const std::string before = kind_of(known.slots()[s], program.slots()[s]);
-    const std::string now = kind_of(program.slots()[s], known.slots()[s]);
+    const std::string before = kind_of(known, s, program.slots()[s]);
+    const std::string now = kind_of(program, s, known.slots()[s]);
     if (before == now) continue;
     const char* const label = program.lists()[s].label;
     report.changes.push_back((label == nullptr ? "a list" : label) +

@@ -6,10 +6,6 @@
 namespace fuse {
 namespace {
 
-const ListImpl& shapes_of(const ListImpl& list) {
-  return list.like != nullptr ? *list.like : list;
-}
-
 [[noreturn]] void refuse_length(const Callee& callee, Operands operands,
                                 std::size_t first, std::size_t k) {
   throw Error(callee.function() + ": " + callee.describe(operands, k) +
@@ -17,13 +13,6 @@ const ListImpl& shapes_of(const ListImpl& list) {
               " tensors but " + callee.describe(operands, first) + " has " +
               std::to_string(operands[first]->list.size()) + ", at " +
               callee.where());
-}
-
-// Per-tensor numbers given as a usual list are the likely mistake.
-const char* advice(const Tensor& a, const Tensor& b) {
-  return a.dim() == 0 || b.dim() == 0
-             ? "; TensorList::per_tensor makes a list of one number a tensor"
-             : "";
 }
 
 // Where a list lies, or will lie.
@@ -38,20 +27,6 @@ const Device& device_of(const ListImpl& list) {
               " but " + callee.describe(operands, first) + " is on " +
               to_string(device_of(*operands[first]->list.impl())) + ", at " +
               callee.where() + "; move the tensors with to()");
-}
-
-[[noreturn]] void refuse_shapes(const Callee& callee, Operands operands,
-                                std::size_t first, std::size_t k) {
-  const ListImpl& a = shapes_of(*operands[first]->list.impl());
-  const ListImpl& b = shapes_of(*operands[k]->list.impl());
-  std::size_t i = 0;
-  while (a.models()[i].shape() == b.models()[i].shape()) ++i;
-  throw Error(callee.function() + ": tensor " + std::to_string(i) + " of " +
-              callee.describe(operands, k) + " has shape " +
-              to_string(b.models()[i].shape()) + " but " +
-              callee.describe(operands, first) + " has " +
-              to_string(a.models()[i].shape()) + ", at " + callee.where() +
-              advice(a.models()[i], b.models()[i]));
 }
 
 }  // namespace
@@ -70,9 +45,14 @@ std::string Callee::describe(Operands operands, std::size_t k) const {
   return label.empty() ? text : text + " (" + label + ")";
 }
 
-void check_lists(const Callee& callee, Operands operands) {
+const ListImpl& shapes_of(const ListImpl& list) {
+  return list.like != nullptr ? *list.like : list;
+}
+
+bool check_lists(const Callee& callee, Operands operands) {
   std::size_t first = operands.size();
   std::size_t first_elements = operands.size();
+  bool alike = true;
   for (std::size_t k = 0; k < operands.size(); ++k) {
     if (!operands[k]->is_list) continue;
     const ListImpl& list = *operands[k]->list.impl();
@@ -89,10 +69,9 @@ void check_lists(const Callee& callee, Operands operands) {
     if (list.rate != Rate::element) continue;
     if (first_elements == operands.size()) first_elements = k;
     const ListImpl& model = *operands[first_elements]->list.impl();
-    if (shapes_of(list).shape_hash != shapes_of(model).shape_hash) {
-      refuse_shapes(callee, operands, first_elements, k);
-    }
+    alike = alike && shapes_of(list).shape_hash == shapes_of(model).shape_hash;
   }
+  return alike;
 }
 
 }  // namespace fuse

@@ -51,8 +51,13 @@ struct Callee {
 /// "file:line".
 std::string at(const std::source_location& place);
 
-/// All lists must have one length, and lists of elements the same shapes;
-/// throws Error naming both operands and the place otherwise.
-void check_lists(const Callee& callee, Operands operands);
+/// The list that says which shapes the tensors of another one have: itself, or
+/// one in memory where it is not computed yet.
+const ListImpl& shapes_of(const ListImpl& list);
+
+/// All lists must have one length and lie on one device; throws Error naming
+/// both operands and the place otherwise. True when all lists of elements have
+/// the same shapes; else see broadcast.h.
+bool check_lists(const Callee& callee, Operands operands);
 
 }  // namespace fuse

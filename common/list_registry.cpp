@@ -26,6 +26,14 @@ std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t word) {
   return hash ^ (hash >> 32);
 }
 
+std::uint64_t mix_hash(std::uint64_t hash, const Shape& shape) {
+  hash = mix_hash(hash, shape.size());
+  for (const std::int64_t size : shape) {
+    hash = mix_hash(hash, std::uint64_t(size));
+  }
+  return hash;
+}
+
 std::uint64_t content_of(const ListImpl& list) {
   std::uint64_t hash =
       mix_hash(std::uint64_t(list.dtype), std::uint64_t(list.rate));

@@ -9,6 +9,7 @@
 namespace fuse {
 
 std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t word);
+std::uint64_t mix_hash(std::uint64_t hash, const Shape& shape);
 
 /// The part of a list's content hash that one tensor is; their sum does not
 /// have to be made anew when some of them move.

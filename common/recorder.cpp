@@ -32,22 +32,25 @@ void keep_gradient(std::shared_ptr<TensorImpl> gradient) {
   if (recorder != nullptr) recorder->keep(std::move(gradient));
 }
 
-void check_operands(OpCode op, Operands operands, std::source_location place) {
-  check_lists({"foreach_", name_of(op), place}, operands);
-}
-
-// The list an operation writes into must fit what is written.
-void check_target(OpCode op, const TensorList& target, Operands operands,
-                  std::source_location place) {
+// The list an operation writes into must fit what is written. Returns its shapes
+// where operands have others, which broadcast to these; else null.
+SharedShapes check_target(OpCode op, const TensorList& target,
+                          Operands operands, std::source_location place) {
+  const Callee callee = {"foreach_", name_of(op), place};
   const Operand& from = *operands.front();
-  // Usually it is the first operand, which is checked with the others.
-  if (from.is_list && from.list.impl() == target.impl()) return;
+  const bool alike = check_lists(callee, operands);
+  if (from.is_list && from.list.impl() == target.impl()) {
+    return alike ? nullptr : target_shapes(callee, operands, 0);
+  }
   const Operand as_operand(target);
+  SharedShapes shapes;
+  if (!alike) shapes = broadcast_shapes(callee, operands);
   for (const Operand* operand : operands) {
     if (!operand->is_list) continue;
     const std::array pair = {&as_operand, operand};
-    check_operands(op, pair, place);
+    if (!check_lists(callee, pair)) shapes = target_shapes(callee, pair, 0);
   }
+  return shapes;
 }
 
 // Numbers that lie in the target of a single operation are read before it is
@@ -219,10 +222,9 @@ void Recorder::take_slots(Operands operands) {
   }
 }
 
-ValueId Recorder::record(OpCode op, Operands operands,
-                         std::source_location place) {
-  check_operands(op, operands, place);
-  // A list or a 0-d tensor may flush the recording, so touch them all first.
+// A list or a 0-d tensor may flush the recording, so they are all touched before
+// anything is recorded. True if a number lies on a GPU.
+bool Recorder::touch(Operands operands) {
   bool any_on_gpu = false;
   for (const Operand* operand : operands) {
     if (operand->is_list) {
@@ -237,7 +239,18 @@ ValueId Recorder::record(OpCode op, Operands operands,
       static_cast<void>(operand->scalar.value());
     }
   }
+  return any_on_gpu;
+}
+
+ValueId Recorder::record(OpCode op, Operands operands,
+                         std::source_location place) {
+  const bool any_on_gpu = touch(operands);
   program_.begin_operation();
+  return record_alike(op, operands, any_on_gpu, place);
+}
+
+ValueId Recorder::record_alike(OpCode op, Operands operands, bool any_on_gpu,
+                               std::source_location place) {
   if (any_on_gpu) take_slots(operands);  // they say which GPU it is
   std::array<ValueId, 4> in{};
   for (std::size_t k = 0; k < operands.size(); ++k) {
@@ -268,8 +281,9 @@ TensorList Recorder::pending(ValueId value, Operands operands) {
     const auto& list = operand->list.impl();
     impl->count = list->count;
     if (list->rate != node.rate) continue;
-    impl->like = list->like != nullptr ? list->like : list;
-    break;
+    const auto& like = list->like != nullptr ? list->like : list;
+    if (impl->like == nullptr || !like->repeats) impl->like = like;
+    if (!like->repeats) break;
   }
   pending_.push_back(impl);
   return TensorList(std::move(impl));
@@ -283,6 +297,9 @@ TensorList Recorder::apply(OpCode op, Operands operands,
   if (!any_list) {
     throw Error("foreach_" + std::string(name_of(op)) +
                 ": no operand is a list of tensors, at " + at(place));
+  }
+  if (!check_lists({"foreach_", name_of(op), place}, operands)) {
+    return apply_to_shapes(op, operands, place);
   }
   return pending(record(op, operands, place), operands);
 }
@@ -298,14 +315,17 @@ TensorList Recorder::cast(const TensorList& list, DType dtype,
 
 void Recorder::apply_into(OpCode op, const TensorList& target,
                           Operands operands, std::source_location place) {
-  check_target(op, target, operands, place);
+  const SharedShapes shapes = check_target(op, target, operands, place);
   const auto& impl = target.impl();
   if (impl->recorder != this) {
     target.check_computed();
     executor_.before_store(op, target, operands, place);
   }
   const ReadFirst numbers(target, operands, bake_);
-  const ValueId value = record(op, numbers.operands(), place);
+  const ValueId value =
+      shapes == nullptr
+          ? record(op, numbers.operands(), place)
+          : record_in_shapes(op, numbers.operands(), *shapes, place);
   if (impl->recorder == this) {
     impl->value =
         program_.convert_like(value, impl->info(), impl->value, place);
@@ -411,12 +431,15 @@ void Recorder::abandon() {
   later_.clear();
   released_.clear();
   places_.clear();
+  spread_.clear();
   serial_ = next_serial();
   take_back_effects();
 }
 
 bool Recorder::uses(const ListImpl& list) const {
-  return list.recorder == this || program_.uses(list.id);
+  return list.recorder == this || program_.uses(list.id) ||
+         std::any_of(list.broadcasts.begin(), list.broadcasts.end(),
+                     [&](const auto& views) { return uses(*views); });
 }
 
 void watch_accesses() {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "broadcast.h"
 #include "facts.h"
 #include "list_checks.h"
 #include "list_places.h"
@@ -131,7 +132,25 @@ class Recorder {
   };
 
   static std::uint64_t next_serial();
+  bool touch(Operands operands);
   ValueId record(OpCode op, Operands operands, std::source_location place);
+  ValueId record_alike(OpCode op, Operands operands, bool any_on_gpu,
+                       std::source_location place);
+  // For operands of several shapes: see recorder_broadcast.cpp.
+  class Alike;
+  TensorList apply_to_shapes(OpCode op, Operands operands,
+                             std::source_location place);
+  ValueId record_in_shapes(OpCode op, Operands operands, const ListShapes& to,
+                           std::source_location place);
+  void flush_unspread(Operands operands, const ListShapes& to,
+                      std::source_location place);
+  ValueId spread(ValueId value, const ListShapes& to,
+                 std::source_location place);
+  ValueId spread_anew(ValueId value, const ListShapes& to,
+                      std::source_location place);
+  TensorList broadcast(const TensorList& list, const ListShapes& to,
+                       std::source_location place);
+  TensorList pending_in(ValueId value, const std::shared_ptr<ListImpl>& like);
   ValueId value_of(const TensorList& list, std::source_location place);
   ValueId value_of(const Scalar& scalar, std::source_location place);
   ValueId load(const Scalar& number, std::source_location place);
@@ -160,6 +179,12 @@ class Recorder {
     ValueId value;
     std::shared_ptr<LaterNumber> number;
   };
+  // By value: what it was broadcast to last.
+  struct Spread {
+    std::uint64_t shapes = 0;
+    ValueId value = -1;
+  };
+  std::vector<Spread> spread_;
   std::vector<Later> later_;  // numbers that the host may ask for
   std::vector<std::shared_ptr<Undo>> undos_;
   bool failed_ = false;

@@ -110,6 +110,14 @@ void check_storable(const TensorImpl& impl, const char* what) {
               " share memory, as expand makes them; store into a clone of it");
 }
 
+bool has_repeats(const TensorImpl& impl) {
+  if (is_contiguous(impl)) return false;
+  for (std::size_t d = 0; d < impl.shape.size(); ++d) {
+    if (impl.strides[d] == 0 && impl.shape[d] > 1) return true;
+  }
+  return false;
+}
+
 Tensor without_repeats(const Tensor& tensor) {
   Tensor distinct = tensor;
   for (std::size_t d = 0; d < tensor.shape().size(); ++d) {

@@ -38,6 +38,9 @@ bool share_bytes(const TensorImpl& a, const TensorImpl& b);
 /// into share memory.
 void check_storable(const TensorImpl& impl, const char* what);
 
+/// True when expand has repeated elements of a tensor.
+bool has_repeats(const TensorImpl& impl);
+
 /// The tensor with each element once that expand repeats: the same memory.
 Tensor without_repeats(const Tensor& tensor);
 

@@ -74,14 +74,12 @@ void ListImpl::hold(std::vector<Tensor> list) {
     strided = strided || !tensor.is_contiguous();
     addresses.push_back(tensor.raw_data());
     numels.push_back(tensor.numel());
-    shape_hash = mix_hash(shape_hash, tensor.shape().size());
-    for (const std::int64_t size : tensor.shape()) {
-      shape_hash = mix_hash(shape_hash, std::uint64_t(size));
-    }
+    shape_hash = mix_hash(shape_hash, tensor.shape());
   }
   if (strided) {
     for (const Tensor& tensor : tensors) {
       layouts.push_back(layout_of(*tensor.impl()));
+      repeats = repeats || has_repeats(*tensor.impl());
     }
   }
   find_place();
@@ -132,7 +130,8 @@ ListView ListImpl::view() const {
           count,
           label.empty() ? nullptr : label.c_str(),
           layouts.empty() ? nullptr : layouts.data(),
-          content_hash};
+          content_hash,
+          repeats};
 }
 
 TensorList::TensorList() : TensorList(std::vector<Tensor>()) {}

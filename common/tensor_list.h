@@ -15,6 +15,9 @@ namespace fuse {
 
 class Recorder;
 
+/// Which tensors of a list had no dimensions before they were broadcast to some.
+enum class FromNumbers : std::uint8_t { none, some, all };
+
 /// What every handle to one list shares. A list never changes its tensors; its
 /// addresses are gathered once, when it is made. Only lists over memory that
 /// they do not hold, which is that of gradients or of a caller, are put
@@ -58,7 +61,11 @@ struct ListImpl {
   DType dtype = DType::float32;
   Device device = {};
   Rate rate = Rate::element;
+  bool repeats = false;  ///< see ListView
+  FromNumbers from_numbers = FromNumbers::none;
   std::string label;
+  /// What the list was broadcast to, the latest last; see broadcast.h.
+  std::vector<std::shared_ptr<ListImpl>> broadcasts;
 
   // While the value is recorded but not computed yet.
   Recorder* recorder = nullptr;

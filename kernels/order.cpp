@@ -81,6 +81,7 @@ class Walk {
  public:
   explicit Walk(const Program& program)
       : program_(program),
+        live_(live_values(program)),
         overlaps_(find_overlaps(program)),
         neighbours_(program.slots().size()),
         content_(program.slots().size(), -1),
@@ -180,7 +181,11 @@ class Walk {
       const Node& each = node(id);
       for (int k = 0; k < each.arity; ++k) {
         const ValueId list = list_of(each.in[k], id);
-        if (list >= 0 && why.empty()) why = joined_.join_value(id, list);
+        // What nobody stores takes no numbers per tensor from other lists.
+        const bool joins =
+            live_[std::size_t(id)] || node(each.in[k]).rate == Rate::element;
+        if (list < 0 || !joins || !why.empty()) continue;
+        why = joined_.join_value(id, list);
       }
     }
     for (const StoreEvent& event : operation.stores) {
@@ -251,7 +256,7 @@ class Walk {
       const Access& read = reads_[std::size_t(other.slot)];
       if (read.operation == never || is_harmless(event, other)) continue;
       const bool inside = is_in_call(operation, read);
-      if (inside && !other.overlap->coincident && !is_uniform(other.slot)) {
+      if (inside && !is_uniform(other.slot) && !is_of_one(*other.overlap)) {
         refuse(*other.overlap);
       }
       return Break{inside ? operation.nodes.begin : operation.call.begin,
@@ -259,6 +264,17 @@ class Walk {
                         read.place)};
     }
     return std::nullopt;
+  }
+
+  // A tensor and itself, or what it was broadcast to: a call that computes all
+  // its values before it stores them has an order for these.
+  bool is_of_one(const Overlap& overlap) const {
+    const auto repeats = [&](const MemoryRange& range) {
+      return program_.lists()[std::size_t(range.slot)].repeats;
+    };
+    return overlap.coincident || (overlap.a.entry == overlap.b.entry &&
+                                  overlap.a.begin == overlap.b.begin &&
+                                  repeats(overlap.a) != repeats(overlap.b));
   }
 
   // Each tensor is read before it is stored, by the same loop.
@@ -328,6 +344,7 @@ class Walk {
   }
 
   const Program& program_;
+  const std::vector<bool> live_;
   const std::vector<Overlap> overlaps_;
   std::vector<std::vector<Neighbour>> neighbours_;
   std::vector<ValueId> content_;  // of each slot by now

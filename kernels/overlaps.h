@@ -14,6 +14,9 @@ struct Overlap {
   bool coincident = true;
 };
 
+/// Of each value: whether it is stored, or another one that is comes from it.
+std::vector<bool> live_values(const Program& program);
+
 /// All such pairs of slots, each once, of what the program's stores come from.
 /// Throws Error where tensors of one stored list share memory.
 std::vector<Overlap> find_overlaps(const Program& program);

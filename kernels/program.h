@@ -90,6 +90,9 @@ struct ListView {
   const Layout* layouts = nullptr;
   /// A hash of addresses, sizes and strides; 0 where nobody keeps one.
   std::uint64_t content = 0;
+  /// Some element stands at several places of its tensor, as broadcasting and
+  /// expand make it.
+  bool repeats = false;
 };
 
 /// A value that has to be in memory when the launch is over.

@@ -260,6 +260,25 @@ TEST_CASE("a functional step asks for nothing, temporaries included") {
   }
 }
 
+TEST_CASE("nor does one that broadcasts") {
+  for (const Backend backend : {Backend::compiled, Backend::interpreted}) {
+    const TensorList x({zeros({3, 4}), zeros({2, 1, 5}), zeros({6})});
+    const TensorList y({zeros({1, 4}), zeros({5}), zeros({})});
+    const TensorList z({zeros({3, 1}), zeros({7, 5}), zeros({6})});
+    auto step = compile(
+        [&] {
+          foreach_add_(x, foreach_mul(y, 0.5));
+          foreach_addcmul_(x, x, y, 1.0);
+          static_cast<void>(foreach_add(y, z));
+        },
+        {.fullgraph = true, .backend = backend});
+    step();
+    CHECK(asked_by([&] { step(); }, 50) == Asked{});
+    CHECK(step.counters().launches == 51);
+    CHECK(step.counters().uploads == 1);
+  }
+}
+
 TEST_CASE("nor does foreach_map, with new lists or in place") {
   for (const Backend backend : {Backend::compiled, Backend::interpreted}) {
     const auto params = make_params(mixed_shapes(40), 3);

@@ -378,7 +378,7 @@ TEST_CASE(
   message = error_of([&] { step(other); });
   CHECK(message ==
         "foreach_add: tensor 0 of operand 2 has shape [4] but operand 1 has "
-        "[3]" +
+        "[3], and these do not broadcast" +
             place);
   CHECK(all_equal(list, 1));
   step(ones(2));

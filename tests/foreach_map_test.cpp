@@ -298,24 +298,23 @@ TEST_CASE("lists of different length") {
 }
 
 TEST_CASE("different shapes") {
-  const TensorList a = list_of({{1, 2}, {3}}, "params");
+  const TensorList a = list_of({{1, 2}, {3, 5, 7}}, "params");
   const TensorList b = list_of({{1, 2}, {3, 4}}, "grads");
   check_error([&] { foreach_map_([](auto x, auto y) { return x + y; }, a, b); },
-              {"tensor 1 of operand 1 (grads) has shape [2] but output 1 "
-               "(params) has [1]"});
+              {"foreach_map_: tensor 1 of operand 1 (grads) has shape [2] but "
+               "output 1 (params) has [3], and these do not broadcast"});
   check_error(
       [&] {
         (void)foreach_map([](auto x, auto y) { return x + y; }, a,
                           tensor({1.0, 2.0}));
       },
       {"tensor 1 of operand 2 (tensor) has shape [2] but operand 1 (params) "
-       "has [1]"});
-  const TensorList steps({tensor(1.0), tensor(2.0)}, "steps");
-  check_error(
-      [&] {
-        (void)foreach_map([](auto x, auto n) { return x * n; }, a, steps);
-      },
-      {"operand 2 (steps)", "shape []", "TensorList::per_tensor"});
+       "has [3], and these do not broadcast"});
+  const TensorList c = list_of({{1, 2}, {3}}, "one");
+  check_error([&] { foreach_map_([](auto x, auto y) { return x + y; }, c, b); },
+              {"foreach_map_: output with shape [1] doesn't match the "
+               "broadcast shape [2]: tensor 1 of output 1 (one) is written but "
+               "result 1 of the function has shape [2]"});
 }
 
 TEST_CASE("outputs that overlap") {

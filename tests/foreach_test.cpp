@@ -407,12 +407,15 @@ TEST_CASE("tensors of different shapes") {
                  "2 has [2, 3]"));
   message = error_of([&] { foreach_copy_(a, b); });
   CHECK(contains(message, "operand 2 has shape"));
+  CHECK(contains(message, "do not broadcast"));
   // Shapes count, not sizes; and they count in results of results too.
   const TensorList sum = foreach_add(a, a);
   CHECK_THROWS_AS(foreach_add_(sum, b), Error);
-  // A list of 0-d tensors is no list of per-tensor scalars.
+  // A list of 0-d tensors is no list of per-tensor scalars, but broadcasts.
   const TensorList singles = {tensor(1), tensor(2)};
-  CHECK_THROWS_AS(foreach_mul_(a, singles), Error);
+  foreach_add_(a, singles);
+  CHECK(values_of(a) == Values{{1, 1}, {2, 2, 2, 2, 2, 2}});
+  CHECK_THROWS_AS(foreach_mul_(singles, a), Error);
 }
 
 TEST_CASE("a list has one dtype") {

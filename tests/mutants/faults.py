@@ -829,7 +829,45 @@ UNDEFINED = (
           "  result.sources_ = element.sources_;\n", "", "foreach_map_test"),
 )
 
+BROADCASTS = (
+    fault("an output is broadcast silently", "common/broadcast.cpp",
+          "if (list == nullptr || together(own, *list)->hash == own->hash) "
+          "continue;",
+          "continue;", "broadcast_test"),
+    fault("missing dimensions are counted from the first one",
+          "common/broadcast.cpp",
+          "std::int64_t& size = all[fresh + d];",
+          "std::int64_t& size = all[d];", "broadcast_test"),
+    fault("every list finds the views of the first shapes",
+          "common/broadcast.cpp", "return views->shape_hash == to.hash;",
+          "return views != nullptr;", "broadcast_test"),
+    fault("views of memory that moved are kept", "common/borrowed_list.cpp",
+          "  list.broadcasts.clear();\n", "", "broadcast_test"),
+    fault("what was overwritten since is computed again",
+          "common/recorder_broadcast.cpp",
+          "    if (is_overwritten(program_, held_, *list, value)) return -1;\n", "",
+          "broadcast_test"),
+    fault("0-d tensors change the dtype", "common/recorder_broadcast.cpp",
+          "if (promote(*dtype, own) == *dtype) continue;", "continue;",
+          "broadcast_test"),
+    fault("work on a list that is put elsewhere forgets its views",
+          "common/recorder.cpp",
+          "[&](const auto& views) { return uses(*views); });",
+          "[&](const auto& views) { return views == nullptr; });",
+          "broadcast_test"),
+    fault("a call has no order for a tensor and what it was broadcast to",
+          "kernels/order.cpp",
+          "if (inside && !is_uniform(other.slot) && !is_of_one(*other.overlap)) {",
+          "if (inside && !is_uniform(other.slot) && "
+          "!other.overlap->coincident) {",
+          "broadcast_test"),
+    fault("what nobody stores cuts a program", "kernels/order.cpp",
+          "if (list < 0 || !joins || !why.empty()) continue;",
+          "if (list < 0 || !why.empty()) continue;",
+          "broadcast_test"),
+)
+
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
           ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS +
           TRAINING + MEMORY + MEASURING + GROUPS + FAILURES + CALLS +
-          ORDER + LAYERS + UNDEFINED)
+          ORDER + LAYERS + UNDEFINED + BROADCASTS)
