@@ -1,11 +1,13 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "autograd.h"
+#include "broadcast.h"
 #include "element.h"
 #include "error.h"
 #include "functional.h"
@@ -26,13 +28,19 @@ std::string describe(const Tensor& tensor) {
          ", on " + to_string(tensor.device());
 }
 
-void check_alike(const char* function, const Tensor& a, const Tensor& b) {
-  if (a.defined() && b.defined() && a.shape() == b.shape() &&
-      a.dtype() == b.dtype() && a.device() == b.device()) {
-    return;
+/// Both in the shape that theirs broadcast to.
+std::pair<Tensor, Tensor> alike(const char* function, const Tensor& a,
+                                const Tensor& b) {
+  const bool one_kind = a.defined() && b.defined() && a.dtype() == b.dtype() &&
+                        a.device() == b.device();
+  if (one_kind && a.shape() == b.shape()) return {a, b};
+  const auto shape =
+      one_kind ? broadcast_shape(a.shape(), b.shape()) : std::nullopt;
+  if (!shape) {
+    throw Error(std::string(function) + ": the tensors differ: " + describe(a) +
+                ", and " + describe(b));
   }
-  throw Error(std::string(function) + ": the tensors differ: " + describe(a) +
-              ", and " + describe(b));
+  return {a.expand(*shape), b.expand(*shape)};
 }
 
 /// A function of one tensor, and its gradient from (x, g).
@@ -121,28 +129,28 @@ Tensor gelu_by_tanh(const Tensor& input) {
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b) {
-  check_alike("add", a, b);
-  return with_grad(pointwise({a, b}, [](Terms t) { return t[0] + t[1]; }),
-                   {a, b},
-                   [](const Tensor& grad) -> Grads { return {grad, grad}; });
+  const auto [left, right] = alike("add", a, b);
+  return with_grad(
+      pointwise({left, right}, [](Terms t) { return t[0] + t[1]; }),
+      {left, right}, [](const Tensor& grad) -> Grads { return {grad, grad}; });
 }
 
 Tensor sub(const Tensor& a, const Tensor& b) {
-  check_alike("sub", a, b);
+  const auto [left, right] = alike("sub", a, b);
   return with_grad(
-      pointwise({a, b}, [](Terms t) { return t[0] - t[1]; }), {a, b},
-      [](const Tensor& grad) -> Grads {
+      pointwise({left, right}, [](Terms t) { return t[0] - t[1]; }),
+      {left, right}, [](const Tensor& grad) -> Grads {
         return {grad, pointwise({grad}, [](Terms t) { return neg(t[0]); })};
       });
 }
 
 Tensor mul(const Tensor& a, const Tensor& b) {
-  check_alike("mul", a, b);
+  const auto [left, right] = alike("mul", a, b);
   const Formula product = [](Terms t) { return t[0] * t[1]; };
   return with_grad(
-      pointwise({a, b}, product), {a, b},
-      [product, a = a.detach(), b = b.detach(), of_a = wants_grad(a),
-       of_b = wants_grad(b)](const Tensor& grad) -> Grads {
+      pointwise({left, right}, product), {left, right},
+      [product, a = left.detach(), b = right.detach(), of_a = wants_grad(left),
+       of_b = wants_grad(right)](const Tensor& grad) -> Grads {
         return {of_a ? pointwise({grad, b}, product) : Tensor(),
                 of_b ? pointwise({grad, a}, product) : Tensor()};
       });

@@ -11,8 +11,8 @@ namespace fuse {
 // lie, also while a function is being recorded, after what is pending for them.
 // They throw Error for what does not fit.
 
-/// The sum, difference or product of two tensors of one shape, dtype and device,
-/// element by element.
+/// The sum, difference or product of two tensors of one dtype and device, element
+/// by element; their shapes broadcast.
 Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);

@@ -59,7 +59,7 @@ Tensor run_linear(const Tensor& input, const Tensor& weight,
   const Tensor output = empty(shape, input.dtype(), input.device());
   const Tensor rows = as_rows(output);
   const bool biased = bias.defined();
-  if (biased) Tensor(rows).copy_(bias.expand(rows.shape()));
+  if (biased) Tensor(rows).copy_(bias);
   matmul_into(rows, as_rows(input), weight.t(), biased);
   return output;
 }

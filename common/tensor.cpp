@@ -8,6 +8,7 @@
 
 #include "allocator.h"
 #include "autograd.h"
+#include "broadcast.h"
 #include "device_copies.h"
 #include "element.h"
 #include "error.h"
@@ -245,6 +246,9 @@ void Tensor::copy_(const Tensor& source) {
   const TensorImpl& own = self();
   check_defined(source, "the source");
   if (source.shape() != own.shape) {
+    if (broadcast_shape(own.shape, source.shape()) == own.shape) {
+      return copy_(source.detach().expand(own.shape));
+    }
     throw Error("copy_: a tensor of shape " + to_string(source.shape()) +
                 " cannot be copied into one of shape " + to_string(shape()));
   }

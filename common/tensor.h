@@ -138,8 +138,8 @@ class Tensor {
   /// when there is no such device.
   Tensor to(const Device& device) const;
   Tensor cpu() const;
-  /// Overwrites the data with `source`'s, converting the dtype.
-  /// Throws Error when shapes differ, or several elements share memory.
+  /// Overwrites the data with `source`'s, broadcast to this shape and converted
+  /// to this dtype. Throws Error when it cannot be, or elements share memory.
   void copy_(const Tensor& source);
   void fill_(double value);
 

@@ -171,6 +171,25 @@ TEST_CASE("sums, differences and products") {
   check_gradients([](const auto& in) { return add(in[0], in[1]); }, both);
   check_gradients([](const auto& in) { return sub(in[0], in[1]); }, both);
   check_gradients([](const auto& in) { return mul(in[0], in[1]); }, both);
+  // Their shapes broadcast, and gradients are summed over what was repeated.
+  const std::vector<Tensor> rows = {signed_numbers({2, 3}, 1),
+                                    signed_numbers({3}, 2)};
+  const std::vector<Tensor> outer = {signed_numbers({2, 1}, 1),
+                                     signed_numbers({1, 3}, 2)};
+  for (const auto& pair : {rows, outer}) {
+    const Values x = pair[0].to_vector();
+    const Values y = pair[1].to_vector();
+    CHECK(mul(pair[0], pair[1]).shape() == Shape{2, 3});
+    for (std::size_t i = 0; i < 6; ++i) {
+      const double left = x[x.size() == 6 ? i : i / 3];
+      CHECK(add(pair[0], pair[1]).to_vector()[i] == left + y[i % 3]);
+      CHECK(sub(pair[0], pair[1]).to_vector()[i] == left - y[i % 3]);
+      CHECK(mul(pair[0], pair[1]).to_vector()[i] == left * y[i % 3]);
+    }
+    check_gradients([](const auto& in) { return add(in[0], in[1]); }, pair);
+    check_gradients([](const auto& in) { return sub(in[0], in[1]); }, pair);
+    check_gradients([](const auto& in) { return mul(in[0], in[1]); }, pair);
+  }
   CHECK(message_of<Error>([] { add(zeros({2}), zeros({3})); }) ==
         "add: the tensors differ: shape [2], float32, on cpu, and shape [3], "
         "float32, on cpu");

@@ -133,6 +133,16 @@ TEST_CASE("copy_ converts and checks shapes") {
                        "one of shape [2]",
                        Error);
   CHECK_THROWS_AS(target.copy_(Tensor()), Error);
+  Tensor matrix = zeros({2, 3});
+  matrix.copy_(tensor({1.0, 2.0, 3.0}, DType::float64));
+  CHECK(matrix.to_vector() == std::vector<double>{1, 2, 3, 1, 2, 3});
+  matrix.copy_(tensor({4.0, 5.0}).view({2, 1}));
+  CHECK(matrix.to_vector() == std::vector<double>{4, 4, 4, 5, 5, 5});
+  matrix.copy_(tensor(6.0));
+  CHECK(matrix.to_vector()[5] == 6);
+  matrix.copy_(matrix.select(0, 1).narrow(0, 0, 1));
+  CHECK(matrix.to_vector()[0] == 6);
+  CHECK_THROWS_AS(matrix.copy_(zeros({2})), Error);
   empty({0}).copy_(empty({0}, DType::float64));
 }
 
