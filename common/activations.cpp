@@ -1,17 +1,12 @@
-#include <cmath>
-#include <cstdint>
 #include <numbers>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "autograd.h"
 #include "broadcast.h"
-#include "element.h"
 #include "error.h"
 #include "functional.h"
-#include "parallel_for.h"
 #include "pointwise.h"
 
 namespace fuse {
@@ -69,43 +64,16 @@ Tensor apply_by_output(const char* name, const Tensor& input,
 using std::numbers::inv_sqrtpi;
 using std::numbers::sqrt2;
 
-/// The probability that a normal number is below each element. On the host: erf
-/// is no operation of kernels.
-Tensor normal_cdf(const Tensor& input) {
-  constexpr std::int64_t per_thread = 2048;
-  const Tensor x = input.cpu().contiguous();
-  const Tensor cdf = empty(x.shape(), x.dtype(), cpu_device);
-  with_type(x.dtype(), [&](auto type) {
-    using T = decltype(type);
-    using Compute =
-        std::conditional_t<std::is_same_v<T, double>, double, float>;
-    const void* const from = x.address(false);
-    parallel_for(
-        x.numel(), per_thread, [&](std::int64_t begin, std::int64_t end) {
-          for (auto i = std::size_t(begin); i < std::size_t(end); ++i) {
-            const auto scaled =
-                Compute(load_element<T>(from, i)) * Compute(1 / sqrt2);
-            const Compute half = Compute(0.5) * (1 + std::erf(scaled));
-            store_element(cdf.raw_data(), i, static_cast<T>(half));
-          }
-        });
-  });
-  return cdf.to(input.device());
-}
-
+/// The probability that a normal number is below x, and its derivative.
+Term normal_cdf(Term x) { return 0.5 * (1 + erf(x * (1 / sqrt2))); }
 Term normal_pdf(Term x) { return exp(x * x * -0.5) * (inv_sqrtpi / sqrt2); }
 
 Tensor gelu_by_erf(const Tensor& input) {
-  check_defined("gelu", input);
-  const Tensor cdf = normal_cdf(input.detach());
-  const Tensor output =
-      pointwise({input, cdf}, [](Terms t) { return t[0] * t[1]; });
-  return with_grad(output, {input},
-                   [x = input.detach(), cdf](const Tensor& grad) -> Grads {
-                     return {pointwise({x, cdf, grad}, [](Terms t) {
-                       return t[2] * (t[1] + t[0] * normal_pdf(t[0]));
-                     })};
-                   });
+  return apply(
+      "gelu", input, [](Terms t) { return t[0] * normal_cdf(t[0]); },
+      [](Terms t) {
+        return t[1] * (normal_cdf(t[0]) + t[0] * normal_pdf(t[0]));
+      });
 }
 
 // The argument of tanh in the approximation, and its derivative.
@@ -176,7 +144,10 @@ Tensor sigmoid(const Tensor& input) {
 
 Tensor gelu(const Tensor& input, Gelu approximate) {
   if (approximate == Gelu::tanh) return gelu_by_tanh(input);
-  return gelu_by_erf(input);
+  // 16 bits do not hold what 1 and a negative erf leave.
+  const bool reduced = input.defined() && is_reduced(input.dtype());
+  return reduced ? gelu_by_erf(input.to(DType::float32)).to(input.dtype())
+                 : gelu_by_erf(input);
 }
 
 }  // namespace fuse
