@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "broadcast_testing.h"
 #include "compile.h"
 #include "element.h"
 #include "exact.h"
@@ -51,6 +52,7 @@ struct Value {
   Rate rate{};
   DType dtype{};
   int depth = 0;
+  bool is_small = false;  // its tensors broadcast to those of the others
 };
 
 /// values[n] = op(values[in[0]], ...)
@@ -76,6 +78,7 @@ class ScriptMaker {
   // that no pair is left to luck.
   explicit ScriptMaker(std::uint64_t seed)
       : random_(seed),
+        small_(seed ^ 0x5a11),
         first_op_(OpCode(seed / operand_kinds % op_count)),
         last_kind_(Kind(seed % operand_kinds)) {}
 
@@ -105,6 +108,10 @@ class ScriptMaker {
       const bool last = k + 1 == count;
       script_.values.push_back(
           operand(k, last ? last_kind_ : Kind(random_.below(operand_kinds))));
+      Value& value = script_.values.back();
+      const bool may_broadcast =
+          k >= std::max(script_.into, 1) && value.kind == Kind::elements;
+      value.is_small = may_broadcast && small_.chance(0.7);
     }
     script_.operands = count;
     script_.literals = 2;
@@ -150,7 +157,7 @@ class ScriptMaker {
     if (value.rate != Rate::element) return;
     const DType dtype = any_dtype();
     script_.values.push_back(
-        {Kind::result, Rate::element, dtype, value.depth + 1});
+        {Kind::result, Rate::element, dtype, value.depth + 1, value.is_small});
     script_.steps.push_back({OpCode::cast, {from}});
   }
 
@@ -164,14 +171,23 @@ class ScriptMaker {
     Step step{op, {}};
     Value result{Kind::result, Rate::uniform, DType::float64, 0};
     std::vector<DType> elements;
+    bool all_small = true;
+    bool any_entry = false;
     for (int k = 0; k < info(step.op).arity; ++k) {
       step.in.push_back(k == 0 ? first : input());
       const Value& from = script_.values[std::size_t(step.in.back())];
       result.rate = std::max(result.rate, from.rate);
       result.depth = std::max(result.depth, from.depth + 1);
-      if (from.rate == Rate::element) elements.push_back(from.dtype);
+      any_entry = any_entry || from.rate == Rate::entry;
+      if (from.rate != Rate::element) continue;
+      elements.push_back(from.dtype);
+      all_small = all_small && from.is_small;
     }
     if (!elements.empty()) result.dtype = reduced::common_type(elements);
+    result.is_small = !elements.empty() && all_small;
+    // Per-tensor numbers belong to the larger tensors: lists of two shapes that
+    // use them would take two launches.
+    if (result.is_small && any_entry) return;
     // The function is written with operators on Elements: one at least.
     if (std::all_of(step.in.begin(), step.in.end(),
                     [&](int v) { return is_literal(v); })) {
@@ -213,6 +229,7 @@ class ScriptMaker {
   }
 
   Random random_;
+  Random small_;  // of its own: other functions stay what they are
   OpCode first_op_;
   Kind last_kind_;  // of the last operand, unless it is the first or an output
   DType main_{};
@@ -338,7 +355,9 @@ class Case {
       const std::size_t v = first_step() + n;
       if (!traced_[n].is_list || is_operand_itself(n)) continue;
       const Values got = values_of(traced_[n].list);
-      check_equal(got, values_[v], "step", n);
+      check_equal(
+          got, script_.values[v].is_small ? small_values(int(v)) : values_[v],
+          "step", n);
     }
   }
 
@@ -363,6 +382,8 @@ class Case {
     }
   }
 
+  /// Whether some element of an operand stands at several places.
+  bool repeats() const { return has_small() && small_shapes_ != shapes_; }
   /// How many single results were held against their bound.
   std::int64_t bounded() const { return bounded_; }
   /// In what way operands are strided; those that are not are left out.
@@ -452,10 +473,44 @@ class Case {
     strided_ = lies_.chance(0.3);
     for (std::size_t e = 0; e < sizes_.size(); ++e) {
       const bool again = e > 0 && sizes_[e] == sizes_[0];
-      shapes_.push_back(again      ? shapes_[0]
-                        : strided_ ? testing::any_shape(sizes_[e], lies_)
-                                   : Shape{sizes_[e]});
+      shapes_.push_back(again ? shapes_[0]
+                        : strided_ || has_small()
+                            ? testing::any_shape(sizes_[e], lies_)
+                            : Shape{sizes_[e]});
+      if (has_small()) small_shapes_.push_back(small_shape(shapes_[e]));
     }
+  }
+
+  bool has_small() const {
+    return std::any_of(script_.values.begin(), script_.values.end(),
+                       [](const Value& value) { return value.is_small; });
+  }
+
+  // One that broadcasts: without some of the first dimensions, others of size 1.
+  Shape small_shape(const Shape& shape) {
+    if (broadcast_testing::numel_of(shape) == 0) return shape;
+    Shape small(shape.begin() + lies_.below(int(shape.size())), shape.end());
+    for (std::int64_t& size : small) {
+      if (lies_.chance(0.4)) size = 1;
+    }
+    return small;
+  }
+
+  std::size_t small_place(std::size_t e, std::size_t i) const {
+    return broadcast_testing::place_in(small_shapes_[e], shapes_[e],
+                                       std::int64_t(i));
+  }
+
+  // A value of the smaller shapes, which is computed for the larger ones here.
+  Values small_values(int v) const {
+    Values all;
+    for (std::size_t e = 0; e < sizes_.size(); ++e) {
+      all.emplace_back(broadcast_testing::numel_of(small_shapes_[e]));
+      for (std::size_t i = 0; i < std::size_t(sizes_[e]); ++i) {
+        all[e][small_place(e, i)] = at(v, e, i);
+      }
+    }
+    return all;
   }
 
   void add_leaf(int v) {
@@ -466,7 +521,11 @@ class Case {
     Values numbers;
     for (std::size_t e = 0; e < (list ? sizes_.size() : 1); ++e) {
       numbers.emplace_back();
-      for (std::int64_t i = 0; i < (elements ? sizes_[e] : 1); ++i) {
+      const std::int64_t n = !elements ? 1
+                             : value.is_small
+                                 ? broadcast_testing::numel_of(small_shapes_[e])
+                                 : sizes_[e];
+      for (std::int64_t i = 0; i < n; ++i) {
         numbers[e].push_back(reduced::any_value(value.dtype, random_));
       }
     }
@@ -479,7 +538,10 @@ class Case {
     places_.emplace_back();
     lie_of_.push_back(lie);
     for (std::size_t e = 0; e < numbers.size(); ++e) {
-      const Placement place(elements ? shapes_[e] : Shape{}, lie, lies_);
+      const Placement place(!elements        ? Shape{}
+                            : value.is_small ? small_shapes_[e]
+                                             : shapes_[e],
+                            lie, lies_);
       Tensor block = empty({std::int64_t(place.room())}, value.dtype);
       tensors_.back().push_back(place.tensor(block.raw_data(), value.dtype));
       blocks_.back().push_back(std::move(block));
@@ -531,6 +593,7 @@ class Case {
     const Value& value = script_.values[std::size_t(v)];
     const Values& all = values_[std::size_t(v)];
     const auto& tensor = all[value.kind == Kind::repeated ? 0 : e];
+    if (value.is_small && v < script_.operands) i = small_place(e, i);
     return tensor[value.rate == Rate::element ? i : 0];
   }
 
@@ -567,6 +630,7 @@ class Case {
     const DType dtype = script_.into == 0 && from.rate != Rate::element
                             ? DType::float64
                             : to.dtype;
+    if (script_.into == 0 && from.is_small) return small_values(v);
     Values result;
     for (std::size_t e = 0; e < sizes_.size(); ++e) {
       result.emplace_back();
@@ -646,6 +710,7 @@ class Case {
   bool strided_ = false;
   std::vector<std::int64_t> sizes_;
   std::vector<Shape> shapes_;
+  std::vector<Shape> small_shapes_;           // of operands that broadcast
   std::vector<Values> initial_;               // of operands and literals
   std::vector<std::vector<Tensor>> tensors_;  // of operands
   std::vector<std::vector<Tensor>> blocks_;   // that they lie in
@@ -744,6 +809,7 @@ class Coverage {
     bounded_ += c.bounded();
     for (const Lie lie : c.strided()) lies_[lie]++;
     operands_ = std::max(operands_, script.operands);
+    if (c.repeats()) add_broadcasts(script);
     outputs_[{script.into > 0, script.outputs.size()}]++;
     const auto leaves =
         std::size_t(script.operands) + std::size_t(script.literals);
@@ -765,6 +831,9 @@ class Coverage {
   }
 
   void check() const {
+    CHECK(broadcast_operands_ > 40);
+    CHECK(broadcast_results_ > 20);
+    CHECK(broadcast_outputs_ > 20);
     CHECK(depth_ == max_depth);
     CHECK(operands_ == max_operands);
     CHECK(outputs_.size() == 2 * max_outputs);
@@ -792,6 +861,25 @@ class Coverage {
   }
 
  private:
+  // Where smaller values meet others, or are the results.
+  void add_broadcasts(const Script& script) {
+    const auto leaves =
+        std::size_t(script.operands) + std::size_t(script.literals);
+    for (std::size_t n = 0; n < script.steps.size(); ++n) {
+      if (script.values[leaves + n].is_small) continue;
+      for (const int v : script.steps[n].in) {
+        if (!script.values[std::size_t(v)].is_small) continue;
+        ++(v < script.operands ? broadcast_operands_ : broadcast_results_);
+      }
+    }
+    for (const int v : script.outputs) {
+      if (script.values[std::size_t(v)].is_small) ++broadcast_outputs_;
+    }
+  }
+
+  int broadcast_operands_ = 0;
+  int broadcast_results_ = 0;
+  int broadcast_outputs_ = 0;
   int depth_ = 0;
   int operands_ = 0;
   std::int64_t bounded_ = 0;

@@ -26,6 +26,7 @@
 #include <thread>
 #include <vector>
 
+#include "broadcast_testing.h"
 #include "compile.h"
 #include "element.h"
 #include "exact.h"
@@ -66,8 +67,9 @@ struct Step {
 struct Register {
   Rate rate{};
   DType dtype{};
-  bool kept = false;     // of a result: somebody still looks at it at the end
-  bool is_view = false;  // shares some tensors with register 0
+  bool kept = false;      // of a result: somebody still looks at it at the end
+  bool is_view = false;   // shares some tensors with register 0
+  bool is_small = false;  // its tensors broadcast to those of the others
 };
 
 constexpr int number_count = 3;
@@ -99,13 +101,17 @@ struct Script {
 /// meet in, or one float64 a tensor.
 Register result_of(const std::vector<Register>& registers, const Step& step) {
   std::vector<DType> elements;
+  bool all_small = true;
   for (const Input& in : step.in) {
     if (in.kind != Kind::list) continue;
     const Register& reg = registers[std::size_t(in.index)];
-    if (reg.rate == Rate::element) elements.push_back(reg.dtype);
+    if (reg.rate != Rate::element) continue;
+    elements.push_back(reg.dtype);
+    all_small = all_small && reg.is_small;
   }
   if (elements.empty()) return {Rate::entry, DType::float64};
-  return {Rate::element, reduced::common_type(elements)};
+  return {Rate::element, reduced::common_type(elements), false, false,
+          all_small};
 }
 
 bool is_move(OpCode op) { return op == OpCode::copy || op == OpCode::fill; }
@@ -117,6 +123,7 @@ class ScriptMaker {
   // that no pair is left to luck.
   explicit ScriptMaker(std::uint64_t seed)
       : random_(seed),
+        small_(seed ^ 0x5a11),
         first_op_(OpCode(seed / input_kinds % op_count)),
         last_input_(int(seed % input_kinds)),
         main_(DType(seed % dtype_count)) {}
@@ -125,6 +132,7 @@ class ScriptMaker {
     mixes_ = random_.chance(0.3);
     add_memory();
     if (has_view()) join_view();
+    if (has_small()) add_small_steps();
     add_operation(first_op_, last_input_);
     // Most are short; some are long enough for values to take turns in buffers.
     const int steps = random_.below(random_.chance(0.15) ? 16 : 6);
@@ -148,6 +156,10 @@ class ScriptMaker {
     }
     const int scalars = random_.below(3);
     for (int k = 0; k < scalars; ++k) add_register(Rate::entry, any_dtype());
+    if (!has_view() && small_.chance(0.35)) {
+      add_register(Rate::element, main_);
+      script_.registers.back().is_small = true;
+    }
     script_.in_memory = int(script_.registers.size());
   }
 
@@ -158,6 +170,52 @@ class ScriptMaker {
   bool has_view() const {
     return std::any_of(script_.registers.begin(), script_.registers.end(),
                        [](const Register& reg) { return reg.is_view; });
+  }
+
+  bool has_small() const { return !small_lists(nullptr).empty(); }
+
+  std::vector<int> small_lists(const DType* dtype) const {
+    std::vector<int> found;
+    for (int r = 0; r < int(script_.registers.size()); ++r) {
+      const Register& reg = script_.registers[std::size_t(r)];
+      const bool fits = dtype == nullptr || reg.dtype == *dtype;
+      if (reg.is_small && fits) found.push_back(r);
+    }
+    return found;
+  }
+
+  // Operations on smaller tensors alone, and numbers; per-tensor scalars belong
+  // to the others.
+  void add_small_steps() {
+    for (int n = 1 + small_.below(3); n > 0; --n) {
+      Step step;
+      step.op = OpCode(small_.below(op_count));
+      for (int k = 0; k < info(step.op).arity; ++k) {
+        const bool list = k == 0 || small_.chance(0.5);
+        step.in.push_back(
+            list
+                ? Input{Kind::list, small_.pick(small_lists(nullptr))}
+                : Input{Kind(1 + small_.below(3)), small_.below(number_count)});
+      }
+      script_.registers.push_back(result_of(script_.registers, step));
+      script_.steps.push_back(std::move(step));
+    }
+  }
+
+  // Puts smaller tensors of the same dtype where others stand beside them.
+  void make_small(Step& step) {
+    for (std::size_t k = 0; k < step.in.size(); ++k) {
+      const bool is_target = step.target >= 0 && k == 0 && !is_move(step.op);
+      if (is_target || step.in[k].kind != Kind::list) continue;
+      const Register& reg = script_.registers[std::size_t(step.in[k].index)];
+      const auto lists = small_lists(&reg.dtype);
+      if (reg.rate != Rate::element || lists.empty()) continue;
+      if (!small_.chance(0.5)) continue;
+      const Input before = step.in[k];
+      step.in[k] = {Kind::list, small_.pick(lists)};
+      if (step.target >= 0) continue;
+      if (result_of(script_.registers, step).is_small) step.in[k] = before;
+    }
   }
 
   // Lists that share tensors must meet, or they would run in any order.
@@ -181,6 +239,7 @@ class ScriptMaker {
     for (int r = 0; r < int(script_.registers.size()); ++r) {
       const Register& reg = script_.registers[std::size_t(r)];
       if ((reg.rate == Rate::element) != elements || !may_read(r)) continue;
+      if (reg.is_small) continue;
       if (dtype == nullptr || reg.dtype == *dtype) found.push_back(r);
     }
     return found;
@@ -241,6 +300,9 @@ class ScriptMaker {
     const bool alone = arity == 1 && last >= 2;
     step.in.push_back(input_of(alone ? any_input : last, elements, dtype));
     if (!any_list(step)) return;
+    if (result_of(script_.registers, step).rate == Rate::element) {
+      make_small(step);
+    }
     script_.registers.push_back(result_of(script_.registers, step));
     script_.steps.push_back(std::move(step));
   }
@@ -267,6 +329,7 @@ class ScriptMaker {
                                         : input_of(last, elements, to.dtype));
       }
     }
+    if (elements) make_small(step);
     shared_stored_ = shared_stored_ || step.target == 0;
     script_.steps.push_back(std::move(step));
   }
@@ -275,6 +338,7 @@ class ScriptMaker {
   static constexpr int any_input = -1;
 
   Random random_;
+  Random small_;  // of its own: other programs stay what they are
   OpCode first_op_;
   int last_input_;  // the kind of its last operand
   DType main_;
@@ -294,6 +358,7 @@ std::string describe(const Script& script) {
     text << "r" << r << ": "
          << (reg.rate == Rate::element ? "elements" : "per tensor") << " "
          << name_of(reg.dtype) << (reg.is_view ? ", a view of r0" : "")
+         << (reg.is_small ? ", broadcast" : "")
          << (int(r) < script.in_memory ? ""
              : reg.kept                ? ", kept"
                                        : ", dropped")
@@ -490,6 +555,8 @@ class Case {
   }
 
   const std::vector<std::int64_t>& sizes() const { return sizes_; }
+  /// Whether an element of some tensor stands at several places.
+  bool repeats() const { return has_small() && small_sizes_ != sizes_; }
   const std::vector<TensorList>& lists() const { return lists_; }
   const std::vector<Lie>& register_lies() const { return register_lies_; }
   const std::vector<Values>& initial() const { return initial_; }
@@ -534,17 +601,38 @@ class Case {
                                : alike  ? common
                                         : own);
     }
+    const bool broadcasts = has_small();
     for (const std::int64_t n : sizes_) {
-      shapes_.push_back(strided ? testing::any_shape(n, lies_) : Shape{n});
+      shapes_.push_back(strided || broadcasts ? testing::any_shape(n, lies_)
+                                              : Shape{n});
+      if (broadcasts) choose_small_shape(shapes_.back());
     }
+  }
+
+  bool has_small() const {
+    return std::any_of(script_.registers.begin(), script_.registers.end(),
+                       [](const Register& reg) { return reg.is_small; });
+  }
+
+  // One that broadcasts: without some of the first dimensions, others of size 1.
+  void choose_small_shape(const Shape& shape) {
+    const auto gone = std::ptrdiff_t(lies_.below(int(shape.size())));
+    small_shapes_.emplace_back(shape.begin() + gone, shape.end());
+    for (std::int64_t& size : small_shapes_.back()) {
+      if (lies_.chance(0.4)) size = 1;
+    }
+    small_sizes_.push_back(broadcast_testing::numel_of(small_shapes_.back()));
   }
 
   void add_list(int r) {
     const Register& reg = script_.registers[std::size_t(r)];
     const bool scalar = reg.rate == Rate::entry;
-    const auto sizes =
-        scalar ? std::vector<std::int64_t>(sizes_.size(), 1) : sizes_;
-    const auto shapes = scalar ? std::vector<Shape>(sizes_.size()) : shapes_;
+    const auto sizes = scalar ? std::vector<std::int64_t>(sizes_.size(), 1)
+                       : reg.is_small ? small_sizes_
+                                      : sizes_;
+    const auto shapes = scalar         ? std::vector<Shape>(sizes_.size())
+                        : reg.is_small ? small_shapes_
+                                       : shapes_;
     memories_.emplace_back(sizes, shapes, reg.dtype,
                            register_lies_[std::size_t(r)], random_, lies_);
     std::vector<Tensor> list;
@@ -625,18 +713,21 @@ class Case {
   // rounded to the type it is stored in.
   Values compute(const Step& step, const std::vector<Values>& registers,
                  const Register* target) {
-    const auto [rate, dtype, kept, is_view] =
+    const auto [rate, dtype, kept, is_view, is_small] =
         result_of(script_.registers, step);
+    const bool small = is_small && target == nullptr;
     const Rate shape = target != nullptr ? target->rate : rate;
     const DType storage = target != nullptr ? target->dtype : dtype;
     Values result;
     for (std::size_t e = 0; e < sizes_.size(); ++e) {
-      const std::int64_t n = shape == Rate::element ? sizes_[e] : 1;
+      const std::int64_t n = shape != Rate::element ? 1
+                             : small                ? small_sizes_[e]
+                                                    : sizes_[e];
       result.emplace_back();
       for (std::int64_t i = 0; i < n; ++i) {
         std::array<double, 4> x{};
         for (std::size_t k = 0; k < step.in.size(); ++k) {
-          x[k] = value(step.in[k], registers, e, std::size_t(i));
+          x[k] = value(step.in[k], registers, e, std::size_t(i), small);
         }
         const double plain = reference::apply(step.op, dtype, x);
         if (i % bound_stride(n) == 0) check_bound(step.op, dtype, x, plain);
@@ -671,10 +762,14 @@ class Case {
   }
 
   double value(const Input& in, const std::vector<Values>& registers,
-               std::size_t e, std::size_t i) const {
+               std::size_t e, std::size_t i, bool small) const {
     if (in.kind != Kind::list) return number(in);
     const auto r = std::size_t(in.index);
     const bool elements = script_.registers[r].rate == Rate::element;
+    if (script_.registers[r].is_small && !small) {
+      i = broadcast_testing::place_in(small_shapes_[e], shapes_[e],
+                                      std::int64_t(i));
+    }
     return registers[r][e][elements ? i : 0];
   }
 
@@ -684,6 +779,8 @@ class Case {
   Random lies_;
   std::vector<std::int64_t> sizes_;
   std::vector<Shape> shapes_;
+  std::vector<std::int64_t> small_sizes_;  // of lists that broadcast
+  std::vector<Shape> small_shapes_;
   std::vector<Lie> register_lies_;
   std::vector<Memory> memories_;
   std::vector<TensorList> lists_;
@@ -828,9 +925,11 @@ class Coverage {
     if (each.is_unaligned()) ++unaligned_;
     for (const auto& [key, count] : each.bounds()) bounds_[key] += count;
     add_lies(each);
+    if (each.repeats()) add_broadcasts(each.script());
   }
 
   void check() const {
+    check_broadcasts();
     check_operations();
     check_lies();
     check_sizes();
@@ -867,6 +966,33 @@ class Coverage {
     }
     if (strided) (contiguous ? mixed_ : all_strided_)++;
     if (many) ++large_strided_;
+  }
+
+  // Where smaller tensors meet others: in new lists or in place, from memory or
+  // computed by the same program.
+  void add_broadcasts(const Script& script) {
+    for (const Step& step : script.steps) {
+      if (result_of(script.registers, step).is_small && step.target < 0)
+        continue;
+      for (const Input& in : step.in) {
+        if (in.kind != Kind::list) continue;
+        if (!script.registers[std::size_t(in.index)].is_small) continue;
+        broadcasts_[{step.target >= 0, in.index < script.in_memory}]++;
+        broadcast_operations_.insert(step.op);
+      }
+    }
+  }
+
+  void check_broadcasts() const {
+    CHECK(broadcast_operations_.size() > 15);
+    for (const bool in_place : {false, true}) {
+      for (const bool from_memory : {false, true}) {
+        INFO(in_place << ", " << from_memory);
+        const auto at = broadcasts_.find({in_place, from_memory});
+        CHECK(at != broadcasts_.end());
+        if (at != broadcasts_.end()) CHECK(at->second > 3);
+      }
+    }
   }
 
   void check_lies() const {
@@ -970,6 +1096,8 @@ class Coverage {
   int mixed_ = 0;            // programs with strided lists and others
   int all_strided_ = 0;
   int large_strided_ = 0;
+  std::map<std::pair<bool, bool>, int> broadcasts_;
+  std::set<OpCode> broadcast_operations_;
 };
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
