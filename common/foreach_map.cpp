@@ -117,7 +117,8 @@ void MapCall::check_outputs(std::span<const MapOperand> operands) const {
 // A number that lies in an output is read before that is written.
 Operand MapCall::number_of(const Operand& result) const {
   const Scalar& scalar = result.scalar;
-  if (!scalar.is_tensor()) return result;
+  // Numbers of groups were read when the step began.
+  if (!scalar.is_tensor() || scalar.column() != nullptr) return result;
   for (std::size_t k = 0; k < callee_.outputs; ++k) {
     for (const Tensor& tensor : operands_[k]->list.impl()->handles()) {
       if (!share_bytes(*tensor.impl(), *scalar.tensor().impl())) continue;

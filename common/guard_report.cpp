@@ -1,6 +1,10 @@
 #include "guard_report.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <set>
+#include <tuple>
 
 #include "compute_device.h"
 #include "number_text.h"
@@ -66,13 +70,25 @@ std::vector<LogPlace> RecompileReport::places() const {
 }
 
 void add_failures(RecompileReport& report, const Plan& plan,
-                  const Program& known, const Program& program) {
+                  const Program& program) {
+  // There may be thousands, one a group; the bits tell a NaN from another one.
+  std::set<std::tuple<std::string, std::uint64_t, std::uint64_t>> seen;
+  const auto is_new = [&](const GuardFailure& failure) {
+    return seen
+        .emplace(failure.path, std::bit_cast<std::uint64_t>(failure.guarded),
+                 std::bit_cast<std::uint64_t>(failure.now))
+        .second;
+  };
+  std::for_each(report.failures.begin(), report.failures.end(), is_new);
   for (const Guard& guard : plan.guards) {
     const auto scalar = std::size_t(guard.scalar);
-    const double now = program.scalars()[scalar].value;
-    if (same_bits(now, guard.value)) continue;
-    add_new(report.failures,
-            failure_of(guard, known.scalars()[scalar].origin, now));
+    for_each_number(program.scalars()[scalar],
+                    [&](double now, const Origin& origin) {
+                      if (same_bits(now, guard.value)) return;
+                      GuardFailure failure = failure_of(guard, origin, now);
+                      if (is_new(failure))
+                        report.failures.push_back(std::move(failure));
+                    });
   }
 }
 

@@ -44,9 +44,9 @@ struct RecompileReport {
 };
 
 /// Appends what keeps a kernel's plan from serving `program`, which has the
-/// structure of `known`. What is there already is not repeated.
+/// structure that the plan was made for. What is there already is not repeated.
 void add_failures(RecompileReport& report, const Plan& plan,
-                  const Program& known, const Program& program);
+                  const Program& program);
 
 /// Fills `changes` if `program` does what `known` did, to lists of other dtypes,
 /// strides or devices.

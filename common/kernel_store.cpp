@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "plan_reuse.h"
-#include "same_bytes.h"
 
 namespace fuse {
 
@@ -54,7 +53,7 @@ bool KernelStore::has_moved(const Request& request) const {
   const auto moved = [&](const CompiledProgram& known, const Guard& guard) {
     const auto scalar = std::size_t(guard.scalar);
     const ScalarLeaf& now = request.program.scalars()[scalar];
-    return !same_bits(now.value, guard.value) &&
+    return !now.is(guard.value) &&
            same_parameter(known.program.scalars()[scalar].origin, now.origin);
   };
   return std::any_of(

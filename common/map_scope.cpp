@@ -13,7 +13,7 @@ thread_local const MapScope* current_scope = nullptr;
 
 bool holds(const Operand& operand, const TensorImpl& tensor) {
   if (!operand.is_list) {
-    return operand.scalar.is_tensor() &&
+    return operand.scalar.is_tensor() && operand.scalar.column() == nullptr &&
            share_bytes(*operand.scalar.tensor().impl(), tensor);
   }
   return operand.list.impl()->meets(tensor);

@@ -41,7 +41,7 @@ RecompileReport explain(const FunctionOptions& options,
   for (std::size_t i = programs.size(); i-- > 0;) {
     const CompiledProgram& known = *programs[i];
     if (!request.is_like(known)) continue;
-    add_failures(why, known.plan, known.program, request.program);
+    add_failures(why, known.plan, request.program);
   }
   const CompiledProgram* before = kernels.last_in(segment);
   if (before == nullptr && !programs.empty()) before = programs.back().get();

@@ -169,7 +169,7 @@ std::shared_ptr<LaterNumber> Recorder::later(ValueId value) {
   return later_.back().number;
 }
 
-double Recorder::number(ValueId value) const {
+Number Recorder::number(ValueId value) const {
   return number_of(program_, value);
 }
 
@@ -182,7 +182,8 @@ bool Recorder::awaits_numbers() const {
 // Whoever still holds one may use it in what is recorded next.
 void Recorder::read_numbers() {
   for (const Later& each : later_) {
-    if (each.number.use_count() > 1) each.number->value = number(each.value);
+    if (each.number.use_count() > 1)
+      each.number->value = number(each.value).value;
   }
 }
 
@@ -200,8 +201,19 @@ ValueId Recorder::value_of(const Scalar& scalar, std::source_location place) {
   if (known >= 0) return known;
   if (loads(scalar)) return load(scalar, place);
   const bool fixed = bake_ && !scalar.is_tensor() && !scalar.is_recorded();
-  return fixed ? program_.constant(scalar.value(), scalar.origin())
-               : program_.argument(scalar.value(), scalar.origin());
+  return program_.scalar(fixed ? OpCode::constant : OpCode::argument,
+                         {scalar.number(), scalar.origin()});
+}
+
+// Numbers of groups go with the lists of these groups; for other lists the
+// groups have to agree.
+void Recorder::check_groups(Operands operands, std::size_t count) {
+  for (const Operand* operand : operands) {
+    const auto& column = operand->scalar.column();
+    if (column == nullptr) continue;
+    if (column->groups->of_tensor.size() == count) continue;
+    static_cast<void>(operand->scalar.value());
+  }
 }
 
 ValueId Recorder::record_scalar(OpCode op,
@@ -235,7 +247,7 @@ bool Recorder::touch(Operands operands) {
     } else if (operand->scalar.is_on_gpu()) {
       operand->scalar.touch();
       any_on_gpu = true;
-    } else {
+    } else if (operand->scalar.column() == nullptr) {
       static_cast<void>(operand->scalar.value());
     }
   }
@@ -291,13 +303,14 @@ TensorList Recorder::pending(ValueId value, Operands operands) {
 
 TensorList Recorder::apply(OpCode op, Operands operands,
                            std::source_location place) {
-  const bool any_list =
-      std::any_of(operands.begin(), operands.end(),
-                  [](const Operand* operand) { return operand->is_list; });
-  if (!any_list) {
+  const auto list =
+      std::find_if(operands.begin(), operands.end(),
+                   [](const Operand* operand) { return operand->is_list; });
+  if (list == operands.end()) {
     throw Error("foreach_" + std::string(name_of(op)) +
                 ": no operand is a list of tensors, at " + at(place));
   }
+  check_groups(operands, (*list)->list.size());
   if (!check_lists({"foreach_", name_of(op), place}, operands)) {
     return apply_to_shapes(op, operands, place);
   }
@@ -316,6 +329,7 @@ TensorList Recorder::cast(const TensorList& list, DType dtype,
 void Recorder::apply_into(OpCode op, const TensorList& target,
                           Operands operands, std::source_location place) {
   const SharedShapes shapes = check_target(op, target, operands, place);
+  check_groups(operands, target.size());
   const auto& impl = target.impl();
   if (impl->recorder != this) {
     target.check_computed();

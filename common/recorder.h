@@ -75,7 +75,7 @@ class Recorder {
   /// Where such a number is left when the host has to know it.
   std::shared_ptr<LaterNumber> later(ValueId value);
   /// What a recorded number is now, after a wait for the GPU.
-  double number(ValueId value) const;
+  Number number(ValueId value) const;
 
   /// Where a call begins that records several operations and computes all it
   /// stores before the first store.
@@ -154,6 +154,7 @@ class Recorder {
   ValueId value_of(const TensorList& list, std::source_location place);
   ValueId value_of(const Scalar& scalar, std::source_location place);
   ValueId load(const Scalar& number, std::source_location place);
+  static void check_groups(Operands operands, std::size_t count);
   void take_slots(Operands operands);
   void check_device(const ListImpl& list) const;
   const ListImpl* first_placed() const;

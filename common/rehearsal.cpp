@@ -65,15 +65,16 @@ class Rehearsal final : public Executor {
 
 }  // namespace
 
-void rehearse(const std::function<void()>& operations,
+bool rehearse(const std::function<void()>& operations,
               const std::function<bool(const ListImpl&)>& is_new) {
   Rehearsal rehearsal(is_new);
   Recorder recorder(rehearsal, false);
   const Recording recording(recorder);
   try {
     operations();
+    return true;
   } catch (const CannotGoOn&) {
-    return;
+    return false;
   }
 }
 

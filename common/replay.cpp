@@ -6,7 +6,6 @@
 #include <span>
 
 #include "hazards.h"
-#include "loops.h"
 #include "number_in_memory.h"
 #include "tensor_list.h"
 
@@ -15,18 +14,18 @@ namespace {
 
 // What a value of the program is while it runs.
 struct Value {
-  double number = 0;               // one for all tensors
+  Number number;                   // one for all tensors of a group
   ListView view;                   // else: where it lies
   SlotInfo info;                   // and as what
   std::optional<TensorList> held;  // memory of its own
 };
 
-double evaluate(const Node& node, const std::vector<Value>& values) {
-  std::array<double, 4> in{};
+Number evaluate(const Node& node, const std::vector<Value>& values) {
+  std::array<Number, 4> in;
   for (std::size_t k = 0; k < node.arity; ++k) {
     in[k] = values[std::size_t(node.in[k])].number;
   }
-  return apply_to_numbers(node.op, std::span(in).first(node.arity));
+  return apply_to_columns(node.op, std::span(in).first(node.arity));
 }
 
 TensorList allocate(const ListView& like, SlotInfo info) {
@@ -94,14 +93,14 @@ class Replay {
     Value& value = values_[std::size_t(id)];
     if (node.op == OpCode::load && is_number(id)) {
       const std::int32_t slot = node.in[0];
-      value.number = read_number(program_.lists()[std::size_t(slot)],
-                                 program_.slots()[std::size_t(slot)]);
+      value.number.value = read_number(program_.lists()[std::size_t(slot)],
+                                       program_.slots()[std::size_t(slot)]);
     } else if (node.op == OpCode::load) {
       value.view = program_.lists()[std::size_t(node.in[0])];
       value.info = program_.slots()[std::size_t(node.in[0])];
       if (last_use_[std::size_t(id)] == at_end) keep(value);
     } else if (node.op == OpCode::constant || node.op == OpCode::argument) {
-      value.number = program_.scalars()[std::size_t(node.in[0])].value;
+      value.number = program_.scalars()[std::size_t(node.in[0])];
     } else if (is_number(id)) {
       value.number = evaluate(node, values_);
     } else {
@@ -171,7 +170,7 @@ class Replay {
   ValueId operand(ValueId id) {
     const Value& value = values_[std::size_t(id)];
     if (is_number(id)) {
-      return one_.argument(value.number, {});
+      return one_.scalar(OpCode::argument, {value.number, {}});
     }
     return one_.load(one_.slot(value.view, value.info), {});
   }

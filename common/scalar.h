@@ -43,12 +43,28 @@ class Scalar {
   }
   ~Scalar() = default;
 
-  bool is_tensor() const { return tensor_.defined(); }
+  /// One number for parameter groups that are updated together; each has its own,
+  /// plain numbers or what 0-d tensors held. Its value can be asked for in
+  /// `update` of an optimizer, which then gets groups that agree on the answer.
+  static Scalar of_groups(std::shared_ptr<const NumberColumn> column,
+                          bool are_tensors, const Origin& origin);
+
+  bool is_tensor() const { return tensor_.defined() || are_tensors_; }
   /// The number as it is now; of one on a GPU, after a wait for it. Throws Error
   /// for what was computed from such a number in a recording that failed.
   double value() const;
-  /// The 0-d tensor, undefined for a plain number.
-  const Tensor& tensor() const { return tensor_; }
+  /// Whether that is 0: all that groups have to agree on where this is asked.
+  bool is_zero() const;
+  /// The 0-d tensor, undefined for a plain number. Throws Error for the numbers of
+  /// several groups.
+  const Tensor& tensor() const {
+    if (column_ != nullptr) refuse_tensor();
+    return tensor_;
+  }
+  /// The numbers of several groups, or null.
+  const std::shared_ptr<const NumberColumn>& column() const { return column_; }
+  /// One number, or those of several groups.
+  Number number() const;
 
   /// Gives it another value: in place if it is a tensor.
   void assign(double value);
@@ -76,9 +92,12 @@ class Scalar {
  private:
   friend Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,
                              std::source_location place);
+  void refuse_tensor() const;
 
   double value_ = 0;
   Tensor tensor_;
+  std::shared_ptr<const NumberColumn> column_;  // then nothing of the two above
+  bool are_tensors_ = false;
   Origin origin_;
   std::uint64_t recording_ = 0;
   ValueId recorded_ = -1;

@@ -98,17 +98,14 @@ class SplitProgram::Maker {
     const bool own = node.arity > 0 && id >= part_.begin;
     if (const auto read = split_.numbers_.find(id);
         !own && read != split_.numbers_.end()) {
-      return to_.argument(read->second, {});
+      return to_.scalar(OpCode::argument, {read->second, {}});
     }
     switch (node.op) {
       case OpCode::load:
         return load(slot(node.in[0]), id);
       case OpCode::constant:
-        return to_.constant(from_.scalars()[leaf].value,
-                            from_.scalars()[leaf].origin);
       case OpCode::argument:
-        return to_.argument(from_.scalars()[leaf].value,
-                            from_.scalars()[leaf].origin);
+        return to_.scalar(node.op, from_.scalars()[leaf]);
       default:
         return apply(id, node);
     }
@@ -260,14 +257,14 @@ bool SplitProgram::is_fixed(const Program& program, ValueId number) {
 
 void SplitProgram::find_numbers(const Program& program) {
   for (const ProgramPart& part : parts_) {
-    for (const ValueId load : part.early) numbers_[load] = 0;
+    for (const ValueId load : part.early) numbers_[load] = {};
     for (ValueId id = part.begin; id < part.end; ++id) {
       const Node& node = program.node(id);
       for (int k = 0; k < node.arity; ++k) {
         const ValueId in = node.in[k];
         if (in >= part.begin || !is_number(program, in)) continue;
         if (program.node(in).arity > 0 && !is_fixed(program, in)) {
-          numbers_[in] = 0;
+          numbers_[in] = {};
         }
       }
     }

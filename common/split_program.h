@@ -51,7 +51,7 @@ class SplitProgram {
   StoredMemory stored_;
   std::vector<bool> shares_;  // a slot lies, in part, in what is stored
   std::map<ValueId, TensorList> temporaries_;
-  std::map<ValueId, double> numbers_;  // which were read
+  std::map<ValueId, Number> numbers_;  // which were read
   std::vector<Program> programs_;
 };
 

@@ -103,6 +103,7 @@ void AddressTable::gather(const Plan& plan, const Program& program) {
   strides_.clear();
   tensor_rows_.clear();
   instance_first_.clear();
+  column_rows_.assign(1, 0);
   strided_ = std::any_of(plan.bodies.begin(), plan.bodies.end(),
                          [](const Body& body) { return body.strided(); });
   bytes_ = 0;
@@ -136,7 +137,8 @@ void AddressTable::gather_instance(const Plan& plan, const Program& program,
   for (std::size_t e = 0; e < sizes.count; ++e) {
     const i64 numel = scalars_only ? 0 : sizes.numels[e];
     const auto tensor = i64(tensor_rows_.size());
-    const Row row = {numel, 0, tensor, bound.body, int(instance)};
+    const i64 column_row = column_rows_.back() + (bound.by_tensor ? i64(e) : 0);
+    const Row row = {numel, 0, tensor, bound.body, int(column_row)};
     tensor_rows_.push_back(rows_.size());
     if (body.strided()) {
       add_lines(row, bound, body, program, e);
@@ -145,6 +147,8 @@ void AddressTable::gather_instance(const Plan& plan, const Program& program,
     }
     bytes_ += numel * per_element + per_entry;
   }
+  column_rows_.push_back(column_rows_.back() +
+                         (bound.by_tensor ? i64(sizes.count) : 1));
 }
 
 void AddressTable::add_tensor(const Row& row, const Instance& bound,

@@ -47,6 +47,9 @@ class AddressTable {
   std::span<const i64> strides() const {
     return strided_ ? std::span<const i64>(strides_) : std::span<const i64>();
   }
+  /// Where the columns of each instance begin, and behind them where they end: a
+  /// row for all its tensors, or one for each (see Instance::by_tensor).
+  std::span<const i64> column_rows() const { return column_rows_; }
   const TableParts& parts() const { return parts_; }
   std::int64_t bytes() const { return bytes_; }
   bool coincident() const { return coincident_; }
@@ -92,6 +95,7 @@ class AddressTable {
   std::vector<void*> pointers_;
   bool strided_ = false;
   std::vector<i64> strides_;  // one a pointer where some body is strided
+  std::vector<i64> column_rows_;
   LineCutter cutter_;
   std::vector<Layout> layouts_;  // of the tensors of one entry
   TableParts parts_;

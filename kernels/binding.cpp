@@ -1,9 +1,30 @@
 #include "binding.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace fuse {
+namespace {
+
+// What the rows of one column are filled with.
+struct ColumnSource {
+  double single = 0;
+  const double* values = nullptr;  // one a group, where they differ
+  const std::int32_t* groups = nullptr;
+
+  double value(i64 tensor) const {
+    return values == nullptr ? single : values[groups[tensor]];
+  }
+};
+
+ColumnSource source_of(const Number& number) {
+  if (number.is_single()) return {number.value, nullptr, nullptr};
+  return {0, number.column->values.data(),
+          number.column->groups->of_tensor.data()};
+}
+
+}  // namespace
 
 bool Table::lists_changed(const Program& program, int threads) const {
   if (now_.compare(program, threads) == Change::none) return false;
@@ -88,12 +109,28 @@ void Table::gather_scalars(const Plan& plan, const Program& program) {
     columns_.clear();
     return;
   }
-  columns_.resize(plan.instances.size() * std::size_t(column_count_));
+  const auto rows = now_.column_rows();
+  columns_.resize(std::size_t(rows.back() * column_count_));
   for (std::size_t i = 0; i < plan.instances.size(); ++i) {
-    const auto& columns = plan.instances[i].columns;
-    for (std::size_t k = 0; k < columns.size(); ++k) {
-      columns_[i * std::size_t(column_count_) + k] =
-          scalars[std::size_t(columns[k])].value;
+    gather_columns(scalars, plan.instances[i].columns, rows[i], rows[i + 1]);
+  }
+}
+
+// Rows of columns from `begin` on: one for each tensor, or one for all of them.
+// Row by row, so that memory is gone through once.
+void Table::gather_columns(std::span<const ScalarLeaf> scalars,
+                           std::span<const std::int32_t> columns, i64 begin,
+                           i64 end) {
+  constexpr std::size_t at_once = 16;
+  std::array<ColumnSource, at_once> sources;
+  for (std::size_t first = 0; first < columns.size(); first += at_once) {
+    const std::size_t count = std::min(at_once, columns.size() - first);
+    for (std::size_t k = 0; k < count; ++k) {
+      sources[k] = source_of(scalars[std::size_t(columns[first + k])]);
+    }
+    double* row = columns_.data() + std::size_t(begin * column_count_) + first;
+    for (i64 e = 0; e < end - begin; ++e, row += column_count_) {
+      for (std::size_t k = 0; k < count; ++k) row[k] = sources[k].value(e);
     }
   }
 }

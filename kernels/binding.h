@@ -63,6 +63,9 @@ class Table {
   bool came_back(std::uint64_t content) const;
   void keep_current();
   void gather_scalars(const Plan& plan, const Program& program);
+  void gather_columns(std::span<const ScalarLeaf> scalars,
+                      std::span<const std::int32_t> columns, i64 begin,
+                      i64 end);
 
   // A table and a number for the memory it is over.
   struct Kept {

@@ -69,7 +69,7 @@ struct Row {
   i64 pointers;  // where its addresses start in Launch::pointers
   i64 entry;     // number of its tensor
   int body;      // which of the kernel's bodies updates it
-  int instance;  // whose columns it reads
+  int instance;  // the row of columns that it reads
 };
 
 // A share of the work: from element `begin` of row `row` up to, not including,

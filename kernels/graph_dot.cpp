@@ -63,7 +63,8 @@ std::string label_of(const Program& program, const Node& node) {
   if (node.op == OpCode::load) return slot_name(program, node.in[0]);
   if (node.arity > 0) return operation_name(node);
   const ScalarLeaf& leaf = program.scalars()[std::size_t(node.in[0])];
-  return constant_text(leaf.value, DType::float64);
+  return constant_text(leaf.value, DType::float64) +
+         (leaf.is_single() ? "" : ", ...");
 }
 
 std::string label_of(const Body& body, const BodyNode& node,

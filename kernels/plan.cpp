@@ -25,7 +25,7 @@ class BodyMaker {
     instances_.clear();
     columns_ = 0;
     for (const Piece* piece : pieces) {
-      instances_.push_back({int(plan_.bodies.size()), piece->slots, {}});
+      instances_.push_back({int(plan_.bodies.size()), piece->slots, {}, false});
     }
     for (const Node& node : first.nodes) {
       if (node.op != OpCode::constant && node.op != OpCode::argument) continue;
@@ -64,13 +64,15 @@ class BodyMaker {
       }
       return {Kind::baked, -1, first.value, first.origin};
     }
-    if (pieces.size() == 1) {
+    if (pieces.size() == 1 && first.column == nullptr) {
       plan_.args.push_back(pieces.front()->scalars[local]);
       return {Kind::argument, std::int32_t(plan_.args.size()) - 1, 0,
               first.origin};
     }
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      instances_[i].columns.push_back(pieces[i]->scalars[local]);
+      const std::int32_t scalar = pieces[i]->scalars[local];
+      instances_[i].columns.push_back(scalar);
+      instances_[i].by_tensor |= leaf(scalar).column != nullptr;
     }
     return {Kind::column, columns_++, 0, first.origin};
   }
@@ -79,8 +81,7 @@ class BodyMaker {
     const ScalarLeaf& first = leaf(pieces.front()->scalars[local]);
     return std::all_of(pieces.begin(), pieces.end(), [&](const Piece* piece) {
       const ScalarLeaf& other = leaf(piece->scalars[local]);
-      return may_bake_(context_, other.origin) &&
-             same_bits(other.value, first.value);
+      return may_bake_(context_, other.origin) && other.is(first.value);
     });
   }
 
@@ -121,9 +122,21 @@ bool Body::strided() const {
 
 bool Plan::matches(const Program& program) const {
   const auto scalars = program.scalars();
-  return std::all_of(guards.begin(), guards.end(), [&](const Guard& guard) {
-    return same_bits(scalars[std::size_t(guard.scalar)].value, guard.value);
-  });
+  const auto is_single = [&](std::int32_t scalar) {
+    return scalar < 0 || scalars[std::size_t(scalar)].is_single();
+  };
+  return std::all_of(
+             guards.begin(), guards.end(),
+             [&](const Guard& guard) {
+               return scalars[std::size_t(guard.scalar)].is(guard.value);
+             }) &&
+         std::all_of(args.begin(), args.end(), is_single) &&
+         std::all_of(instances.begin(), instances.end(),
+                     [&](const Instance& instance) {
+                       return instance.by_tensor ||
+                              std::all_of(instance.columns.begin(),
+                                          instance.columns.end(), is_single);
+                     });
 }
 
 Plan make_plan(const Program& program, MayBake may_bake, void* context) {

@@ -81,6 +81,9 @@ struct Instance {
   int body = 0;
   std::vector<std::int32_t> slots;    ///< program slot of each body slot
   std::vector<std::int32_t> columns;  ///< program scalar of each column
+  /// Its lists hold the tensors of several groups: each tensor has columns of its
+  /// own.
+  bool by_tensor = false;
 };
 
 /// A scalar whose bits are baked into the code.
@@ -100,7 +103,8 @@ struct Plan {
   std::vector<Guard> guards;
   int column_count = 0;  ///< columns of the widest body
 
-  /// True when the program's scalars have the bits this plan was made for.
+  /// True when the program's scalars have the bits this plan was made for, and
+  /// differ between groups only where it has columns for them.
   bool matches(const Program& program) const;
 };
 

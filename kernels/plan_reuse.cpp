@@ -65,25 +65,27 @@ class Fitting {
   }
 
  private:
-  double value(std::int32_t scalar) const {
-    return program_.scalars()[std::size_t(scalar)].value;
+  const ScalarLeaf& leaf(std::int32_t scalar) const {
+    return program_.scalars()[std::size_t(scalar)];
   }
 
-  // The numbers that the body bakes are those of the piece, and plain ones.
+  // The numbers that the body bakes are those of the piece, and plain ones; a
+  // launch argument is one for all tensors.
   bool takes(const BodySource& body, const Piece& piece) const {
     return std::all_of(
         piece.nodes.begin(), piece.nodes.end(), [&](const Node& node) {
           if (!is_scalar(node)) return true;
           const auto local = std::size_t(node.in[0]);
           const ScalarUse& use = body.scalars[local];
-          if (use.kind != Kind::baked) return true;
-          return node.op == OpCode::constant &&
-                 same_bits(value(piece.scalars[local]), use.value);
+          const ScalarLeaf& own = leaf(piece.scalars[local]);
+          if (use.kind == Kind::column) return true;
+          if (use.kind == Kind::argument) return own.is_single();
+          return node.op == OpCode::constant && own.is(use.value);
         });
   }
 
   void add_instance(std::size_t b, const Piece& piece) {
-    Instance instance = {int(b), piece.slots, {}};
+    Instance instance = {int(b), piece.slots, {}, false};
     const auto& uses = kernel_.sources[b].scalars;
     instance.columns.resize(std::size_t(kernel_.bodies[b].columns), -1);
     for (std::size_t k = 0; k < uses.size(); ++k) {
@@ -98,6 +100,7 @@ class Fitting {
           break;
         case Kind::column:
           instance.columns[index] = scalar;
+          instance.by_tensor |= leaf(scalar).column != nullptr;
           break;
       }
     }
@@ -155,8 +158,7 @@ std::vector<MovedNumber> moved_numbers(const Plan& kernel,
         const ScalarUse& use = body.scalars[k];
         const std::int32_t scalar = piece.scalars[k];
         const ScalarLeaf& now = program.scalars()[std::size_t(scalar)];
-        if (use.kind != Kind::baked || same_bits(now.value, use.value))
-          continue;
+        if (use.kind != Kind::baked || now.is(use.value)) continue;
         if (!same_parameter(use.origin, now.origin)) continue;
         moved.push_back({&use, scalar});
       }

@@ -154,16 +154,18 @@ ValueId Program::load(std::int32_t slot, std::source_location place) {
 }
 
 ValueId Program::constant(double value, const Origin& origin) {
-  scalars_.push_back({value, origin});
-  const auto scalar = std::int32_t(scalars_.size()) - 1;
-  return append({OpCode::constant, Rate::uniform, DType::float64, 0, {scalar}},
-                -1, origin.place);
+  return scalar(OpCode::constant, {{value, nullptr}, origin});
 }
 
 ValueId Program::argument(double value, const Origin& origin) {
-  const ValueId id = constant(value, origin);
-  nodes_.back().op = OpCode::argument;
-  return id;
+  return scalar(OpCode::argument, {{value, nullptr}, origin});
+}
+
+ValueId Program::scalar(OpCode op, const ScalarLeaf& leaf) {
+  scalars_.push_back(leaf);
+  const auto scalar = std::int32_t(scalars_.size()) - 1;
+  return append({op, Rate::uniform, DType::float64, 0, {scalar}}, -1,
+                leaf.origin.place);
 }
 
 ValueId Program::apply(OpCode op, std::span<const ValueId> in,
@@ -334,7 +336,7 @@ std::string Program::dump() const {
       if (slots_[std::size_t(n.in[0])].strided) text << " strided";
     } else if (n.op == OpCode::constant || n.op == OpCode::argument) {
       const ScalarLeaf& leaf = scalars_[std::size_t(n.in[0])];
-      text << " " << leaf.value;
+      text << " " << leaf.value << (leaf.is_single() ? "" : ", ...");
       if (leaf.origin.name != nullptr) text << " " << to_string(leaf.origin);
     }
     for (int k = 0; k < n.arity; ++k) text << " %" << n.in[k];

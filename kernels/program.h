@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dtype.h"
+#include "number_column.h"
 #include "ops.h"
 
 namespace fuse {
@@ -38,11 +39,22 @@ std::string to_string(const Origin& origin);
 /// True when both are the same hyper-parameter, in whatever group.
 bool same_parameter(const Origin& a, const Origin& b);
 
-/// A scalar leaf of a program with the value it had when it was recorded.
-struct ScalarLeaf {
-  double value = 0;
+/// A scalar leaf of a program with the value it had when it was recorded. Where
+/// each of several groups has its own, the origin is that of the first one.
+struct ScalarLeaf : Number {
   Origin origin;
 };
+
+/// Calls visit(value, origin) for every group that a leaf stands for.
+template <class Visit>
+void for_each_number(const ScalarLeaf& leaf, Visit visit) {
+  if (leaf.column == nullptr) return visit(leaf.value, leaf.origin);
+  Origin origin = leaf.origin;
+  for (std::size_t g = 0; g < leaf.column->values.size(); ++g) {
+    origin.group = leaf.column->groups->numbers[g];
+    visit(leaf.column->values[g], origin);
+  }
+}
 
 /// One operation or leaf. Operands `in` are values; for a `load` in[0] is the
 /// slot, for `constant` and `argument` the scalar.
@@ -131,6 +143,8 @@ class Program {
   ValueId load(std::int32_t slot, std::source_location place);
   ValueId constant(double value, const Origin& origin);
   ValueId argument(double value, const Origin& origin);
+  /// A constant or an argument, which may be another number in each group.
+  ValueId scalar(OpCode op, const ScalarLeaf& leaf);
   /// Appends an operation. Element operands that differ in dtype are cast to
   /// the type that holds them all (see promote); numbers and per-tensor values
   /// take no part in that.

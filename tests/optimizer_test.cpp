@@ -491,27 +491,29 @@ TEST_CASE("a group that is not there is an error") {
 
 TEST_CASE("lists stay the same objects while nothing about them changes") {
   const auto params = make_params({{4}, {5}}, 1);
+  Adam adam(params);
   StateStore store;
-  BatchCache cache;
+  GroupBatches cache;
   const StateSpec specs[] = {{"exp_avg"}};
-  using Change = BatchCache::Change;
-  const auto change = [&] {
-    return cache.refresh(params, specs, true, store, {});
-  };
-  CHECK(change() == Change::params);
-  cache.rebuild(params, specs, true, store, {});
-  CHECK(change() == Change::nothing);
-  Batch before = cache.batches()[0];
+  const GroupToUpdate group = {&adam.group(0), specs};
+  const std::span groups(&group, 1);
+  const GroupBatches::Try never = [](const JoinedBatch&) { return false; };
+  using What = GroupBatches::Change;
+  const auto change = [&] { return cache.refresh(groups, store, {}, never); };
+  CHECK(change() == What::params);
+  cache.rebuild(groups, store, {}, never);
+  CHECK(change() == What::nothing);
+  Batch before = cache.batches()[0].batch;
   const ListImpl* const gradients = before.grads.impl().get();
   const std::uint64_t id = gradients->id;
 
   Tensor second = params[1];
   second.set_grad(full({5}, 3));
   // Somebody looks at the old list, which stays what it was.
-  CHECK(change() == Change::nothing);
+  CHECK(change() == What::nothing);
   CHECK(before.grads.impl().get() == gradients);
   CHECK(gradients->id == id);
-  const Batch& after = cache.batches()[0];
+  const Batch& after = cache.batches()[0].batch;
   CHECK(after.params.impl() == before.params.impl());
   CHECK(after.steps.impl() == before.steps.impl());
   CHECK(after.states[0].impl() == before.states[0].impl());
@@ -523,14 +525,14 @@ TEST_CASE("lists stay the same objects while nothing about them changes") {
   before = {};
   const ListImpl* const own = after.grads.impl().get();
   second.set_grad(full({5}, 4));
-  CHECK(change() == Change::nothing);
-  CHECK(cache.batches()[0].grads.impl().get() == own);
+  CHECK(change() == What::nothing);
+  CHECK(cache.batches()[0].batch.grads.impl().get() == own);
   CHECK(own->addresses[1] == second.grad().raw_data());
 
   second.set_grad({});
-  CHECK(change() == Change::batches);
-  cache.rebuild(params, specs, true, store, {});
-  CHECK(cache.batches()[0].params.size() == 1);
+  CHECK(change() == What::batches);
+  cache.rebuild(groups, store, {}, never);
+  CHECK(cache.batches()[0].batch.params.size() == 1);
 }
 
 TEST_CASE("a tensor that takes the place of a dropped one starts afresh") {

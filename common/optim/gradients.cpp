@@ -5,7 +5,7 @@
 namespace fuse {
 
 bool is_off(const Scalar& scalar) {
-  return !scalar.is_tensor() && scalar.value() == 0;
+  return !scalar.is_tensor() && scalar.is_zero();
 }
 
 TensorList signed_gradients(const Batch& batch, bool maximize) {

@@ -27,16 +27,10 @@ void Optimizer::tell_facts(std::source_location place) {
   Facts* const facts = recorder == nullptr ? nullptr : recorder->facts();
   if (facts == nullptr) return;
   facts->begin_step(typeid(*this), place);
-  for (std::size_t g = 0; g < batches_.size(); ++g) tell_group(g, *facts);
-}
-
-void Optimizer::tell_group(std::size_t group_index, Facts& facts) {
-  std::int64_t params = 0;
-  for (const Batch& batch : batches_[group_index].batches()) {
-    params += std::int64_t(batch.params.size());
+  for (std::size_t g = 0; g < group_count(); ++g) {
+    facts->begin_group(std::int64_t(batches_.updated(g)));
+    group(g).tell(*facts);
   }
-  facts.begin_group(params);
-  group(group_index).tell(facts);
 }
 
 }  // namespace fuse

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "optim/optimizer.h"
+#include "optim/same_options.h"
 
 namespace fuse {
 
@@ -31,6 +32,10 @@ class ListOptimizer : public Optimizer {
           complete_(true) {}
 
     bool foreach () const override { return options.foreach; }
+    bool is_like(const ParamGroup& other) const override {
+      return same_but_numbers(options,
+                              static_cast<const Group&>(other).options);
+    }
 
     Options options;
 
@@ -111,7 +116,10 @@ class ListOptimizer : public Optimizer {
   virtual std::span<const StateSpec> state_specs(
       const Options& options) const = 0;
   /// The update of all tensors of a batch, as operations on its lists and
-  /// nothing else: it may be called more than once for one step.
+  /// nothing else: it may be called more than once for one step. Groups that
+  /// differ in numbers alone are one batch, and a number that differs is a Scalar
+  /// that stands for all of theirs. Where the update asks for its value, it is
+  /// called once for each set of groups that have the same.
   virtual void update(const Options& options, const Batch& batch) const = 0;
 
  private:
@@ -126,8 +134,14 @@ class ListOptimizer : public Optimizer {
   std::span<const StateSpec> specs_of(std::size_t group) const final {
     return state_specs(param_groups[group].options);
   }
-  void update_group(std::size_t group, const Batch& batch) const final {
-    update(param_groups[group].options, batch);
+  void update_group(std::size_t group, std::span<const Scalar> numbers,
+                    const Batch& batch) const final {
+    if (numbers.empty()) return update(param_groups[group].options, batch);
+    Options joined = param_groups[group].options;
+    auto next = numbers.begin();
+    joined.for_each_scalar(
+        [&](const char*, int, Scalar& number) { number = *next++; });
+    update(joined, batch);
   }
 };
 

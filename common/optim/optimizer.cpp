@@ -66,9 +66,7 @@ Optimizer::Optimizer(Optimizer&& other) noexcept { *this = std::move(other); }
 // What was moved from is an optimizer without groups.
 Optimizer& Optimizer::operator=(Optimizer&& other) noexcept {
   kept_.swap(other.kept_);
-  batches_.swap(other.batches_);
-  unchecked_.swap(other.unchecked_);
-  rehearsed_.swap(other.rehearsed_);
+  std::swap(batches_, other.batches_);
   before_step_.swap(other.before_step_);
   after_step_.swap(other.after_step_);
   std::swap(moved_from_, other.moved_from_);
@@ -122,9 +120,9 @@ void Optimizer::make_step(const GradientSource& gradients,
   try {
     refresh_batches(gradients);
     tell_facts(place);
-    if (recorder == nullptr) rehearse_groups();
+    if (recorder == nullptr) rehearse_batches();
     begun = true;
-    update_groups();
+    for (JoinedBatch& joined : batches_.batches()) update(joined);
   } catch (...) {
     if (recorder != nullptr && begun) recorder->fail();
     kept_->undo();
@@ -137,73 +135,57 @@ void Optimizer::make_step(const GradientSource& gradients,
   }
 }
 
-void Optimizer::update_groups() {
-  for (std::size_t g = 0; g < batches_.size(); ++g) {
-    for (Batch& batch : batches_[g].batches()) update_batch(g, batch);
-  }
-}
-
 // Gradients of another dtype are converted where they are read; only outside of
 // a recording that takes a pass of its own.
-void Optimizer::update_batch(std::size_t group, Batch& batch) const {
+void Optimizer::update(JoinedBatch& joined) const {
+  Batch& batch = joined.batch;
   const DType dtype = batch.params.impl()->dtype;
-  if (batch.grads.impl()->dtype == dtype) return update_group(group, batch);
   const PutBack own(batch.grads);
-  batch.grads = foreach_to(batch.grads, dtype);
-  update_group(group, batch);
+  if (batch.grads.impl()->dtype != dtype) {
+    batch.grads = foreach_to(batch.grads, dtype);
+  }
+  update_group(joined.groups.front(), joined.numbers.scalars(), batch);
 }
 
 // A batch lies on one device, which is what one recording can do.
-void Optimizer::rehearse_groups() {
-  std::vector<std::uint64_t> gradients;
-  for (std::size_t g = 0; g < batches_.size(); ++g) {
-    const bool all_new = unchecked_[g] != BatchCache::Change::nothing;
-    for (Batch& batch : batches_[g].batches()) {
-      const std::size_t k = gradients.size();
-      const ListImpl* const grads = batch.grads.impl().get();
-      gradients.push_back(grads->content_hash);
-      const bool moved =
-          k >= rehearsed_.size() || rehearsed_[k] != gradients[k];
-      rehearse([&] { update_batch(g, batch); },
-               [&](const ListImpl& list) {
-                 return all_new || (moved && &list == grads);
-               });
-    }
+void Optimizer::rehearse_batches() {
+  for (JoinedBatch& joined : batches_.batches()) {
+    const ListImpl* const grads = joined.batch.grads.impl().get();
+    const bool moved = joined.rehearsed != grads->content_hash;
+    rehearse([&] { update(joined); },
+             [&](const ListImpl& list) {
+               return joined.is_new || (moved && &list == grads);
+             });
   }
-  rehearsed_ = std::move(gradients);
-  unchecked_.assign(batches_.size(), BatchCache::Change::nothing);
+  for (JoinedBatch& joined : batches_.batches()) {
+    joined.rehearsed = joined.batch.grads.impl()->content_hash;
+    joined.is_new = false;
+  }
+}
+
+void Optimizer::gather_groups(std::vector<GroupToUpdate>& groups) {
+  groups.clear();
+  for (std::size_t g = 0; g < group_count(); ++g) {
+    groups.push_back({&group(g), specs_of(g)});
+  }
 }
 
 // Usually nothing is new but where the gradients are.
 void Optimizer::refresh_batches(const GradientSource& gradients) {
-  using Change = BatchCache::Change;
-  batches_.resize(group_count());
-  unchecked_.resize(group_count(), Change::params);
-  std::vector<std::pair<std::size_t, GradientSource>> changed;
-  std::size_t first = 0;
-  Change most = Change::nothing;
-  for (std::size_t g = 0; g < batches_.size(); ++g) {
-    const ParamGroup& own = group(g);
-    const GradientSource its = gradients.part(first, own.params.size());
-    first += own.params.size();
-    const Change change = batches_[g].refresh(
-        own.params, specs_of(g), own.foreach (), kept_->states, its);
-    if (change >= Change::batches) changed.emplace_back(g, its);
-    unchecked_[g] = std::max(unchecked_[g], change);
-    most = std::max(most, change);
-    group(g).name_numbers(int(g));
+  gather_groups(groups_);
+  const std::span<const GroupToUpdate> groups = groups_;
+  const auto try_update = [&](JoinedBatch& joined) {
+    return rehearse([&] { update(joined); },
+                    [](const ListImpl&) { return false; });
+  };
+  const auto change =
+      batches_.refresh(groups, kept_->states, gradients, try_update);
+  if (change == GroupBatches::Change::nothing) return;
+  if (change == GroupBatches::Change::params) {
+    check_parameters(groups_of(*this));
   }
-  if (most == Change::params) check_parameters(groups_of(*this));
-  for (const auto& [g, its] : changed) rebuild(g, its);
-  if (most == Change::params) kept_->states.drop_unreachable();
-}
-
-void Optimizer::rebuild(std::size_t group_index,
-                        const GradientSource& gradients) {
-  ParamGroup& own = group(group_index);
-  batches_[group_index].rebuild(own.params,
-                                with_initials(specs_of(group_index), own),
-                                own.foreach (), kept_->states, gradients);
+  batches_.rebuild(groups, kept_->states, gradients, try_update);
+  if (change == GroupBatches::Change::params) kept_->states.drop_unreachable();
 }
 
 void Optimizer::check_states(const std::string& place, std::size_t group_index,
@@ -226,22 +208,23 @@ std::vector<Tensor> Optimizer::parameters() const {
 
 void Optimizer::zero_grad(bool set_to_none, std::source_location place) const {
   const CallPlace call(place);
-  for (std::size_t g = 0; g < group_count(); ++g) {
-    // List by list as `step` does, so that both fuse.
-    const ParamGroup& own = group(g);
-    for (const auto& places : partition(own.params, own.foreach ())) {
-      std::vector<Tensor> grads;
-      std::set<const void*> known;  // several may share a gradient
-      for (const std::size_t i : places) {
-        Tensor param = own.params[i];
-        const Tensor grad = without_repeats(param.grad());
-        if (known.insert(param.grad().impl().get()).second) {
-          grads.push_back(grad);
-        }
-        if (set_to_none) param.set_grad(Tensor());
-      }
-      if (!set_to_none) foreach_zero_(TensorList(std::move(grads), "grads"));
+  if (set_to_none) {
+    for (Tensor& param : parameters()) {
+      if (param.defined()) param.set_grad(Tensor());
     }
+    return;
+  }
+  // List by list as `step` does, so that both fuse. Groups are only looked at.
+  std::vector<GroupToUpdate> groups;
+  const_cast<Optimizer&>(*this).gather_groups(groups);
+  for (const auto& params : batches_.params_by_list(groups)) {
+    std::vector<Tensor> grads;
+    std::set<const void*> known;  // several may share a gradient
+    for (const Tensor& param : params) {
+      if (!known.insert(param.grad().impl().get()).second) continue;
+      grads.push_back(without_repeats(param.grad()));
+    }
+    foreach_zero_(TensorList(std::move(grads), "grads"));
   }
 }
 

@@ -13,6 +13,7 @@
 #include "facts.h"
 #include "optim/batch.h"
 #include "optim/gradient_source.h"
+#include "optim/group_batches.h"
 #include "optim/hooks.h"
 #include "optim/param_group.h"
 #include "optim/param_names.h"
@@ -134,7 +135,10 @@ class Optimizer {
 
   /// What is kept for each parameter of a group; a table that lives on.
   virtual std::span<const StateSpec> specs_of(std::size_t group) const = 0;
-  virtual void update_group(std::size_t group, const Batch& batch) const = 0;
+  /// Updates a batch of one group, or of several that are like this one but for
+  /// their numbers, which then are these.
+  virtual void update_group(std::size_t group, std::span<const Scalar> numbers,
+                            const Batch& batch) const = 0;
   /// Throws Error for an index that no group has.
   void check_group(std::size_t index) const;
   /// Throws Error unless the groups hold parameters, each of them once.
@@ -153,21 +157,18 @@ class Optimizer {
 
   void make_step(const GradientSource& gradients, std::source_location place);
   void check_count(const GradientAddresses& gradients) const;
+  void gather_groups(std::vector<GroupToUpdate>& groups);
   void refresh_batches(const GradientSource& gradients);
-  void rebuild(std::size_t group, const GradientSource& gradients);
-  void update_groups();
-  void update_batch(std::size_t group, Batch& batch) const;
-  void rehearse_groups();
+  void update(JoinedBatch& joined) const;
+  void rehearse_batches();
   void tell_facts(std::source_location place);
-  void tell_group(std::size_t group, Facts& facts);
 
   std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
   bool moved_from_ = false;
   std::shared_ptr<StepHooks> before_step_ = std::make_shared<StepHooks>();
   std::shared_ptr<StepHooks> after_step_ = std::make_shared<StepHooks>();
-  std::vector<BatchCache> batches_;            // one a group
-  std::vector<BatchCache::Change> unchecked_;  // of each since it was rehearsed
-  std::vector<std::uint64_t> rehearsed_;       // gradients of all batches then
+  std::vector<GroupToUpdate> groups_;  // as they were at the last step
+  GroupBatches batches_;
 };
 
 }  // namespace fuse

@@ -49,6 +49,23 @@ class ParamGroup {
   void tell(Facts& facts);
   /// False when the tensors are updated one after the other.
   virtual bool foreach () const = 0;
+  /// True when nothing but numbers, names and parameters distinguishes this group
+  /// from another one of the same optimizer.
+  virtual bool is_like(const ParamGroup& other) const = 0;
+
+  /// A hyper-parameter with its name, a string literal.
+  struct Named {
+    const char* name;
+    int index;  ///< -1 for a single number
+    Scalar* scalar;
+  };
+  /// Calls visit(named) for each hyper-parameter, in the order of the options.
+  template <class Visit>
+  void for_each_number(Visit& visit) {
+    visit_scalars(&visit, [](void* context, const Named& named) {
+      (*static_cast<Visit*>(context))(named);
+    });
+  }
 
   std::vector<Tensor> params;
   /// Names of the parameters, in their order, or empty.
@@ -60,11 +77,6 @@ class ParamGroup {
  protected:
   ParamGroup(const ParamGroup&) = default;
   ParamGroup& operator=(const ParamGroup&) = default;
-  struct Named {
-    const char* name;
-    int index;  ///< -1 for a single number
-    Scalar* scalar;
-  };
   /// Calls visit(context, named) for each hyper-parameter.
   virtual void visit_scalars(void* context,
                              void (*visit)(void*, const Named&)) = 0;

@@ -34,6 +34,13 @@ constexpr Promise promises[] = {
     {"gradients", "10000 x 64", "foreign, all new", "bare kernel", 3},
     {"gradients", "10000 x 64", "addresses, all new", "bare kernel", 3},
     {"gradients", "10000 x 64", "one new", "kept", 1.5},
+    // Rates of their own, which a schedule moves, cost what one rate costs.
+    {"groups", "10000 x 64", "100 groups, floats, moved",
+     "1 group, floats, moved", 1.3},
+    {"groups", "10000 x 64", "100 groups, tensors, moved",
+     "1 group, tensors, moved", 1.3},
+    {"groups", "10000 x 64", "10000 groups, floats, moved", "bare kernel", 3},
+    {"groups", "10000 x 64", "10000 groups, tensors, moved", "bare kernel", 3},
     {"compile", "10 tensors", "first step, from disk", nullptr, 1000},
 };
 
