@@ -220,8 +220,6 @@ Rows rows_of_lists() {
        [] { use(decayed_gradients(gone_batch(), false, 0.1, true, 0.1)); },
        "foreach_mul_: the list was moved from"},
       answer("is_off", [] { CHECK(!is_off(left_scalar())); }),
-      answer("partition",
-             [] { CHECK(partition({undefined()}, true).empty()); }),
   };
 }
 
