@@ -24,6 +24,9 @@ Scalar::Scalar(const Tensor& tensor, std::source_location place)
 
 Scalar Scalar::of_groups(std::shared_ptr<const NumberColumn> column,
                          bool are_tensors, const Origin& origin) {
+  if (column == nullptr || column->values.empty()) {
+    throw Error("Scalar::of_groups: there are no numbers");
+  }
   Scalar scalar(0.0, origin.place);
   scalar.column_ = std::move(column);
   scalar.are_tensors_ = are_tensors;

@@ -103,6 +103,11 @@ std::vector<SGD::Group> groups_of(const std::vector<Plain>& all, bool tensors) {
   return groups;
 }
 
+// As many as are updated together.
+std::vector<SGD::Group> more_groups() {
+  return groups_of(plain_groups(8), false);
+}
+
 void check_values(const SGD& sgd, const std::vector<Plain>& all) {
   for (std::size_t g = 0; g < all.size(); ++g) {
     for (const double value : sgd.group(g).params[0].to_vector()) {
@@ -143,7 +148,7 @@ TEST_CASE("many groups: plain arithmetic for each of them") {
 
 TEST_CASE("the update is asked for once, however many groups there are") {
   for (const bool tensors : {false, true}) {
-    for (const std::size_t count : {2, 40}) {
+    for (const std::size_t count : {8, 40}) {
       auto plain = plain_groups(count);
       for (Plain& each : plain) each.weight_decay = 0.5;
       Counting sgd(groups_of(plain, tensors));
@@ -190,7 +195,7 @@ TEST_CASE("as group by group, whatever happens to them") {
     };
     std::vector<std::unique_ptr<Adam>> alone;
     std::vector<Adam::Group> groups;
-    for (std::size_t g = 0; g < 5; ++g) {
+    for (std::size_t g = 0; g < 14; ++g) {
       const auto params = make_params(shapes(g), g + 1);
       groups.push_back({copies(params), options(g)});
       alone.push_back(std::make_unique<Adam>(
@@ -237,7 +242,7 @@ TEST_CASE("as group by group, whatever happens to them") {
 }
 
 TEST_CASE("a rate that moves in one group is named") {
-  auto plain = plain_groups(4);
+  auto plain = plain_groups(9);
   for (Plain& each : plain) each = {1, 1, 0.5, 0.25};
   SGD sgd(groups_of(plain, false));
   Stepper step(sgd, Way::interpreted);
@@ -310,7 +315,7 @@ TEST_CASE("an update may ask for values, and have options of its own") {
       const auto rate = [](std::size_t g, int i) {
         return 0.25 * double((g + std::size_t(i)) % 6 + 1);
       };
-      for (std::size_t g = 0; g < 9; ++g) {
+      for (std::size_t g = 0; g < 18; ++g) {
         values.push_back(double(g) + 1);
         OwnOptions o{.lr = rate(g, 0), .power = int(g % 2) + 1};
         if (tensors) o.lr = full({}, rate(g, 0), DType::float64);
@@ -344,8 +349,10 @@ TEST_CASE("groups that share memory are updated one after the other") {
     low.set_grad(full({3}, 1, DType::float64));
     high.set_grad(full({3}, 1, DType::float64));
     // p - lr * (1 + wd * p): the second group sees what the first one did.
-    SGD sgd({{{low}, {.lr = 0.5, .weight_decay = 1}},
-             {{high}, {.lr = 0.25, .weight_decay = 1}}});
+    std::vector<SGD::Group> groups = more_groups();
+    groups.push_back({{low}, {.lr = 0.5, .weight_decay = 1}});
+    groups.push_back({{high}, {.lr = 0.25, .weight_decay = 1}});
+    SGD sgd(groups);
     Stepper step(sgd, way);
     step();
     CHECK(base.to_vector() == std::vector<double>{0, -0.25, -0.25, 0.5});
@@ -361,9 +368,17 @@ TEST_CASE("a rate that a group before has changed is the new one") {
     const Tensor rate = full({}, 0.5, DType::float64);
     Tensor learnt = rate;
     learnt.set_grad(full({}, 1, DType::float64));
-    SGD sgd({{{learnt}, {.lr = 0.25}}, {{with_gradient(1, 1)}, {.lr = rate}}});
+    std::vector<SGD::Group> groups = more_groups();
+    const std::size_t own = groups.size();
+    groups.insert(groups.begin(), {{learnt}, {.lr = 0.25}});
+    groups.push_back({{with_gradient(1, 1)}, {.lr = rate}});
+    for (std::size_t g = 1; g <= own; ++g) {
+      groups[g].options.lr = full({}, 0.5, DType::float64);
+    }
+    SGD sgd(groups);
     Stepper step(sgd, way);
     step();
-    CHECK(sgd.group(1).params[0].to_vector()[0] == 0.75);  // 1 - (0.5 - 0.25)
+    // 1 - (0.5 - 0.25)
+    CHECK(sgd.group(own + 1).params[0].to_vector()[0] == 0.75);
   }
 }

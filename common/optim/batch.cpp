@@ -33,7 +33,11 @@ Batch make_batch(std::vector<Tensor> params, std::span<const StateSpec> specs,
   std::vector<Tensor> steps;
   std::vector<std::vector<Tensor>> states(specs.size());
   for (const Tensor& param : params) {
-    const StateStore::Entry& entry = *store.find(param);
+    const StateStore::Entry* const known = store.find(param);
+    if (known == nullptr) {
+      throw Error("make_batch: there are no states of a parameter");
+    }
+    const StateStore::Entry& entry = *known;
     steps.push_back(entry.step);
     for (std::size_t s = 0; s < specs.size(); ++s) {
       states[s].push_back(entry.tensors.at(specs[s].name));

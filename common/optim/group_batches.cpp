@@ -112,6 +112,22 @@ std::vector<std::uint64_t> each_its_own(std::size_t groups) {
   return answers;
 }
 
+// Each of a few groups keeps lists of its own, with which the lists that a user
+// makes of a group fuse; there is little to gain in joining them.
+std::vector<std::vector<std::size_t>> without_small_sets(
+    const std::vector<std::vector<std::size_t>>& sets) {
+  constexpr std::size_t fewest_joined = 8;
+  std::vector<std::vector<std::size_t>> kept;
+  for (const auto& set : sets) {
+    if (set.size() >= fewest_joined) {
+      kept.push_back(set);
+    } else {
+      for (const std::size_t g : set) kept.push_back({g});
+    }
+  }
+  return kept;
+}
+
 }  // namespace
 
 std::vector<std::vector<std::size_t>> like_groups(
@@ -137,7 +153,7 @@ std::vector<std::vector<std::size_t>> like_groups(
     }
     sets.push_back({g});
   }
-  return sets;
+  return without_small_sets(sets);
 }
 
 // ---- from step to step ------------------------------------------------------

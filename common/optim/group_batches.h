@@ -34,8 +34,8 @@ struct JoinedBatch {
   std::uint64_t rehearsed = 0;      ///< where the gradients were then
 };
 
-/// Sets of groups whose tensors may go into one list, by their numbers: groups
-/// that differ in hyper-parameters alone.
+/// Sets of groups whose tensors may go into one list, by their numbers: eight
+/// groups or more that differ in hyper-parameters alone.
 std::vector<std::vector<std::size_t>> like_groups(
     std::span<const GroupToUpdate> groups);
 

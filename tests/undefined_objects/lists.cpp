@@ -165,6 +165,12 @@ Rows rows_of_lists() {
              }),
 
       answer("Scalar::is_tensor", [] { CHECK(left_scalar().is_tensor()); }),
+      {"Scalar::of_groups", [] { use(Scalar::of_groups(nullptr, false, {})); }},
+      answer("Scalar::column",
+             [] { CHECK(left_scalar().column() == nullptr); }),
+      answer("Scalar::number",
+             [] { CHECK(left_scalar().number().value == 0.5); }),
+      answer("Scalar::is_zero", [] { CHECK(!left_scalar().is_zero()); }),
       answer("Scalar::value", [] { CHECK(left_scalar().value() == 0.5); }),
       answer("Scalar::value",
              [] { CHECK(left_of(Scalar(0.25)).value() == 0.25); }),
@@ -207,6 +213,8 @@ Rows rows_of_lists() {
           "Printable::Printable",
           [] { CHECK(Printable(left_scalar()).shown() == "tensor(0.5000)"); }),
 
+      {"make_batch",
+       [] { use(make_batch({undefined()}, {}, StateStore(), std::nullopt)); }},
       {"Batch::state", [] { use(Batch().state("exp_avg")); },
        "this optimizer keeps no state \"exp_avg\""},
       {"Batch::state", [] { use(gone_batch().state("m")); },

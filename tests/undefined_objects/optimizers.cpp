@@ -206,6 +206,17 @@ Rows rows_of_optimizers() {
              [=] { CHECK(!Adam::Group(named()).params[0].defined()); }),
       {"ParamGroup::operator[]", [] { gone_group()["momentum"]; },
        "a parameter group of this optimizer has no \"momentum\""},
+      answer("ParamGroup::is_like",
+             [] { CHECK(gone_group().is_like(gone_group())); }),
+      answer("ListOptimizer::Group::is_like",
+             [] { CHECK(gone_group().is_like(Adam::Group({param()}))); }),
+      answer("ParamGroup::for_each_number",
+             [] {
+               int numbers = 0;
+               auto count = [&](const ParamGroup::Named&) { ++numbers; };
+               gone_group().for_each_number(count);
+               CHECK(numbers == 5);
+             }),
       answer("ParamGroup::find",
              [] { CHECK(gone_group().find("lr")->value() == 1e-3); }),
       answer("ParamGroup::numbers",
