@@ -2,7 +2,16 @@
 
 namespace fuse {
 
+void Facts::collect() {
+  for (const Waiting& each : waiting_) {
+    steps_.push_back({each.optimizer, each.place, groups_.size()});
+    if (const auto source = each.source.lock()) source->tell(*this);
+  }
+  waiting_.clear();
+}
+
 void Facts::clear() {
+  waiting_.clear();
   steps_.clear();
   groups_.clear();
   options_.clear();

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <source_location>
 #include <span>
 #include <typeinfo>
+#include <utility>
 #include <vector>
 
 namespace fuse {
@@ -19,8 +21,22 @@ struct OptionFact {
   double value = 0;  ///< of a number, and 1 or 0 of a flag
 };
 
+class Facts;
+
+/// An optimizer that can say what it is.
+class FactSource {
+ public:
+  FactSource() = default;
+  FactSource(const FactSource&) = delete;
+  FactSource& operator=(const FactSource&) = delete;
+  virtual ~FactSource() = default;
+  /// Adds its groups and their options; nothing once it is gone.
+  virtual void tell(Facts& facts) const = 0;
+};
+
 /// What optimizers said of themselves while a function was recorded, so that a
-/// recompile can be explained in their words.
+/// recompile can be explained in their words. They are asked when it comes to
+/// that, which most calls never do.
 class Facts {
  public:
   struct Group {
@@ -35,9 +51,12 @@ class Facts {
 
   /// Forgets everything but keeps the memory.
   void clear();
-  void begin_step(const std::type_info& optimizer, std::source_location place) {
-    steps_.push_back({&optimizer, place, groups_.size()});
+  void add_step(const std::type_info& optimizer, std::source_location place,
+                std::weak_ptr<const FactSource> source) {
+    waiting_.push_back({&optimizer, place, std::move(source)});
   }
+  /// Asks those that were added since the last time.
+  void collect();
   void begin_group(std::int64_t params) {
     groups_.push_back({options_.size(), params});
   }
@@ -50,6 +69,13 @@ class Facts {
                                       std::size_t group) const;
 
  private:
+  struct Waiting {
+    const std::type_info* optimizer;
+    std::source_location place;
+    std::weak_ptr<const FactSource> source;
+  };
+
+  std::vector<Waiting> waiting_;
   std::vector<Step> steps_;
   std::vector<Group> groups_;
   std::vector<OptionFact> options_;

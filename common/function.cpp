@@ -117,6 +117,7 @@ void Function::run_parts(SplitProgram& split, const Program& program) {
 Function::Choice Function::choose(const Request& request, int segment) {
   if (request.program.stores().empty()) return {};
   if (CompiledProgram* const known = kernels_.find(request)) return {known};
+  facts_.collect();
   if (!eager_) {
     if (CompiledProgram* const fits = kernels_.adapt(request, facts_)) {
       return {fits};

@@ -93,7 +93,8 @@ class Function final : public Executor {
   void end_segment();
   CompiledProgram& compile(const Request& request, int segment);
   bool is_recompile(const Request& request, int segment) const;
-  RecompileReport explain_for(const Request& request, int segment) const {
+  RecompileReport explain_for(const Request& request, int segment) {
+    facts_.collect();
     return explain(options_, kernels_, request, facts_, segment);
   }
   void prepare_recompile(const RecompileReport& why, const Request& request);

@@ -22,15 +22,20 @@ void ParamGroup::tell(Facts& facts) {
   });
 }
 
-void Optimizer::tell_facts(std::source_location place) {
+void Optimizer::Kept::tell(Facts& facts) const {
+  if (owner == nullptr) return;
+  for (std::size_t g = 0; g < owner->group_count(); ++g) {
+    facts.begin_group(std::int64_t(owner->batches_.updated(g)));
+    owner->group(g).tell(facts);
+  }
+}
+
+void Optimizer::note_facts(std::source_location place) {
   Recorder* const recorder = Recorder::current();
   Facts* const facts = recorder == nullptr ? nullptr : recorder->facts();
   if (facts == nullptr) return;
-  facts->begin_step(typeid(*this), place);
-  for (std::size_t g = 0; g < group_count(); ++g) {
-    facts->begin_group(std::int64_t(batches_.updated(g)));
-    group(g).tell(*facts);
-  }
+  kept_->owner = this;
+  facts->add_step(typeid(*this), place, kept_);
 }
 
 }  // namespace fuse

@@ -66,6 +66,8 @@ Optimizer::Optimizer(Optimizer&& other) noexcept { *this = std::move(other); }
 // What was moved from is an optimizer without groups.
 Optimizer& Optimizer::operator=(Optimizer&& other) noexcept {
   kept_.swap(other.kept_);
+  kept_->owner = this;
+  other.kept_->owner = &other;
   std::swap(batches_, other.batches_);
   before_step_.swap(other.before_step_);
   after_step_.swap(other.after_step_);
@@ -119,7 +121,7 @@ void Optimizer::make_step(const GradientSource& gradients,
   bool begun = false;
   try {
     refresh_batches(gradients);
-    tell_facts(place);
+    note_facts(place);
     if (recorder == nullptr) rehearse_batches();
     begun = true;
     for (JoinedBatch& joined : batches_.batches()) update(joined);

@@ -28,7 +28,7 @@ namespace fuse {
 /// training loops need.
 class Optimizer {
  public:
-  virtual ~Optimizer() = default;
+  virtual ~Optimizer() { kept_->owner = nullptr; }
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
@@ -148,9 +148,11 @@ class Optimizer {
 
  private:
   // A recording in progress may hold it longer than the optimizer lives.
-  struct Kept final : Undo {
+  struct Kept final : Undo, FactSource {
     void undo() override;
     void keep() override { states.keep(); }
+    void tell(Facts& facts) const override;
+    Optimizer* owner = nullptr;  // since it was recorded, if it is still there
     std::int64_t steps = 0;
     StateStore states;
   };
@@ -161,7 +163,7 @@ class Optimizer {
   void refresh_batches(const GradientSource& gradients);
   void update(JoinedBatch& joined) const;
   void rehearse_batches();
-  void tell_facts(std::source_location place);
+  void note_facts(std::source_location place);
 
   std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
   bool moved_from_ = false;

@@ -18,6 +18,7 @@ constexpr std::size_t tensor_count = 10000;
 constexpr std::int64_t size = 64;
 constexpr const char* name = "10000 x 64";
 constexpr const char* bare = "bare kernel";
+constexpr const char* bare_of_many = "bare kernel, 10000 rates";
 
 enum class Rates { as_floats, as_tensors };
 
@@ -70,6 +71,11 @@ void add_loops(std::vector<Loop>& loops, std::size_t groups, Rates rates) {
   move_rates(*other);
   moved();  // from here on numbers are inputs
   loops.push_back({begin + ", moved", [other] { move_rates(*other); }, moved});
+  if (groups == tensor_count && rates == Rates::as_floats) {
+    // The powers of the betas are computed for each rate.
+    loops.push_back(
+        {bare_of_many, [] {}, [moved]() mutable { moved.relaunch(); }});
+  }
 }
 
 std::vector<Loop> all_loops() {
