@@ -23,6 +23,7 @@ class GradFn {
   /// one is an Error.
   using Backward = std::function<Grads(const Tensor& grad_output)>;
 
+  /// A node that hands what `backward` computes on to the inputs.
   GradFn(const std::vector<Tensor>& inputs, Backward backward);
   GradFn(const GradFn&) = delete;
   GradFn& operator=(const GradFn&) = delete;
@@ -64,6 +65,7 @@ void run_backward(const Tensor& from, const Tensor& grad);
 /// no way back, which saves the memory of it.
 class NoGradGuard {
  public:
+  /// Begins it.
   NoGradGuard();
   NoGradGuard(const NoGradGuard&) = delete;
   NoGradGuard& operator=(const NoGradGuard&) = delete;

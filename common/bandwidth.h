@@ -26,9 +26,15 @@ class AccessPattern {
  public:
   /// Where the arrays of a tensor begin: wherever the allocator puts them, or
   /// each a different number of cache lines behind that.
-  enum class Bases { allocated, staggered };
+  enum class Bases {
+    allocated,  ///< where the allocator puts them
+    staggered,  ///< so that no two meet in the cache
+  };
   /// Bytes a load or store has; the compiler splits them where it must.
-  enum class Width { bytes32, bytes64 };
+  enum class Width {
+    bytes32,  ///< 256 bits
+    bytes64,  ///< 512 bits
+  };
 
   /// One entry in `sizes` a tensor, in elements. Throws Error for negative
   /// sizes or unless 1 <= writes <= reads <= 8.
@@ -76,6 +82,7 @@ class AccessPattern {
 /// `AccessPattern` passes over its arrays, found by timing them in turns.
 class TrafficLimit {
  public:
+  /// Sizes in elements, one entry per tensor, as for `AccessPattern`.
   explicit TrafficLimit(const std::vector<std::int64_t>& sizes, int reads = 4,
                         int writes = 3);
   /// One pass.

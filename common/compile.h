@@ -15,12 +15,13 @@
 
 namespace fuse {
 
+/// How a function is compiled, beside what it does.
 struct CompileOptions {
   /// Names the function in logs and errors.
   std::string name = "step";
   /// Makes a graph break an error instead of a second launch.
   bool fullgraph = false;
-  Backend backend = Backend::compiled;
+  Backend backend = Backend::compiled;  ///< Who runs the kernels.
   /// What happens when a plain number has changed.
   Policy policy = Policy::promote;
 };
@@ -40,6 +41,8 @@ class Compiled {
       : function_(std::move(body)),
         state_(std::make_shared<State>(std::move(options))) {}
 
+  /// Calls the function, records what it does to lists and launches that; returns what
+  /// the function returns. Throws Error for what the function throws it for.
   template <class... Args>
   decltype(auto) operator()(Args&&... args) {
     State& own = self();

@@ -9,12 +9,17 @@ namespace fuse {
 /// or the simulated GPU, which runs the very CUDA text of the kernels on the
 /// CPU, thread by thread.
 struct Device {
-  enum class Kind : std::uint8_t { cpu, cuda, cuda_sim };
+  /// The kinds of devices.
+  enum class Kind : std::uint8_t {
+    cpu,       ///< the host
+    cuda,      ///< an NVIDIA GPU
+    cuda_sim,  ///< the simulated one
+  };
 
-  Kind kind = Kind::cpu;
-  int index = 0;
+  Kind kind = Kind::cpu;  ///< Which kind of device.
+  int index = 0;          ///< Its number among those of its kind.
 
-  bool is_cpu() const { return kind == Kind::cpu; }
+  bool is_cpu() const { return kind == Kind::cpu; }  ///< True for the host.
   friend bool operator==(const Device&, const Device&) = default;
 };
 
@@ -40,6 +45,6 @@ Device parse_device(const std::string& name);
 /// Where new tensors lie unless told otherwise, as torch.set_default_device
 /// says: the CPU, until it is set.
 Device default_device();
-void set_default_device(const Device& device);
+void set_default_device(const Device& device);  ///< Sets where new tensors lie.
 
 }  // namespace fuse

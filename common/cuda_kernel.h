@@ -17,9 +17,9 @@ class CudaKernel {
  public:
   /// Numbers of blocks, or of threads in a block.
   struct Size {
-    unsigned x = 1;
-    unsigned y = 1;
-    unsigned z = 1;
+    unsigned x = 1;  ///< Along the fastest dimension.
+    unsigned y = 1;  ///< Along the second.
+    unsigned z = 1;  ///< Along the slowest.
   };
 
   /// `name` is an `extern "C" __global__` function of `text`. Throws Error, with

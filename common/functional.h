@@ -14,16 +14,20 @@ namespace fuse {
 /// The sum, difference or product of two tensors of one dtype and device, element
 /// by element; their shapes broadcast.
 Tensor add(const Tensor& a, const Tensor& b);
-Tensor sub(const Tensor& a, const Tensor& b);
-Tensor mul(const Tensor& a, const Tensor& b);
+Tensor sub(const Tensor& a, const Tensor& b);  ///< a - b, as `add`.
+Tensor mul(const Tensor& a, const Tensor& b);  ///< a * b, as `add`.
 
-Tensor relu(const Tensor& input);
-Tensor tanh(const Tensor& input);
-Tensor sigmoid(const Tensor& input);
+Tensor relu(const Tensor& input);  ///< The larger of an element and 0.
+Tensor tanh(const Tensor& input);  ///< The hyperbolic tangent of each element.
+Tensor sigmoid(const Tensor& input);  ///< 1 / (1 + exp(-x)) of each element x.
 
 /// How `gelu` is computed: by the error function, or by torch's
 /// approximate="tanh".
-enum class Gelu : std::uint8_t { exact, tanh };
+enum class Gelu : std::uint8_t {
+  exact,  ///< by the error function
+  tanh,   ///< by torch's approximation
+};
+/// x times the normal distribution's share below x, of each element x.
 Tensor gelu(const Tensor& input, Gelu approximate = Gelu::exact);
 
 /// exp(x) of each element, divided by the sum over dimension `dim`; it may count

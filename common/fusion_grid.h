@@ -13,8 +13,8 @@ namespace fuse {
 struct FusionGrid {
   std::vector<std::string> operations;           ///< columns
   std::vector<std::vector<std::int64_t>> cells;  ///< [tensor][operation]
-  std::int64_t launches = 0;
-  std::int64_t bytes = 0;
+  std::int64_t launches = 0;                     ///< Launches of the step.
+  std::int64_t bytes = 0;  ///< Bytes they loaded and stored.
 };
 
 /// Runs `step` once and traces it. Rows are `params`, which must have

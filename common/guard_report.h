@@ -63,6 +63,7 @@ std::string to_string(const RecompileReport& report);
 class RecompileError : public Error {
  public:
   explicit RecompileError(RecompileReport why);
+  /// What was going to be compiled again, and why.
   const RecompileReport& report() const { return report_; }
 
  private:

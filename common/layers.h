@@ -14,22 +14,27 @@ namespace fuse {
 // Layers without parameters, with the names and arguments of torch.nn; what they
 // compute is said in functional.h.
 
+/// The larger of an element and 0.
 struct ReLU {
   Tensor operator()(const Tensor& input) const { return relu(input); }
   std::string name() const { return "ReLU()"; }
 };
 
+/// The hyperbolic tangent of each element.
 struct Tanh {
   Tensor operator()(const Tensor& input) const { return tanh(input); }
   std::string name() const { return "Tanh()"; }
 };
 
+/// 1 / (1 + exp(-x)) of each element x.
 struct Sigmoid {
   Tensor operator()(const Tensor& input) const { return sigmoid(input); }
   std::string name() const { return "Sigmoid()"; }
 };
 
+/// `gelu`, exact or by torch's approximate="tanh".
 struct GELU {
+  /// See `Gelu`.
   explicit GELU(Gelu approximation = Gelu::exact)
       : approximate(approximation) {}
   Tensor operator()(const Tensor& input) const {
@@ -41,14 +46,18 @@ struct GELU {
   Gelu approximate;
 };
 
+/// `softmax` over one dimension.
 struct Softmax {
+  /// A negative dimension counts from the end.
   explicit Softmax(std::int64_t dimension) : dim(dimension) {}
   Tensor operator()(const Tensor& input) const { return softmax(input, dim); }
   std::string name() const { return "Softmax(" + std::to_string(dim) + ")"; }
   std::int64_t dim;
 };
 
+/// `log_softmax` over one dimension.
 struct LogSoftmax {
+  /// A negative dimension counts from the end.
   explicit LogSoftmax(std::int64_t dimension) : dim(dimension) {}
   Tensor operator()(const Tensor& input) const {
     return log_softmax(input, dim);
@@ -74,6 +83,7 @@ class Dropout {
   /// of 0 to 1.
   Dropout(double p, Generator& generator);
 
+  /// In training every element is 0 with probability p; else the input itself.
   Tensor operator()(const Tensor& input) const;
   void train(bool mode = true) const { self().training = mode; }
   void eval() const { self().training = false; }

@@ -8,18 +8,22 @@
 namespace fuse {
 
 /// What the library can tell while it works, each on its own switch.
-enum class Log { recompiles, output_code, graph };
+enum class Log {
+  recompiles,   ///< why something is compiled again
+  output_code,  ///< the code that was generated
+  graph,        ///< what was recorded, and what was planned
+};
 
 /// Switches channels on or off. The environment variable FUSEBOOK_LOGS (a list
 /// such as "recompiles,graph", or "all") sets where each one starts; an unknown
 /// name there is a UsageError.
 void set_logs(Log channel, bool on = true);
-bool log_enabled(Log channel);
+bool log_enabled(Log channel);  ///< Whether a channel is on.
 
 /// A place in a source file, which a text names as "file:line".
 struct LogPlace {
-  std::string file;
-  std::uint32_t line = 0;
+  std::string file;        ///< As the compiler was given it.
+  std::uint32_t line = 0;  ///< Counted from 1.
 
   friend bool operator==(const LogPlace&, const LogPlace&) = default;
 };
@@ -30,9 +34,9 @@ std::string to_string(const LogPlace& place);
 /// A whole message, "[recompiles] ..." up to its newline, and the places that
 /// it names.
 struct LogMessage {
-  Log channel{};
-  std::string text;
-  std::vector<LogPlace> places;
+  Log channel{};                 ///< Which channel told it.
+  std::string text;              ///< The message.
+  std::vector<LogPlace> places;  ///< In the order of the text.
 };
 
 /// Writes one message, if its channel is on.

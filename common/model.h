@@ -78,6 +78,7 @@ class Sequential {
   /// Throws Error when the input does not fit a layer, naming it.
   Tensor operator()(const Tensor& input) const;
 
+  /// The layers, in order.
   const std::vector<Layer>& layers() const { return layers_; }
   /// Those of every layer, in order.
   std::vector<Tensor> parameters() const;
@@ -88,7 +89,7 @@ class Sequential {
   /// Tells all layers whether the model is being trained, as it is at first, or
   /// used: Dropout acts in training alone.
   void train(bool mode = true) const;
-  void eval() const { train(false); }
+  void eval() const { train(false); }  ///< `train(false)`.
   /// A true copy: equal parameters and gradients in storage of its own.
   Sequential clone() const;
 

@@ -17,19 +17,19 @@ class DeviceError : public Error {
 
 /// A whole-number option of one recipe: `--name N`.
 struct NumberOption {
-  std::string name;
-  std::int64_t value;
-  std::int64_t low;
-  std::int64_t high;
-  std::string help;
+  std::string name;    ///< without the dashes
+  std::int64_t value;  ///< the default, later what was given
+  std::int64_t low;    ///< the least that is taken
+  std::int64_t high;   ///< the most that is taken
+  std::string help;    ///< for --help
 };
 
 /// An option of one recipe that takes one of a few names: `--name WORD`.
 struct ChoiceOption {
-  std::string name;
-  std::string value;
-  std::vector<std::string> choices;
-  std::string help;
+  std::string name;                  ///< without the dashes
+  std::string value;                 ///< the default, later what was given
+  std::vector<std::string> choices;  ///< what is taken
+  std::string help;                  ///< for --help
 };
 
 /// The options that one recipe has besides those of all.
@@ -39,8 +39,8 @@ struct OptionSet {
             std::vector<ChoiceOption> choice_list = {})
       : numbers(std::move(number_list)), choices(std::move(choice_list)) {}
 
-  std::vector<NumberOption> numbers;
-  std::vector<ChoiceOption> choices;
+  std::vector<NumberOption> numbers;  ///< `--name N`
+  std::vector<ChoiceOption> choices;  ///< `--name WORD`
 };
 
 /// The options a recipe was started with.
@@ -65,6 +65,7 @@ class Options {
   const std::string& json_file() const { return json_file_; }
   /// File for the record that the book's samples are made from.
   const std::string& record_file() const { return record_file_; }
+  /// Whether `--help` was given.
   bool help_wanted() const { return help_wanted_; }
 
  private:

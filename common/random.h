@@ -11,6 +11,7 @@ namespace fuse {
 /// on every machine.
 class Generator {
  public:
+  /// Equal seeds give equal sequences.
   explicit Generator(std::uint64_t seed) : engine_(seed) {}
 
   /// The next 64 random bits.

@@ -77,7 +77,7 @@ class Printable {
 
   /// Empty for a value that is the same in every run.
   const std::string& name() const { return name_; }
-  const std::string& shown() const { return shown_; }
+  const std::string& shown() const { return shown_; }  ///< As it is printed.
 
  private:
   std::string name_;
@@ -104,17 +104,17 @@ void print_block(const std::string& text,
 void print_error(const std::exception& error,
                  const std::vector<Printable>& varying = {});
 
-/// The value with blanks before or after it up to `width` characters, to line
-/// up columns.
+/// The value with blanks before it up to `width` characters, to line up columns.
 Printable right(const Printable& value, std::size_t width);
+/// The same with blanks behind it.
 Printable left(const Printable& value, std::size_t width);
 
 /// A number of a table that may differ between runs, but only from `low` to
 /// `high`, as `varying` says; its name is that of its column and its row.
 struct Within {
-  double value;
-  double low;
-  double high;
+  double value;  ///< The number.
+  double low;    ///< The least that it may be.
+  double high;   ///< The most that it may be.
 };
 
 /// A cell of a table: text, or a number that may differ.

@@ -114,15 +114,19 @@ Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,
 /// The same for two.
 Scalar scalar_op(OpCode op, const Scalar& a, const Scalar& b);
 
+/// In float64; recorded inside `compile`.
 inline Scalar operator+(const Scalar& a, const Scalar& b) {
   return scalar_op(OpCode::add, a, b);
 }
+/// In float64; recorded inside `compile`.
 inline Scalar operator-(const Scalar& a, const Scalar& b) {
   return scalar_op(OpCode::sub, a, b);
 }
+/// In float64; recorded inside `compile`.
 inline Scalar operator*(const Scalar& a, const Scalar& b) {
   return scalar_op(OpCode::mul, a, b);
 }
+/// In float64; recorded inside `compile`.
 inline Scalar operator/(const Scalar& a, const Scalar& b) {
   return scalar_op(OpCode::div, a, b);
 }

@@ -15,6 +15,7 @@
 
 namespace fuse {
 
+/// Sizes or strides of all dimensions, the outermost first.
 using Shape = std::vector<std::int64_t>;
 struct ListImpl;
 struct Storage;
@@ -61,6 +62,7 @@ class Tensor {
   Tensor() = default;
   explicit Tensor(std::shared_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
 
+  /// False for a handle to nothing, as the default constructor makes it.
   bool defined() const { return impl_ != nullptr; }
   const Shape& shape() const { return self().shape; }
   /// Elements between neighbours of each dimension.
@@ -141,6 +143,7 @@ class Tensor {
   /// Overwrites the data with `source`'s, broadcast to this shape and converted
   /// to this dtype. Throws Error when it cannot be, or elements share memory.
   void copy_(const Tensor& source);
+  /// Writes the value, rounded to the dtype, into every element.
   void fill_(double value);
 
   /// True for a tensor that gets a gradient, or that leads back to one.
@@ -199,8 +202,10 @@ inline void check_defined(
 /// Without a device, new tensors lie on `default_device()`.
 Tensor empty(const Shape& shape, DType dtype = DType::float32,
              const Device& device = default_device());
+/// Every element 0; else as `empty`.
 Tensor zeros(const Shape& shape, DType dtype = DType::float32,
              const Device& device = default_device());
+/// Every element the value, rounded to the dtype; else as `empty`.
 Tensor full(const Shape& shape, double value, DType dtype = DType::float32,
             const Device& device = default_device());
 /// Uninitialised memory in the shape of another tensor, and in its order of

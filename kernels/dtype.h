@@ -7,15 +7,20 @@ namespace fuse {
 
 /// Element types of tensors. `float32` is IEEE binary32, `float64` binary64,
 /// `float16` binary16, and `bfloat16` the upper half of a binary32.
-enum class DType : std::uint8_t { float32, float64, float16, bfloat16 };
+enum class DType : std::uint8_t {
+  float32,   ///< 24 bits of precision
+  float64,   ///< 53 bits
+  float16,   ///< 11 bits, up to 65504; only stored
+  bfloat16,  ///< 8 bits, the range of float32; only stored
+};
 
 inline constexpr int dtype_count = 4;
 
 // So that one can write `to(p, float32)`.
-inline constexpr DType float32 = DType::float32;
-inline constexpr DType float64 = DType::float64;
-inline constexpr DType float16 = DType::float16;
-inline constexpr DType bfloat16 = DType::bfloat16;
+inline constexpr DType float32 = DType::float32;    ///< DType::float32
+inline constexpr DType float64 = DType::float64;    ///< DType::float64
+inline constexpr DType float16 = DType::float16;    ///< DType::float16
+inline constexpr DType bfloat16 = DType::bfloat16;  ///< DType::bfloat16
 
 /// Size of one element in bytes.
 constexpr std::size_t size_of(DType dtype) {

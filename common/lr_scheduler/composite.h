@@ -16,7 +16,7 @@ using SchedulerList = std::vector<LRScheduler*>;
 struct SequentialLROptions {
   SchedulerList schedulers = {};              ///< required
   std::vector<std::int64_t> milestones = {};  ///< ascending, one fewer
-  std::int64_t last_epoch = -1;
+  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts.
 };
 
 /// One scheduler after the other. At each milestone the next one begins, from

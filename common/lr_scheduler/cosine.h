@@ -13,9 +13,9 @@ namespace fuse {
 struct CosineAnnealingLROptions {
   static constexpr const char* name = "CosineAnnealingLR";
   std::int64_t T_max =
-      0;  ///< required: epochs from the largest to the smallest
-  double eta_min = 0;
-  std::int64_t last_epoch = -1;
+      0;               ///< required: epochs from the largest to the smallest
+  double eta_min = 0;  ///< The smallest rate.
+  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts.
 
   void validate(std::size_t groups) const;
   double next_lr(const Moment& now) const;
@@ -28,10 +28,10 @@ using CosineAnnealingLR = ScheduledBy<CosineAnnealingLROptions>;
 /// defaults.
 struct CosineAnnealingWarmRestartsOptions {
   static constexpr const char* name = "CosineAnnealingWarmRestarts";
-  std::int64_t T_0 = 0;  ///< required: epochs until the first restart
-  std::int64_t T_mult = 1;
-  double eta_min = 0;
-  std::int64_t last_epoch = -1;
+  std::int64_t T_0 = 0;          ///< required: epochs until the first restart
+  std::int64_t T_mult = 1;       ///< What the period is multiplied by.
+  double eta_min = 0;            ///< The smallest rate.
+  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts.
   double T_cur = -1;  ///< counted by the scheduler: epochs since the restart
   double T_i = 0;     ///< likewise: epochs between the two restarts
 

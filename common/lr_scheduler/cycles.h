@@ -13,9 +13,9 @@ namespace fuse {
 /// Options of torch.optim.lr_scheduler.CyclicLR, with its defaults.
 struct CyclicLROptions {
   static constexpr const char* name = "CyclicLR";
-  PerGroup<double> base_lr = {};  ///< required
-  PerGroup<double> max_lr = {};   ///< required
-  std::int64_t step_size_up = 2000;
+  PerGroup<double> base_lr = {};     ///< required
+  PerGroup<double> max_lr = {};      ///< required
+  std::int64_t step_size_up = 2000;  ///< Steps of the rising half.
   std::optional<std::int64_t> step_size_down = {};  ///< default: as up
   std::string mode = "triangular";  ///< or "triangular2", "exp_range"
   double gamma = 1;                 ///< for "exp_range"
@@ -24,9 +24,9 @@ struct CyclicLROptions {
   std::string scale_mode = "cycle";  ///< what scale_fn gets; or "iterations"
   /// Moves momentum, or betas[0] where an optimizer has betas, the other way.
   bool cycle_momentum = true;
-  PerGroup<double> base_momentum = 0.8;
-  PerGroup<double> max_momentum = 0.9;
-  std::int64_t last_epoch = -1;
+  PerGroup<double> base_momentum = 0.8;  ///< At the largest rate.
+  PerGroup<double> max_momentum = 0.9;   ///< At the smallest rate.
+  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts.
 
   void validate(std::size_t groups) const;
   void begin(ParamGroup& group, std::size_t index) const;
@@ -48,24 +48,26 @@ struct OneCycleLROptions {
   PerGroup<double> max_lr = {};  ///< required
   /// Required, or else both `epochs` and `steps_per_epoch`.
   std::optional<std::int64_t> total_steps = {};
+  /// With steps_per_epoch: total_steps.
   std::optional<std::int64_t> epochs = {};
-  std::optional<std::int64_t> steps_per_epoch = {};
-  double pct_start = 0.3;
+  std::optional<std::int64_t> steps_per_epoch = {};  ///< See `epochs`.
+  double pct_start = 0.3;               ///< Share of the steps that rise.
   std::string anneal_strategy = "cos";  ///< or "linear"
   /// Moves momentum, or betas[0] where an optimizer has betas, the other way.
   bool cycle_momentum = true;
-  PerGroup<double> base_momentum = 0.85;
-  PerGroup<double> max_momentum = 0.95;
-  double div_factor = 25;
-  double final_div_factor = 1e4;
-  bool three_phase = false;
-  std::int64_t last_epoch = -1;
+  PerGroup<double> base_momentum = 0.85;  ///< At the largest rate.
+  PerGroup<double> max_momentum = 0.95;   ///< At the smallest rate.
+  double div_factor = 25;                 ///< max_lr over the first rate.
+  double final_div_factor = 1e4;          ///< First rate over the last.
+  bool three_phase = false;               ///< Mirrors the rise before falling.
+  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts.
 
   void validate(std::size_t groups) const;
   void begin(ParamGroup& group, std::size_t index) const;
   /// Throws Error after `steps()` steps.
   double next_lr(const Moment& now) const;
   double next_momentum(const Moment& now) const;
+  /// How many steps the cycle has.
   std::int64_t steps() const {
     return total_steps ? *total_steps : *epochs * *steps_per_epoch;
   }

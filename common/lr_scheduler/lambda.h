@@ -19,7 +19,7 @@ void check_lambdas(const char* scheduler, const PerGroup<LRLambda>& lr_lambda,
 struct LambdaLROptions {
   static constexpr const char* name = "LambdaLR";
   PerGroup<LRLambda> lr_lambda = {};  ///< required
-  std::int64_t last_epoch = -1;
+  std::int64_t last_epoch = -1;       ///< Resumes after this epoch; -1 starts.
 
   void validate(std::size_t groups) const {
     check_lambdas(name, lr_lambda, groups);
@@ -35,7 +35,7 @@ using LambdaLR = ScheduledBy<LambdaLROptions>;
 struct MultiplicativeLROptions {
   static constexpr const char* name = "MultiplicativeLR";
   PerGroup<LRLambda> lr_lambda = {};  ///< required
-  std::int64_t last_epoch = -1;
+  std::int64_t last_epoch = -1;       ///< Resumes after this epoch; -1 starts.
 
   void validate(std::size_t groups) const {
     check_lambdas(name, lr_lambda, groups);

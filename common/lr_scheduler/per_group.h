@@ -18,6 +18,7 @@ template <class T>
 class PerGroup {
  public:
   PerGroup() = default;
+  /// One value for all groups.
   template <std::convertible_to<T> U>
   PerGroup(U value)  // NOLINT(google-explicit-constructor)
       : values_{T(std::move(value))} {}
@@ -27,7 +28,9 @@ class PerGroup {
 
   /// False when nothing was given.
   bool given() const { return list_ || !values_.empty(); }
+  /// Whether each group has a value of its own.
   bool is_list() const { return list_; }
+  /// How many values were given.
   std::size_t size() const { return values_.size(); }
   /// Throws Error for a group that has none.
   const T& operator[](std::size_t group) const {

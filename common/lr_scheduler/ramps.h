@@ -9,9 +9,9 @@ namespace fuse {
 /// Options of torch.optim.lr_scheduler.ConstantLR, with its defaults.
 struct ConstantLROptions {
   static constexpr const char* name = "ConstantLR";
-  double factor = 1.0 / 3;
-  std::int64_t total_iters = 5;
-  std::int64_t last_epoch = -1;
+  double factor = 1.0 / 3;       ///< Of the rate, until `total_iters`.
+  std::int64_t total_iters = 5;  ///< Epochs that the schedule takes.
+  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts.
 
   void validate(std::size_t groups) const;
   /// Throws Error at `total_iters` for a factor of 0: there is no way back.
@@ -24,11 +24,11 @@ using ConstantLR = ScheduledBy<ConstantLROptions>;
 /// Options of torch.optim.lr_scheduler.LinearLR, with its defaults.
 struct LinearLROptions {
   static constexpr const char* name = "LinearLR";
-  double start_factor = 1.0 / 3;
-  double end_factor = 1.0;
+  double start_factor = 1.0 / 3;  ///< Of the rate, at the beginning.
+  double end_factor = 1.0;        ///< Of the rate, at the end.
   /// With 0 the rate stays at `start_factor`, as in torch.
   std::int64_t total_iters = 5;
-  std::int64_t last_epoch = -1;
+  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts.
 
   void validate(std::size_t groups) const;
   double next_lr(const Moment& now) const;
@@ -43,9 +43,9 @@ using LinearLR = ScheduledBy<LinearLROptions>;
 /// Options of torch.optim.lr_scheduler.PolynomialLR, with its defaults.
 struct PolynomialLROptions {
   static constexpr const char* name = "PolynomialLR";
-  std::int64_t total_iters = 5;
-  double power = 1.0;
-  std::int64_t last_epoch = -1;
+  std::int64_t total_iters = 5;  ///< Epochs that the schedule takes.
+  double power = 1.0;            ///< Exponent of the decay.
+  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts.
 
   void validate(std::size_t groups) const;
   double next_lr(const Moment& now) const;

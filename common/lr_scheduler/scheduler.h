@@ -33,6 +33,7 @@ class SchedulerBase {
   const std::vector<double>& get_last_lr() const { return last_lr_; }
   /// How many steps were made; 0 after construction.
   std::int64_t last_epoch() const { return last_epoch_; }
+  /// Whose rates it moves.
   Optimizer& optimizer() const { return *optimizer_; }
   /// This scheduler, and those that it is made of.
   std::vector<const SchedulerBase*> with_parts() const;
@@ -103,11 +104,11 @@ class LRScheduler : public SchedulerBase {
 
 /// What a schedule may look at to set the rate of one group.
 struct Moment {
-  std::int64_t epoch = 0;
-  std::size_t group = 0;
-  double lr = 0;         ///< as the optimizer has it now
-  double base_lr = 0;    ///< as it was at the beginning
-  bool initial = false;  ///< in the step that the constructor makes
+  std::int64_t epoch = 0;  ///< Steps made so far; 0 at the beginning.
+  std::size_t group = 0;   ///< Which group this is for.
+  double lr = 0;           ///< as the optimizer has it now
+  double base_lr = 0;      ///< as it was at the beginning
+  bool initial = false;    ///< in the step that the constructor makes
 };
 
 /// A scheduler that finds the next rate of each group by itself.
@@ -188,6 +189,7 @@ class RuleScheduler : public LRScheduler {
 template <class Options>
 class ScheduledBy : public RuleScheduler {
  public:
+  /// Sets the rates of epoch 0. Throws Error for options that make no sense.
   explicit ScheduledBy(Optimizer& optimizer, Options options = {})
       : RuleScheduler(optimizer), options_(std::move(options)) {
     options_.validate(optimizer.group_count());
@@ -196,6 +198,7 @@ class ScheduledBy : public RuleScheduler {
   }
 
   std::string name() const final { return Options::name; }
+  /// The options, with what the rule counts.
   const Options& options() const { return options_; }
 
  protected:

@@ -12,9 +12,9 @@ namespace fuse {
 /// Options of torch.optim.lr_scheduler.StepLR, with its defaults.
 struct StepLROptions {
   static constexpr const char* name = "StepLR";
-  std::int64_t step_size = 0;  ///< required
-  double gamma = 0.1;
-  std::int64_t last_epoch = -1;
+  std::int64_t step_size = 0;    ///< required
+  double gamma = 0.1;            ///< What the rate is multiplied by.
+  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts.
 
   void validate(std::size_t groups) const;
   double next_lr(const Moment& now) const {
@@ -31,8 +31,8 @@ struct MultiStepLROptions {
   static constexpr const char* name = "MultiStepLR";
   /// Required, in ascending order; one that stands twice counts twice.
   std::vector<std::int64_t> milestones = {};
-  double gamma = 0.1;
-  std::int64_t last_epoch = -1;
+  double gamma = 0.1;            ///< What the rate is multiplied by.
+  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts.
 
   void validate(std::size_t groups) const;
   double next_lr(const Moment& now) const;
@@ -45,7 +45,7 @@ using MultiStepLR = ScheduledBy<MultiStepLROptions>;
 struct ExponentialLROptions {
   static constexpr const char* name = "ExponentialLR";
   double gamma = std::numeric_limits<double>::quiet_NaN();  ///< required
-  std::int64_t last_epoch = -1;
+  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts.
 
   void validate(std::size_t groups) const;
   double next_lr(const Moment& now) const {

@@ -11,11 +11,11 @@ namespace fuse {
 
 /// Options of torch.optim.Adadelta, with its defaults.
 struct AdadeltaOptions {
-  Scalar lr = 1.0;
-  Scalar rho = 0.9;
-  Scalar eps = 1e-6;
-  Scalar weight_decay = 0.0;
-  bool maximize = false;
+  Scalar lr = 1.0;            ///< Learning rate.
+  Scalar rho = 0.9;           ///< Decay of the averages.
+  Scalar eps = 1e-6;          ///< Keeps divisions away from 0.
+  Scalar weight_decay = 0.0;  ///< Strength of the weight decay.
+  bool maximize = false;      ///< Climbs instead of descending.
   /// False updates one tensor after the other.
   bool foreach = true;
 

@@ -11,13 +11,13 @@ namespace fuse {
 
 /// Options of torch.optim.Adagrad, with its defaults.
 struct AdagradOptions {
-  Scalar lr = 1e-2;
-  Scalar lr_decay = 0.0;
-  Scalar weight_decay = 0.0;
+  Scalar lr = 1e-2;           ///< Learning rate.
+  Scalar lr_decay = 0.0;      ///< Decay of the rate, per step.
+  Scalar weight_decay = 0.0;  ///< Strength of the weight decay.
   /// What the sums of squares start from; read when a parameter gets its state.
   Scalar initial_accumulator_value = 0.0;
-  Scalar eps = 1e-10;
-  bool maximize = false;
+  Scalar eps = 1e-10;     ///< Keeps divisions away from 0.
+  bool maximize = false;  ///< Climbs instead of descending.
   /// False updates one tensor after the other.
   bool foreach = true;
 

@@ -12,11 +12,11 @@ namespace fuse {
 
 /// Options of torch.optim.Adamax, with its defaults.
 struct AdamaxOptions {
-  Scalar lr = 2e-3;
-  std::array<Scalar, 2> betas = {0.9, 0.999};
-  Scalar eps = 1e-8;
-  Scalar weight_decay = 0.0;
-  bool maximize = false;
+  Scalar lr = 2e-3;                            ///< Learning rate.
+  std::array<Scalar, 2> betas = {0.9, 0.999};  ///< Decays of the two averages.
+  Scalar eps = 1e-8;                           ///< Keeps divisions away from 0.
+  Scalar weight_decay = 0.0;  ///< Strength of the weight decay.
+  bool maximize = false;      ///< Climbs instead of descending.
   /// False updates one tensor after the other.
   bool foreach = true;
 

@@ -9,13 +9,13 @@ namespace fuse {
 
 /// Options of torch.optim.AdamW, with its defaults.
 struct AdamWOptions {
-  Scalar lr = 1e-3;
-  std::array<Scalar, 2> betas = {0.9, 0.999};
-  Scalar eps = 1e-8;
-  Scalar weight_decay = 1e-2;
-  bool amsgrad = false;
-  bool maximize = false;
-  bool foreach = true;
+  Scalar lr = 1e-3;                            ///< Learning rate.
+  std::array<Scalar, 2> betas = {0.9, 0.999};  ///< Decays of the two averages.
+  Scalar eps = 1e-8;                           ///< Keeps divisions away from 0.
+  Scalar weight_decay = 1e-2;  ///< Strength of the weight decay.
+  bool amsgrad = false;        ///< Keeps the largest second average.
+  bool maximize = false;       ///< Climbs instead of descending.
+  bool foreach = true;         ///< False updates one tensor after the other.
 
   /// AdamW is Adam with the decay decoupled from the gradients.
   AdamOptions as_adam() const {
@@ -34,6 +34,7 @@ struct AdamWOptions {
 /// Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
 class AdamW : public Adam {
  public:
+  /// A group of parameters with the options of AdamW.
   class Group : public Adam::Group {
    public:
     /// Takes all options of the optimizer that it is given to.
@@ -47,6 +48,7 @@ class AdamW : public Adam {
         : Adam::Group(std::move(named), wanted.as_adam()) {}
   };
 
+  /// As those of `ListOptimizer`.
   explicit AdamW(std::vector<Tensor> params, const AdamWOptions& options = {})
       : Adam(std::move(params), options.as_adam()) {}
   explicit AdamW(NamedParams params, const AdamWOptions& options = {})

@@ -11,13 +11,13 @@ namespace fuse {
 
 /// Options of torch.optim.ASGD, with its defaults.
 struct ASGDOptions {
-  Scalar lr = 1e-2;
-  Scalar lambd = 1e-4;
-  Scalar alpha = 0.75;
+  Scalar lr = 1e-2;     ///< Learning rate.
+  Scalar lambd = 1e-4;  ///< Decay of the parameters.
+  Scalar alpha = 0.75;  ///< Power of the decay of the rate.
   /// The step after which averaging begins.
   Scalar t0 = 1e6;
-  Scalar weight_decay = 0.0;
-  bool maximize = false;
+  Scalar weight_decay = 0.0;  ///< Strength of the weight decay.
+  bool maximize = false;      ///< Climbs instead of descending.
   /// False updates one tensor after the other.
   bool foreach = true;
 

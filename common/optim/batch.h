@@ -16,8 +16,8 @@ namespace fuse {
 /// Everything that takes part in one step, list by list: tensors of one dtype
 /// that have a gradient, of one group or of several that differ in numbers alone.
 struct Batch {
-  TensorList params;
-  TensorList grads;
+  TensorList params;               ///< Parameters that have a gradient.
+  TensorList grads;                ///< Their gradients.
   TensorList steps;                ///< float64 step counts, one a parameter
   std::vector<TensorList> states;  ///< in the order of the StateSpecs
   std::vector<const char*> names;  ///< of the states

@@ -50,6 +50,7 @@ class RemovableHandle {
  public:
   RemovableHandle(const std::shared_ptr<StepHooks>& hooks, std::uint64_t id)
       : hooks_(hooks), id_(id) {}
+  /// Takes it away; nothing happens the second time.
   void remove() const {
     if (const auto hooks = hooks_.lock()) hooks->remove(id_);
   }

@@ -14,6 +14,7 @@ namespace fuse {
 template <class Options>
 class ListOptimizer : public Optimizer {
  public:
+  /// A group of parameters with the options of this optimizer.
   class Group : public ParamGroup {
    public:
     /// Takes all options of the optimizer that it is given to.
@@ -37,7 +38,7 @@ class ListOptimizer : public Optimizer {
                               static_cast<const Group&>(other).options);
     }
 
-    Options options;
+    Options options;  ///< What a step reads; may be changed between steps.
 
    protected:
     void visit_scalars(void* context,
@@ -96,6 +97,7 @@ class ListOptimizer : public Optimizer {
   /// The same with a group, which may have options of its own.
   void add_param_group(Group group) { add(std::move(group), {}); }
 
+  /// How many parameter groups there are.
   std::size_t group_count() const final { return param_groups.size(); }
   Group& group(std::size_t index) final {
     check_group(index);

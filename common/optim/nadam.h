@@ -12,14 +12,14 @@ namespace fuse {
 
 /// Options of torch.optim.NAdam, with its defaults.
 struct NAdamOptions {
-  Scalar lr = 2e-3;
-  std::array<Scalar, 2> betas = {0.9, 0.999};
-  Scalar eps = 1e-8;
-  Scalar weight_decay = 0.0;
-  Scalar momentum_decay = 4e-3;
+  Scalar lr = 2e-3;                            ///< Learning rate.
+  std::array<Scalar, 2> betas = {0.9, 0.999};  ///< Decays of the two averages.
+  Scalar eps = 1e-8;                           ///< Keeps divisions away from 0.
+  Scalar weight_decay = 0.0;     ///< Strength of the weight decay.
+  Scalar momentum_decay = 4e-3;  ///< Speed at which momentum grows.
   /// Decays the parameters themselves instead of adding to the gradients.
   bool decoupled_weight_decay = false;
-  bool maximize = false;
+  bool maximize = false;  ///< Climbs instead of descending.
   /// False updates one tensor after the other.
   bool foreach = true;
 

@@ -71,9 +71,11 @@ class Optimizer {
   RemovableHandle register_step_pre_hook(StepHooks::Hook hook) {
     return {before_step_, before_step_->add(std::move(hook))};
   }
+  /// The same after every step.
   RemovableHandle register_step_post_hook(StepHooks::Hook hook) {
     return {after_step_, after_step_->add(std::move(hook))};
   }
+  /// How many parameter groups there are.
   virtual std::size_t group_count() const = 0;
   /// A parameter group with its hyper-parameters. Throws Error when there is
   /// none at that index.

@@ -19,6 +19,7 @@ using NamedParams = std::vector<std::pair<std::string, Tensor>>;
 /// Options by their names in torch.optim, numbers and switches:
 /// `{{"lr", 0.1}, {"betas[0]", tensor(0.8)}, {"amsgrad", true}}`.
 using OptionValue = std::variant<bool, Scalar>;
+/// Options by name, in any order; those that are not named stay as they are.
 using GroupOptions = std::vector<std::pair<std::string, OptionValue>>;
 
 /// Parameters that share their hyper-parameters.
@@ -67,7 +68,7 @@ class ParamGroup {
     });
   }
 
-  std::vector<Tensor> params;
+  std::vector<Tensor> params;  ///< The parameters of the group.
   /// Names of the parameters, in their order, or empty.
   std::vector<std::string> param_names;
   /// The learning rate that schedules start from: a number of its own, set by

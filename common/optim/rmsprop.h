@@ -11,14 +11,14 @@ namespace fuse {
 
 /// Options of torch.optim.RMSprop, with its defaults.
 struct RMSpropOptions {
-  Scalar lr = 1e-2;
-  Scalar alpha = 0.99;
-  Scalar eps = 1e-8;
-  Scalar weight_decay = 0.0;
-  Scalar momentum = 0.0;
+  Scalar lr = 1e-2;           ///< Learning rate.
+  Scalar alpha = 0.99;        ///< Power of the decay of the rate.
+  Scalar eps = 1e-8;          ///< Keeps divisions away from 0.
+  Scalar weight_decay = 0.0;  ///< Strength of the weight decay.
+  Scalar momentum = 0.0;      ///< Share of the last update in the next.
   /// Divides by an estimate of the variance instead of the second moment.
   bool centered = false;
-  bool maximize = false;
+  bool maximize = false;  ///< Climbs instead of descending.
   /// False updates one tensor after the other.
   bool foreach = true;
 

@@ -21,7 +21,7 @@ struct RpropOptions {
   std::array<Scalar, 2> etas = {0.5, 1.2};
   /// The smallest and the largest step size.
   std::array<Scalar, 2> step_sizes = {1e-6, 50.0};
-  bool maximize = false;
+  bool maximize = false;  ///< Climbs instead of descending.
   /// False updates one tensor after the other.
   bool foreach = true;
 

@@ -12,12 +12,12 @@ namespace fuse {
 
 /// Options of torch.optim.SGD, with its defaults.
 struct SGDOptions {
-  Scalar lr = 1e-3;
-  Scalar momentum = 0.0;
-  Scalar dampening = 0.0;
-  Scalar weight_decay = 0.0;
-  bool nesterov = false;
-  bool maximize = false;
+  Scalar lr = 1e-3;           ///< Learning rate.
+  Scalar momentum = 0.0;      ///< Share of the last update in the next.
+  Scalar dampening = 0.0;     ///< Held back from the momentum.
+  Scalar weight_decay = 0.0;  ///< Strength of the weight decay.
+  bool nesterov = false;      ///< Looks ahead by one momentum.
+  bool maximize = false;      ///< Climbs instead of descending.
   /// False updates one tensor after the other.
   bool foreach = true;
 

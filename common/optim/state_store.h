@@ -20,9 +20,9 @@ namespace fuse {
 /// (at Rate::entry) one number in float64. The names are string literals. A
 /// state has the same dtype at every step.
 struct StateSpec {
-  const char* name;
-  double initial = 0;
-  Rate rate = Rate::element;
+  const char* name;           ///< as `Optimizer::state` takes it
+  double initial = 0;         ///< what every element starts at
+  Rate rate = Rate::element;  ///< one number an element, or an entry
   /// The hyper-parameter it starts from instead of `initial`, such as "lr".
   const char* initial_from = nullptr;
   /// Of a tensor; without it that of the parameter. Where dtypes meet in an
