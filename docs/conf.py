@@ -17,8 +17,11 @@ copyright = author
 language = "en"
 
 extensions = ["sphinx_design", "sphinx_copybutton", "fusebook_docs.extension"]
-exclude_patterns = ["_build", "exercises", "fusebook_docs", "samples"]
+exclude_patterns = ["_build", "examples", "exercises", "fusebook_docs",
+                    "samples"]
 nitpicky = True
+# Of C++: the standard library, template parameters, and what is inside a class.
+nitpick_ignore_regex = [("cpp:identifier", ".*")]
 
 pygments_dark_style = "github-dark"
 

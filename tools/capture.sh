@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# ./fusebook capture [--fresh] [RECIPE...], and on a GPU --device NAME
+# ./fusebook capture [--fresh] [RECIPE...] [examples], and on a GPU --device NAME
 : "${root:?}" # set by ./fusebook
 
 . "$root/tools/lib/samples.sh"
@@ -13,7 +13,7 @@ capture_on_gpu() { # DEVICE OUT STAGES RECIPE...
     ${out:+--out "$out"} ${only:+--only "$only"} "$@"
 }
 
-device=cpu fresh='' names='' out='' only=
+device=cpu fresh='' names='' out='' only='' examples=no
 while [ $# -gt 0 ]; do
   case $1 in
     --device)
@@ -35,6 +35,7 @@ while [ $# -gt 0 ]; do
       ;;
     --only=*) only=${1#--only=} ;;
     --fresh) fresh=--fresh ;;
+    examples) examples=only ;;
     -*) unknown "capture option" "$1" --device --out --only --fresh ;;
     *)
       choose_recipes "$1"
@@ -43,6 +44,11 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+if [ "$examples" = only ] && [ -z "$names" ]; then
+  run_examples --write
+  return
+fi
+[ -n "$names" ] || examples=yes
 # shellcheck disable=SC2086 # names of recipes are single words
 choose_recipes $names
 if [ "$device" != cpu ]; then
@@ -59,4 +65,5 @@ for recipe in $chosen; do
   "$python" -B "$root/docs/fusebook_docs" limits --recipe "$recipe" ||
     captured=no
 done
+[ "$examples" = no ] || run_examples --write || captured=no
 [ "$captured" = yes ]

@@ -25,6 +25,7 @@ while [ $# -gt 0 ]; do
   check_port "$port"
   shift
 done
+need doxygen
 need_environment docs
 get_missing
 step "Building the site"

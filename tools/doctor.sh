@@ -73,6 +73,7 @@ doctor_line doctest doctest "test"
 doctor_line python python3 "test, docs, verify, capture"
 doctor_line venv venv "test, docs"
 doctor_line chromium chromium "test (pages)"
+doctor_line doxygen doxygen "test, docs (API reference)"
 say "Python packages (made by the command that needs them):"
 for name in lint docs pages interop cuda cublas; do
   if is_made "$name"; then state=ready; else state='not yet'; fi

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# ./fusebook verify [RECIPE...]
+# ./fusebook verify [RECIPE...]; without names the examples of the reference too
 : "${root:?}" # set by ./fusebook
 
 . "$root/tools/lib/samples.sh"
@@ -8,4 +8,7 @@ for word in "$@"; do
   case $word in -*) unknown "verify option" "$word" ;; esac
 done
 choose_recipes "$@"
-with_samples verify
+verified=yes
+with_samples verify || verified=no
+[ $# -gt 0 ] || run_examples || verified=no
+[ "$verified" = yes ]

@@ -9,8 +9,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from . import (capturing, checking, exercises, limits, literate, patches,
-               prose, samples)
+from . import (capturing, checking, examples, exercises, limits, literate,
+               patches, prose, samples)
 from .book import Book, capture_command
 from .errors import BookError
 
@@ -62,6 +62,13 @@ def _parser():
                  "run a recipe, small, on a GPU or the simulated one and "
                  "compare its kernels with the CPU's sample",
                  device="cuda-sim")
+    example = _add(commands, "examples", _examples,
+                   "run the examples of the API reference and compare what "
+                   "they print with its pages")
+    example.add_argument("--program", required=True, type=Path, metavar="PATH",
+                         help="the built program")
+    example.add_argument("--write", action="store_true",
+                         help="keep what they print as the pages' output")
     apply = _add(commands, "apply", _apply,
                  "write a recipe with the answer of an exercise in it")
     apply.add_argument("--recipe", required=True)
@@ -108,6 +115,23 @@ def _add_running(commands, name, command, text, device="cpu"):
     parser.add_argument("--timeout", type=float, default=300.0,
                         metavar="SECONDS", help="default: 300")
     return parser
+
+
+def _examples(book, options):
+    if options.write:
+        for path in examples.capture(book, options.program):
+            print(f"wrote {path}")
+        return 0
+    found = list(examples.differences(book, options.program))
+    for problem in found:
+        print(problem)
+    if found:
+        print(f"If the examples are right, make the pages follow: "
+              f"{examples.HOW}")
+        return 1
+    count = len(examples.read(book))
+    print(f"{count} example{'' if count == 1 else 's'}, as on the pages.")
+    return 0
 
 
 def _fresh(book, options, words=()):

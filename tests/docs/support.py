@@ -23,6 +23,8 @@ FIXTURES = HERE / "fixtures"
 # What the page of operations is made of, and a file of more rows.
 OPERATIONS = ("kernels/ops.def", "common/map_element.h",
               "tests/new_op/more_ops.def")
+# What of the site itself a toy book has of its own.
+TOY_PAGES = ("background", "examples", "reference")
 sys.path.insert(0, str(ROOT / "docs"))
 
 from fusebook_docs import checking, cli, currency, samples  # noqa: E402
@@ -164,9 +166,11 @@ def make_sources(root):
     fill_samples(root)
     copy_operations(root)
     for path in (ROOT / "docs").iterdir():
-        if path.name not in ("samples", "exercises", "recipes", "background"):
+        if path.name not in ("samples", "exercises", "recipes", *TOY_PAGES):
             (root / "docs" / path.name).symlink_to(path)
-    shutil.copytree(FIXTURES / "background", root / "docs" / "background")
+    for name in TOY_PAGES:
+        shutil.copytree(FIXTURES / name, root / "docs" / name)
+    shutil.copytree(FIXTURES / "common", root / "common", dirs_exist_ok=True)
     (root / "docs" / "recipes").symlink_to("../recipes")
 
 

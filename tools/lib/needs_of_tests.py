@@ -67,6 +67,8 @@ def needs(words, build, files):
                 found.add(f"environment={name}")
                 if name == "pages":
                     found.add("program=chromium")
+                if name in ("docs", "pages"):
+                    found.add("program=doxygen")
             case ["nvrtc", _]:
                 found.add("environment=cuda")
     return found

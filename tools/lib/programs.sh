@@ -82,6 +82,7 @@ is_found() {
     python) find_python ;;
     venv) find_python_with_venv ;;
     chromium) find_chromium ;;
+    doxygen) have doxygen ;;
   esac
 }
 
@@ -94,6 +95,7 @@ package_of() {
     doctest) echo doctest-dev ;;
     python) echo python3 ;;
     venv) echo python3-venv ;;
+    doxygen) echo doxygen ;;
     chromium) if is_like ubuntu; then echo chromium-browser; else
       echo chromium; fi ;;
   esac
@@ -120,6 +122,7 @@ version_of() {
         printf "%s%s", dot, $3; dot = "." }' /usr/include/doctest/doctest.h ;;
     python | venv) "$python" -V | first_number ;;
     chromium) "$chromium" --version | first_number ;;
+    doxygen) doxygen --version | first_number ;;
   esac 2>/dev/null
 }
 
@@ -128,6 +131,7 @@ oldest_of() {
     compiler) echo 12 ;;
     cmake) echo 3.25 ;;
     eigen) echo 3.4 ;;
+    doxygen) echo 1.9 ;;
     python | venv) echo 3.11 ;;
     *) echo 0 ;;
   esac

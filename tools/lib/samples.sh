@@ -28,6 +28,17 @@ with_samples() { # COMMAND OPTION...
   return "$worst"
 }
 
+# The examples of the API reference, all in one program.
+run_examples() { # OPTION...
+  need compiler cmake ninja eigen python
+  get_missing
+  find_python
+  build examples
+  end_turn
+  "$python" -B "$root/docs/fusebook_docs" examples \
+    --program "$build/tests/examples" "$@"
+}
+
 # The build stops at the first exercise that does not fit; this names all.
 check_exercises() {
   worst=0

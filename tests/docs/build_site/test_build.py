@@ -8,79 +8,18 @@ import unittest
 from dataclasses import replace
 from pathlib import Path
 
-from bs4 import BeautifulSoup
-
-from support import (build, make_sources, plain_record, store_gpu,
-                     toy_record)
+from site_case import TOY, BuiltOnce, SiteCase
+from support import build, make_sources, plain_record, store_gpu, toy_record
 
 from fusebook_docs import checking, samples, values
 from fusebook_docs.book import Book
 from fusebook_docs.extension import nodes
 from fusebook_docs.extension.page import label
 
-TOY = "recipes/toy_optimizer"
 BACKGROUND = "background/scalars_and_guards"
 
 
-class SiteCase(unittest.TestCase):
-    """A test with toy sources of its own."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="toy-site-")
-        self.addCleanup(folder.cleanup)
-        self.start(Path(folder.name))
-
-    def start(self, root):
-        make_sources(root)
-        self.open(root)
-
-    def open(self, root):
-        self.root, self.book, self.out = root, Book(root), root / "out"
-
-    def built(self):
-        code, text = build(self.root, self.out)
-        self.assertEqual(code, 0, text)
-
-    def broken(self, *words):
-        code, text = build(self.root, self.out)
-        self.assertNotEqual(code, 0, text)
-        for word in words:
-            self.assertIn(word, text)
-
-    def page(self, name=TOY):
-        html = (self.out / f"{name}.html").read_text(encoding="utf-8")
-        return BeautifulSoup(html, "html.parser").article
-
-    def line(self, text):
-        """The number of the recipe's line with `text` in it."""
-        lines = self.recipe.read_text().split("\n")
-        return next(n for n, line in enumerate(lines, 1) if text in line)
-
-    def edit(self, path, old, new):
-        text = path.read_text()
-        self.assertIn(old, text)
-        path.write_text(text.replace(old, new))
-
-    @property
-    def recipe(self):
-        return self.book.recipe_path("toy_optimizer")
-
-
-class Page(SiteCase):
-    """Looks at one build; changes nothing."""
-
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="toy-site-")
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = Path(folder.name)
-        make_sources(cls.folder)
-        code, text = build(cls.folder, cls.folder / "out")
-        assert code == 0, text
-
-    def setUp(self):
-        self.open(self.folder)
-
+class Page(BuiltOnce):
     def test_headings_are_the_titles(self):
         headings = [h.get_text().removesuffix("¶")
                     for h in self.page().find_all(["h1", "h2"])]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 
-from build_site.test_build import SiteCase
+from site_case import SiteCase
 from support import build, make_sources
 
 MORE = "tests/new_op/more_ops.def"

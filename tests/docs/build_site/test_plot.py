@@ -3,7 +3,7 @@
 import unittest
 from dataclasses import replace
 
-from build_site.test_build import SiteCase
+from site_case import SiteCase
 
 from fusebook_docs import samples
 from fusebook_docs.extension import plot

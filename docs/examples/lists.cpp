@@ -1,0 +1,30 @@
+#include "example.h"
+
+using namespace fuse;
+
+EXAMPLE(foreach) {
+  const TensorList params = {tensor({1.0, 2.0}), tensor({3.0})};
+  const TensorList grads = {tensor({10.0, 10.0}), tensor({10.0})};
+  foreach_sub_(params, foreach_mul(grads, 0.1));
+  for (const Tensor& each : params) print(each);
+}
+
+EXAMPLE(foreach_map) {
+  const TensorList params = {tensor({1.0, 2.0}), tensor({3.0})};
+  const TensorList grads = {tensor({10.0, -10.0}), tensor({0.0})};
+  const auto signs = foreach_map([](auto g) { return sign(g); }, grads);
+  print(signs[0], " ", signs[1]);
+  foreach_map_([](auto p, auto g) { return where(g > 0, p - 0.5, p); }, params,
+               grads);
+  print(params[0], " ", params[1]);
+}
+
+EXAMPLE(lists_that_do_not_fit) {
+  const TensorList two = {tensor({1.0}), tensor({2.0})};
+  const TensorList one = {tensor({1.0})};
+  try {
+    foreach_add_(two, one);
+  } catch (const Error& error) {
+    print(error.what());
+  }
+}

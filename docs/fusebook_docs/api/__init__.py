@@ -1,0 +1,1 @@
+"""The API reference: what Doxygen reads in the headers, made fit for pages."""
