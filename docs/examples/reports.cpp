@@ -40,7 +40,42 @@ EXAMPLE(graph_log) {
   compile([&] { foreach_add_(list, foreach_mul(list, 0.5)); })();
   set_logs(Log::graph, false);
   set_log_sink({});
-  print_block(told);
+  print_block(told.substr(0, told.find("digraph")));
+}
+
+EXAMPLE(graph_for_graphviz) {
+  const TensorList list = {tensor({1.0, 2.0})};
+  std::string told;
+  set_log_sink([&](const LogMessage& message) { told += message.text; });
+  set_logs(Log::graph);
+  compile([&] { foreach_add_(list, foreach_mul(list, 0.5)); })();
+  set_logs(Log::graph, false);
+  set_log_sink({});
+  print_block(told.substr(told.find("digraph")));
+}
+
+EXAMPLE(output_code) {
+  const TensorList list = {tensor({1.0, 2.0})};
+  auto step = compile([&] { foreach_add_(list, foreach_mul(list, 0.5)); });
+  step();
+  print_block(step.output_code());
+}
+
+EXAMPLE(recordings) {
+  const TensorList list = {tensor({1.0, 2.0})};
+  int calls = 0;
+  auto step = compile([&] {
+    ++calls;
+    foreach_mul_(list, calls % 2 == 0 ? 0.5 : 2.0);
+    if (calls > 3) foreach_add_(list, 1);
+  });
+  for (int i = 0; i < 6; ++i) step();
+  print("the function ran ", calls, " times");
+  print("compilations: ", step.counters().compilations,
+        ", launches: ", step.counters().launches);
+  for (const RecompileReport& why : step.recompile_reports()) {
+    print(why.failures.empty() ? "other operations" : "a number moved");
+  }
 }
 
 EXAMPLE(timing) {

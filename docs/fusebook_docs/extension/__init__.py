@@ -8,13 +8,15 @@ writes no page as text.
 import zlib
 from pathlib import Path
 
-from . import (api, api_example, code_links, excerpt, exercise, gallery, nodes,
-               op_table, page, picture, plot, quote, recipe)
+from . import (api, api_example, code_links, excerpt, exercise, gallery,
+               graph_picture, nodes, op_table, page, picture, plot, quote,
+               readme, recipe)
 
 
 def setup(app):
     for module in (nodes, recipe, excerpt, exercise, gallery, op_table,
-                   picture, plot, quote, api, api_example, code_links):
+                   picture, plot, quote, api, api_example, code_links,
+                   graph_picture, readme):
         module.setup(app)
     app.add_source_suffix(".cpp", "recipe")
     app.add_source_parser(recipe.RecipeParser)
