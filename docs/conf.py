@@ -6,6 +6,7 @@ The build runs no recipe: pages are made from `recipes/*.cpp` and from the
 captured output in `samples/`.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -15,10 +16,13 @@ project = "Fusebook"
 author = "the Fusebook authors"
 copyright = author
 language = "en"
+_cmake = Path(__file__).resolve().parents[1] / "CMakeLists.txt"
+release = re.search(r"project\(fusebook VERSION ([\d.]+)",
+                    _cmake.read_text(encoding="utf-8"))[1]
 
 extensions = ["sphinx_design", "sphinx_copybutton", "fusebook_docs.extension"]
-exclude_patterns = ["_build", "examples", "exercises", "fusebook_docs",
-                    "samples"]
+exclude_patterns = ["_build", "about", "background/result.rst", "examples",
+                    "exercises", "fusebook_docs", "samples"]
 nitpicky = True
 # Of C++: the standard library, template parameters, and what is inside a class.
 nitpick_ignore_regex = [("cpp:identifier", ".*")]

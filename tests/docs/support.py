@@ -24,7 +24,7 @@ FIXTURES = HERE / "fixtures"
 OPERATIONS = ("kernels/ops.def", "common/map_element.h",
               "tests/new_op/more_ops.def")
 # What of the site itself a toy book has of its own.
-TOY_PAGES = ("background", "examples", "reference")
+TOY_PAGES = ("about", "background", "examples", "reference")
 sys.path.insert(0, str(ROOT / "docs"))
 
 from fusebook_docs import checking, cli, currency, samples  # noqa: E402
@@ -166,10 +166,12 @@ def make_sources(root):
     fill_samples(root)
     copy_operations(root)
     for path in (ROOT / "docs").iterdir():
-        if path.name not in ("samples", "exercises", "recipes", *TOY_PAGES):
+        if path.name not in ("samples", "exercises", "recipes", "gallery.toml",
+                             *TOY_PAGES):
             (root / "docs" / path.name).symlink_to(path)
     for name in TOY_PAGES:
         shutil.copytree(FIXTURES / name, root / "docs" / name)
+    shutil.copy(FIXTURES / "gallery.toml", root / "docs")
     shutil.copytree(FIXTURES / "common", root / "common", dirs_exist_ok=True)
     (root / "docs" / "recipes").symlink_to("../recipes")
 

@@ -1,7 +1,17 @@
-"""`.. recipe-gallery::` lists every recipe with its first paragraph."""
+"""`.. recipe-gallery::` lists every recipe in the order of the gallery.
+
+A card has the first paragraph of the page, and what gallery.toml says about it.
+`.. recipe-toctree::` is the same order for the side bar.
+"""
 
 from docutils import nodes
+from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
+
+from .. import gallery as order
+from ..errors import BookError
+from . import page as pages
+from .recipe import entry_line
 
 _FOLDER = "recipes/"
 
@@ -10,9 +20,35 @@ class gallery(nodes.General, nodes.Element):
     """Stands where the list will be once all pages are read."""
 
 
+def _entries(directive, book):
+    try:
+        return order.entries(book)
+    except BookError as error:
+        raise directive.error(str(error)) from None
+
+
 class RecipeGallery(SphinxDirective):
     def run(self):
-        return [gallery()]
+        self.env.note_reread()  # a recipe may come or go
+        book = pages.book_of(self.env)
+        node = gallery()
+        for entry in _entries(self, book):
+            line = entry_line(self.env, book, entry.name)
+            node += nodes.container("", *([line] if line else []),
+                                    name=entry.name)
+        return [node]
+
+
+class RecipeToctree(SphinxDirective):
+    def run(self):
+        self.env.note_reread()
+        source, number = self.get_source_info()
+        lines = StringList([".. toctree::", "   :hidden:", ""], source)
+        for entry in _entries(self, pages.book_of(self.env)):
+            lines.append(f"   {_FOLDER}{entry.name}", source, number)
+        box = nodes.Element()
+        self.state.nested_parse(lines, 0, box)
+        return box.children
 
 
 def _remember(app, doctree):
@@ -20,7 +56,8 @@ def _remember(app, doctree):
     docname = app.env.docname
     if not docname.startswith(_FOLDER):
         return
-    plain = (p for p in doctree.findall(nodes.paragraph) if not p["classes"])
+    plain = (p for p in doctree.findall(nodes.paragraph)
+             if isinstance(p.parent, nodes.section) and not p["classes"])
     first = next(plain, None)
     text = "" if first is None else first.astext().replace("\n", " ")
     app.env.metadata[docname]["fusebook_abstract"] = text
@@ -29,13 +66,14 @@ def _remember(app, doctree):
 def _fill(app, doctree, docname):
     for node in list(doctree.findall(gallery)):
         box = nodes.container(classes=["recipe-gallery"])
-        for name in sorted(app.env.found_docs):
-            if name.startswith(_FOLDER):
-                box += _card(app, docname, name)
+        for entry in list(node):
+            name = f"{_FOLDER}{entry['name']}"
+            if name in app.env.found_docs:
+                box += _card(app, docname, name, list(entry))
         node.replace_self(box)
 
 
-def _card(app, docname, name):
+def _card(app, docname, name, lines):
     title = app.env.titles[name].astext()
     link = nodes.reference(
         "", "", nodes.inline("", title), internal=True,
@@ -44,11 +82,13 @@ def _card(app, docname, name):
     card += nodes.paragraph("", "", link, classes=["recipe-card-title"])
     text = app.env.metadata[name].get("fusebook_abstract", "")
     card += nodes.paragraph("", text)
+    card += lines
     return card
 
 
 def setup(app):
     app.add_node(gallery)
     app.add_directive("recipe-gallery", RecipeGallery)
+    app.add_directive("recipe-toctree", RecipeToctree)
     app.connect("doctree-read", _remember)
     app.connect("doctree-resolved", _fill)

@@ -15,7 +15,7 @@ from sphinx import addnodes
 from sphinx.parsers import RSTParser
 from sphinx.util.docutils import SphinxDirective
 
-from .. import currency, samples
+from .. import currency, gallery, samples
 from ..errors import BookError
 from . import nodes as own
 from . import page as pages
@@ -32,13 +32,14 @@ class RecipeParser(RSTParser):
         env = document.settings.env
         try:
             page = pages.open_page(env, Path(env.docname).name)
+            lines = _Writer(page).lines()
         except BookError as error:
             pages.warn(error.message, error.path or document["source"],
                        error.line)
             super().parse("Not a page\n==========\n", document)
             return
         document["source"] = str(page.path)
-        super().parse(_Writer(page).lines(), document)
+        super().parse(lines, document)
 
 
 class _Writer:
@@ -46,11 +47,14 @@ class _Writer:
 
     def __init__(self, page):
         self.page = page
+        self.about = gallery.about(page.book, page.name)
         self.out = StringList()
 
     def lines(self):
         recipe = self.page.recipe
         for index, part in enumerate(recipe.parts):
+            if index == len(recipe.parts) - 1:
+                self._conclusion()
             if index == 0:
                 self._opening(part)
             elif part.is_step:
@@ -77,9 +81,35 @@ class _Writer:
             self._add(line.number, line.text)
         self._add(lines[-1].number, "")
 
+    def _from_about(self, lines, indent=""):
+        path = gallery.about_path(self.page.book, self.page.name)
+        for line in lines:
+            self.out.append(f"{indent}{line.text}".rstrip(), str(path),
+                            line.number - 1)
+        self.out.append("", str(path), lines[-1].number)
+
+    def _learn(self, line):
+        if self.about is None:
+            return
+        self._add(line, ".. container:: recipe-learn", "",
+                  "   .. rst-class:: recipe-label", "",
+                  "   What you will learn", "")
+        self._from_about(self.about.learn, "   ")
+
+    def _conclusion(self):
+        """Before the exercises: what to remember, and where to go on."""
+        if self.about is not None:
+            self._from_about(self.about.conclusion)
+            self._from_about(self.about.see_also)
+        after = _next(self.page)
+        if after:
+            self._add(self.page.recipe.parts[-1].line,
+                      f"**Next recipe:** :doc:`/recipes/{after}`", "")
+
     def _opening(self, part):
         self._prose(part.prose[:2])
         self._add(part.line, ".. recipe-status::", "")
+        self._learn(part.line)
         if part.prose[2:]:
             self._prose(part.prose[2:])
 
@@ -95,6 +125,15 @@ class _Writer:
         last = self.page.recipe.source.count("\n")
         self._add(last, "The whole program", "-----------------", "",
                   ".. recipe-program::", "")
+
+
+def _next(page):
+    """The recipe that follows this one in the gallery, if both are listed."""
+    names = [entry.name for entry in gallery.entries(page.book)
+             if entry.level is not None]
+    if page.name not in names[:-1]:
+        return None
+    return names[names.index(page.name) + 1]
 
 
 def output_lines(by_device, title, exercise=None, page_devices=()):
@@ -260,6 +299,9 @@ class RecipeStatus(SphinxDirective):
         line += nodes.literal(command, command)
         line += nodes.Text(".")
         found = [line]
+        facts = entry_line(self.env, page.book, page.name)
+        if facts is not None:
+            found.append(facts)
         if page.samples and not any(map(pages.is_gpu, page.samples)):
             text = ("No GPU has captured this recipe yet, so every output "
                     "below is from a CPU.")
@@ -280,6 +322,27 @@ class RecipeProgram(SphinxDirective):
         line = nodes.paragraph("", "Download it: ")
         line += download(self.env, page)
         return [fold, line]
+
+
+def entry_line(env, book, name):
+    """Level, minutes, what it builds on and who has captured it."""
+    for path in (gallery.path(book), gallery.about_path(book, name)):
+        env.note_dependency(str(path))
+    entry = next(e for e in gallery.entries(book) if e.name == name)
+    if entry.level is None:
+        return None
+    devices = ", ".join(pages.label(device) for device in book.devices(name))
+    line = nodes.paragraph(
+        "", f"{entry.level} · {entry.minutes} "
+            f"minute{'' if entry.minutes == 1 else 's'} · captured on {devices}",
+        classes=["recipe-meta"])
+    for number, other in enumerate(entry.builds_on):
+        line += nodes.Text(", " if number else " · builds on ")
+        line += addnodes.pending_xref(
+            "", nodes.inline("", other), refdomain="std", reftype="doc",
+            reftarget=f"/recipes/{other}", refdoc=env.docname,
+            refexplicit=False, refwarn=True)
+    return line
 
 
 def download(env, page):

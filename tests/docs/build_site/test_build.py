@@ -25,7 +25,8 @@ class Page(BuiltOnce):
                     for h in self.page().find_all(["h1", "h2"])]
         self.assertEqual(headings, [
             "A toy optimizer", "Model setup", "Compile *and* run: “both”",
-            "A quiet step", "Change it", "The whole program"])
+            "A quiet step", "Conclusion", "See also", "Change it",
+            "The whole program"])
 
     def test_output_follows_its_code(self):
         blocks = self.page("recipes/plain_recipe").select("div.recipe-code")
@@ -138,6 +139,29 @@ class Page(BuiltOnce):
                   self.page("recipes").select(".recipe-card-title")]
         self.assertEqual(titles, ["A plain recipe", "A toy optimizer"])
 
+    def test_what_a_card_says(self):
+        lines = [p.get_text() for p in
+                 self.page("recipes").select(".recipe-card .recipe-meta")]
+        self.assertEqual(lines, [
+            "first steps · 1 minute · captured on CPU",
+            "some C++ · 5 minutes · captured on CPU, GPU · builds on "
+            "A plain recipe"])
+
+    def test_what_stands_around_the_program(self):
+        learn = self.page().select_one(".recipe-learn")
+        self.assertEqual(learn.li.get_text(strip=True), "How to play.")
+        conclusion = self.page().find(id="conclusion")
+        self.assertEqual(conclusion.p.get_text(), "Playing with Adam is fun.")
+        self.assertEqual(self.page("recipes/plain_recipe").select(
+            ".recipe-learn"), [])
+
+    def test_next_recipe(self):
+        first = self.page("recipes/plain_recipe")
+        links = [p.a["href"] for p in first.find_all("p")
+                 if p.get_text().startswith("Next recipe:")]
+        self.assertEqual(links, ["toy_optimizer.html"])
+        self.assertNotIn("Next recipe", self.page().get_text())
+
     def test_nothing_of_this_machine(self):
         for path in self.out.rglob("*"):
             if path.is_file() and ".doctrees" not in path.parts:
@@ -151,6 +175,21 @@ class Errors(SiteCase):
     def test_wrong_markup_in_prose(self):
         self.edit(self.recipe, "A stack of", "A :nothing:`stack` of")
         self.broken(f"{TOY}.cpp:{self.line(':nothing:')}: ")
+
+    def test_gallery_of_a_recipe_that_is_not_there(self):
+        self.edit(self.root / "docs" / "gallery.toml", '"toy_optimizer"',
+                  '"joy_optimizer"')
+        self.broken("there is no recipe joy_optimizer", "gallery.toml")
+
+    def test_about_without_a_conclusion(self):
+        path = self.root / "docs" / "about" / "toy_optimizer.rst"
+        self.edit(path, "Conclusion", "Consequence")
+        self.broken("docs/about/toy_optimizer.rst: no heading 'Conclusion'")
+
+    def test_wrong_name_in_a_conclusion(self):
+        path = self.root / "docs" / "about" / "toy_optimizer.rst"
+        self.edit(path, ":api:`Adam`", ":api:`Eve`")
+        self.broken("docs/about/toy_optimizer.rst:6: ", "explains Eve")
 
     def test_unknown_term(self):
         self.edit(self.recipe, ":term:`kernel`", ":term:`colonel`")

@@ -1,0 +1,74 @@
+"""The order of the recipes, and what their pages say around the programs."""
+
+import shutil
+
+from support import FIXTURES, ROOT, BookCase
+
+from fusebook_docs import gallery
+from fusebook_docs.book import Book
+from fusebook_docs.errors import BookError
+
+
+class Gallery(BookCase):
+    def setUp(self):
+        super().setUp()
+        shutil.copy(FIXTURES / "gallery.toml", self.root / "docs")
+        shutil.copytree(FIXTURES / "about", self.root / "docs" / "about")
+
+    def edit(self, old, new):
+        path = gallery.path(self.book)
+        path.write_text(path.read_text().replace(old, new))
+
+    def refused(self, old, new, message):
+        self.edit(old, new)
+        with self.assertRaisesRegex(BookError, message):
+            gallery.entries(self.book)
+
+    def test_order(self):
+        entries = gallery.entries(self.book)
+        self.assertEqual([entry.name for entry in entries],
+                         ["plain_recipe", "toy_optimizer"])
+        self.assertEqual(entries[1].builds_on, ("plain_recipe",))
+        self.assertEqual(entries[1].minutes, 5)
+
+    def test_a_recipe_that_is_not_listed_comes_last(self):
+        text = gallery.path(self.book).read_text()
+        gallery.path(self.book).write_text("[[recipe]]" +
+                                           text.split("[[recipe]]")[2]
+                                           .replace("plain_", "toy_")
+                                           .replace("toy_recipe",
+                                                    "toy_optimizer"))
+        entries = gallery.entries(self.book)
+        self.assertEqual([entry.name for entry in entries],
+                         ["toy_optimizer", "plain_recipe"])
+        self.assertIsNone(entries[1].level)
+
+    def test_what_makes_no_sense(self):
+        self.refused("some C++", "hard", "level is one of: first steps, ")
+
+    def test_minutes(self):
+        self.refused("minutes = 5", "minutes = 0", "minutes is a whole number")
+
+    def test_key(self):
+        self.refused("minutes = 5", "minuts = 5", "no such key: minuts")
+
+    def test_twice(self):
+        self.refused('name = "plain_recipe"', 'name = "toy_optimizer"',
+                     "listed twice")
+
+    def test_damaged(self):
+        self.refused("[[recipe]]", "[[recipe", "not a list of recipes")
+
+    def test_about(self):
+        about = gallery.about(self.book, "toy_optimizer")
+        self.assertEqual(about.learn[0].text, "- How to play.")
+        self.assertEqual(about.conclusion[0].number, 3)
+        self.assertEqual(about.see_also[0].text, "See also")
+        self.assertIsNone(gallery.about(self.book, "plain_recipe"))
+
+    def test_every_recipe_of_the_book_is_listed_and_introduced(self):
+        book = Book(ROOT)
+        for entry in gallery.entries(book):
+            with self.subTest(entry.name):
+                self.assertIsNotNone(entry.level)
+                self.assertIsNotNone(gallery.about(book, entry.name))
