@@ -37,7 +37,7 @@ def entries(book):
     for entry in listed:
         if names.count(entry.name) > 1:
             raise BookError(f"{entry.name} is listed twice",
-                            book.show(path(book)))
+                            book.show(path(book)), 1)
     return [*listed, *(Entry(name) for name in known if name not in names)]
 
 
@@ -48,7 +48,7 @@ def _tables(book):
         return tomllib.loads(path(book).read_text(encoding="utf-8"))["recipe"]
     except (tomllib.TOMLDecodeError, KeyError) as error:
         raise BookError(f"not a list of recipes: {error}",
-                        book.show(path(book))) from None
+                        book.show(path(book)), 1) from None
 
 
 def _entry(book, table, known):
@@ -66,7 +66,7 @@ def _entry(book, table, known):
         if lost:
             wrong = f"there is no recipe {lost[0]}"
     if wrong:
-        raise BookError(wrong, book.show(path(book)))
+        raise BookError(wrong, book.show(path(book)), 1)
     return Entry(name, table["level"], table["minutes"], builds_on)
 
 
@@ -93,7 +93,7 @@ def about(book, name):
     conclusion = _heading(book, file, lines, "Conclusion")
     see_also = _heading(book, file, lines, "See also")
     if not conclusion < see_also:
-        raise BookError("Conclusion comes before See also", book.show(file))
+        raise BookError("Conclusion comes before See also", book.show(file), 1)
     return About(lines[:conclusion], lines[conclusion:see_also],
                  lines[see_also:])
 
@@ -102,4 +102,4 @@ def _heading(book, file, lines, title):
     for index, line in enumerate(lines[:-1]):
         if line.text == title and set(lines[index + 1].text) == {"-"}:
             return index
-    raise BookError(f"no heading {title!r}", book.show(file))
+    raise BookError(f"no heading {title!r}", book.show(file), 1)

@@ -30,6 +30,21 @@ def tidy(folder, reference):
         tree.write(path, encoding="utf-8", xml_declaration=True)
 
 
+def replace(folder, fresh):
+    """Moves files, but leaves those alone that say the same: pages made from
+    them need not be read again."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = {path.name for path in fresh.glob("*.xml")}
+    for path in folder.glob("*.xml"):
+        if path.name not in names:
+            path.unlink()
+    for name in names:
+        old = folder / name
+        text = (fresh / name).read_bytes()
+        if not old.is_file() or old.read_bytes() != text:
+            old.write_bytes(text)
+
+
 def _shorten_index(path, public):
     """What Breathe looks through for every name; returns the files it names."""
     tree = xml.parse(path)

@@ -231,14 +231,27 @@ def _merge(app, env, docnames, other):
     _known(env).update({d: known[d] for d in docnames if d in known})
 
 
+def _folder(app):
+    """Where Breathe finds the XML."""
+    return Path(app.doctreedir) / "doxygen" / "xml"
+
+
+def _configure(app, config):
+    """Early, or every page would seem to have been read with other settings."""
+    config.breathe_projects = {"fusebook": str(_folder(app))}
+    config.breathe_default_project = "fusebook"
+
+
 def _prepare(app):
     """Before anything is read: the XML, and what is amiss in it."""
     book = pages.book_of(app.env)
-    folder = Path(app.doctreedir) / "doxygen" / "xml"
+    folder = _folder(app)
+    fresh = folder.with_name("fresh")
     try:
-        doxygen.run(book, folder)
-        reference = Reference.read(book, folder)
-        tidy.tidy(folder, reference)
+        doxygen.run(book, fresh)
+        reference = Reference.read(book, fresh)
+        tidy.tidy(fresh, reference)
+        tidy.replace(folder, fresh)
     except BookError as error:
         pages.warn(error.message, error.path or "docs/reference", error.line)
         reference = Reference([], {}, None)
@@ -246,16 +259,15 @@ def _prepare(app):
         for problem in reference.problems(book):
             pages.warn(problem.message, problem.path, problem.line)
     app.fusebook_reference = reference
-    app.config.breathe_projects["fusebook"] = str(folder)
 
 
 def setup(app):
     app.setup_extension("breathe")
-    app.config.breathe_default_project = "fusebook"
     app.add_node(used_in)
     app.add_node(api_reference)
     app.add_directive("api", Api)
     app.add_role("api", ApiRole())
+    app.connect("config-inited", _configure)
     app.connect("builder-inited", _prepare, priority=400)
     app.connect("doctree-resolved", _fill)
     app.connect("env-purge-doc", _purge)

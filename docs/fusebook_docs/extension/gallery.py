@@ -29,7 +29,6 @@ def _entries(directive, book):
 
 class RecipeGallery(SphinxDirective):
     def run(self):
-        self.env.note_reread()  # a recipe may come or go
         book = pages.book_of(self.env)
         node = gallery()
         for entry in _entries(self, book):
@@ -41,7 +40,8 @@ class RecipeGallery(SphinxDirective):
 
 class RecipeToctree(SphinxDirective):
     def run(self):
-        self.env.note_reread()
+        # As a toctree with globs: read again when a recipe comes or goes.
+        self.env.glob_toctrees.add(self.env.docname)
         source, number = self.get_source_info()
         lines = StringList([".. toctree::", "   :hidden:", ""], source)
         for entry in _entries(self, pages.book_of(self.env)):

@@ -327,7 +327,8 @@ class RecipeProgram(SphinxDirective):
 def entry_line(env, book, name):
     """Level, minutes, what it builds on and who has captured it."""
     for path in (gallery.path(book), gallery.about_path(book, name)):
-        env.note_dependency(str(path))
+        if path.is_file():  # else the page would be read anew every time
+            env.note_dependency(str(path))
     entry = next(e for e in gallery.entries(book) if e.name == name)
     if entry.level is None:
         return None

@@ -184,7 +184,8 @@ class Errors(SiteCase):
     def test_about_without_a_conclusion(self):
         path = self.root / "docs" / "about" / "toy_optimizer.rst"
         self.edit(path, "Conclusion", "Consequence")
-        self.broken("docs/about/toy_optimizer.rst: no heading 'Conclusion'")
+        self.broken("docs/about/toy_optimizer.rst:1: ",
+                    "no heading 'Conclusion'")
 
     def test_wrong_name_in_a_conclusion(self):
         path = self.root / "docs" / "about" / "toy_optimizer.rst"
