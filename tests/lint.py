@@ -30,7 +30,7 @@ import sysconfig
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LAYERS = ("kernels", "common", "recipes", "tests")
+LAYERS = ("kernels", "common", "recipes", "docs/examples", "tests")
 PINS = ROOT / "tests" / "requirements-lint.txt"
 INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 

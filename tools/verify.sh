@@ -10,5 +10,5 @@ done
 choose_recipes "$@"
 verified=yes
 with_samples verify || verified=no
-[ $# -gt 0 ] || run_examples || verified=no
+[ $# -gt 0 ] || run_examples "$@" || verified=no
 [ "$verified" = yes ]

@@ -12,10 +12,10 @@ EXAMPLE(views) {
 
 EXAMPLE(copies) {
   const Tensor a = tensor({1.0, 2.0});
-  const Tensor handle = a;
-  Tensor copy = a.clone();
-  copy.fill_(7);
-  print(handle, " ", copy);
+  Tensor handle = a;
+  const Tensor copy = a.clone();
+  handle.fill_(7);
+  print(a, " ", copy);
   print("float16 takes ", a.to(DType::float16).nbytes(), " bytes, float64 ",
         a.to(DType::float64).nbytes());
 }
