@@ -17,16 +17,19 @@ class Measurement {
   /// when there are none.
   Measurement(std::int64_t number_per_run, std::vector<double> block_times);
 
-  double mean() const;
-  double median() const { return taken().quantile(0.5); }
+  double mean() const;                                     ///< Over all blocks.
+  double median() const { return taken().quantile(0.5); }  ///< Of the blocks.
   /// Distance between the first and the third quartile: the spread that a few
   /// disturbed blocks do not change.
   double iqr() const { return taken().quantile(0.75) - quantile(0.25); }
   /// Linear between neighbours, as torch computes it; `fraction` in [0, 1].
   double quantile(double fraction) const;
 
+  /// The mean in microseconds.
   double mean_us() const { return taken().mean() * 1e6; }
+  /// The median in microseconds.
   double median_us() const { return taken().median() * 1e6; }
+  /// `iqr` in microseconds.
   double iqr_us() const { return taken().iqr() * 1e6; }
 
   /// Calls in a block.

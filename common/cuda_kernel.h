@@ -38,6 +38,7 @@ class CudaKernel {
 
   /// Blocks of 256 threads that the device runs at the same time.
   unsigned resident_blocks() const { return module().resident_blocks(); }
+  /// Registers, memory and threads that the compiler gave it.
   const GpuResources& resources() const { return module().resources(); }
 
  private:

@@ -85,14 +85,17 @@ class Dropout {
 
   /// In training every element is 0 with probability p; else the input itself.
   Tensor operator()(const Tensor& input) const;
+  /// Switches dropping on or off, for all copies.
   void train(bool mode = true) const { self().training = mode; }
-  void eval() const { self().training = false; }
+  void eval() const { self().training = false; }  ///< `train(false)`.
 
+  /// What the masks are made of, with the offset.
   std::uint64_t seed() const { return self().seed; }
   /// Calls while training so far.
   std::uint64_t offset() const { return self().offset; }
+  /// Goes on with the masks that follow this offset.
   void set_offset(std::uint64_t offset) const { self().offset = offset; }
-  Dropout clone() const;
+  Dropout clone() const;  ///< A copy with an offset and a mode of its own.
   std::string name() const;
 
  private:

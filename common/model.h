@@ -29,11 +29,15 @@ class Linear {
   /// [batch, out]. Throws Error when shape or dtype do not fit.
   Tensor operator()(const Tensor& input) const;
 
+  /// Of shape [out, in].
   const Tensor& weight() const { return self().weight_; }
   /// Undefined when the layer was made without one.
   const Tensor& bias() const { return self().bias_; }
+  /// Elements of an input.
   std::int64_t in_features() const { return self().weight_.shape()[1]; }
+  /// Elements of an output.
   std::int64_t out_features() const { return self().weight_.shape()[0]; }
+  /// The weight, and the bias if there is one.
   std::vector<Tensor> parameters() const;
   /// "weight", and "bias" if there is one.
   NamedTensors named_parameters() const;

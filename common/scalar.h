@@ -49,6 +49,7 @@ class Scalar {
   static Scalar of_groups(std::shared_ptr<const NumberColumn> column,
                           bool are_tensors, const Origin& origin);
 
+  /// True for a 0-d tensor, false for a plain number.
   bool is_tensor() const { return tensor_.defined() || are_tensors_; }
   /// The number as it is now; of one on a GPU, after a wait for it. Throws Error
   /// for what was computed from such a number in a recording that failed.

@@ -64,15 +64,18 @@ class Tensor {
 
   /// False for a handle to nothing, as the default constructor makes it.
   bool defined() const { return impl_ != nullptr; }
+  /// The size of each dimension.
   const Shape& shape() const { return self().shape; }
   /// Elements between neighbours of each dimension.
   const Shape& strides() const { return self().strides; }
   /// True when the elements lie side by side in row-major order.
   bool is_contiguous() const;
+  /// The number of dimensions.
   std::int64_t dim() const { return std::int64_t(self().shape.size()); }
+  /// The number of elements.
   std::int64_t numel() const { return self().numel; }
-  DType dtype() const { return self().dtype; }
-  Device device() const;
+  DType dtype() const { return self().dtype; }  ///< The type of the elements.
+  Device device() const;                        ///< Where the elements lie.
   /// Bytes of all elements, without what may lie between them.
   std::size_t nbytes() const {
     const TensorImpl& own = self();
@@ -139,6 +142,7 @@ class Tensor {
   /// This tensor, if it lies there, else a copy on that device. Throws Error
   /// when there is no such device.
   Tensor to(const Device& device) const;
+  /// This tensor in host memory; a copy if it lies on a GPU.
   Tensor cpu() const;
   /// Overwrites the data with `source`'s, broadcast to this shape and converted
   /// to this dtype. Throws Error when it cannot be, or elements share memory.

@@ -121,7 +121,9 @@ class TensorList {
 
   /// False when it was moved from.
   bool defined() const { return impl_ != nullptr; }
+  /// How many tensors it has.
   std::size_t size() const { return self().count; }
+  /// True for a list without tensors.
   bool empty() const { return self().count == 0; }
   /// The tensors. A list that is still being recorded is computed first, which
   /// is a graph break.
@@ -131,7 +133,9 @@ class TensorList {
   void check_computed() const;
   /// Throws Error when there are not so many.
   const Tensor& operator[](std::size_t i) const;
+  /// To walk over `tensors()`.
   auto begin() const { return read(self()).begin(); }
+  /// To walk over `tensors()`.
   auto end() const { return read(self()).end(); }
 
   /// What all handles to the list share.

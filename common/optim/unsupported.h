@@ -51,6 +51,7 @@ struct LBFGSOptions {
         "Adam, SGD or another optimizer of optim/all.h");
   }
 };
+/// Making one throws Error, which says why and what to use.
 using LBFGS = UnsupportedOptimizer<LBFGSOptions>;
 
 /// Options of torch.optim.SparseAdam, with its defaults.
@@ -80,6 +81,7 @@ struct SparseAdamOptions {
         "gradients; use Adam");
   }
 };
+/// Making one throws Error, which says why and what to use.
 using SparseAdam = UnsupportedOptimizer<SparseAdamOptions>;
 
 }  // namespace fuse
