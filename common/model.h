@@ -63,8 +63,9 @@ class Linear {
 };
 
 /// A stack of layers, each fed with the output of the one before it, like
-/// `torch.nn.Sequential`: `Sequential({Linear(4, 8, gen), ReLU(), Linear(8, 2,
-/// gen)})`. See Layer for what can be one.
+/// `torch.nn.Sequential`; see Layer for what can be one:
+///
+///     Sequential model({Linear(4, 8, gen), ReLU(), Linear(8, 2, gen)});
 ///
 /// Forward and backward give the same bits for every number of threads, on every
 /// CPU of one instruction set; see gemm(). `backward()` adds to gradients that are
