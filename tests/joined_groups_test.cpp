@@ -197,7 +197,7 @@ TEST_CASE("as group by group, whatever happens to them") {
     std::vector<Adam::Group> groups;
     for (std::size_t g = 0; g < 14; ++g) {
       const auto params = make_params(shapes(g), g + 1);
-      groups.push_back({copies(params), options(g)});
+      groups.emplace_back(copies(params), options(g));
       alone.push_back(std::make_unique<Adam>(
           std::vector<Adam::Group>{{params, options(g)}}));
     }

@@ -71,12 +71,14 @@ std::vector<std::pair<Damage, const char*>> damages() {
        "2 numbers instead of 3"},
       {[](SchedulerState& s) { s.values["last_epoch"] = {}; },
        "0 numbers instead of 1"},
-      {[](SchedulerState& s) { s.values["last_epoch"] = {1.5}; }, "not a count"},
+      {[](SchedulerState& s) { s.values["last_epoch"] = {1.5}; },
+       "not a count"},
       {[](SchedulerState& s) {
          s.values["last_epoch"] = {std::numeric_limits<double>::quiet_NaN()};
        },
        "not a count"},
-      {[](SchedulerState& s) { s.values["last_epoch"] = {1e300}; }, "not a count"},
+      {[](SchedulerState& s) { s.values["last_epoch"] = {1e300}; },
+       "not a count"},
       {[](SchedulerState& s) { s.schedulers.emplace_back(); },
        "schedulers inside"},
   };

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <string_view>
 #include <tuple>
 
@@ -477,8 +478,8 @@ void GroupBatches::split_batches(Groups groups, const StateStore& store,
       continue;
     }
     const auto sets = agreeing(*answers);
-    for (auto set = sets.rbegin(); set != sets.rend(); ++set) {
-      open.push_back(join(groups, members_in(batch, *set), store, gradients));
+    for (const auto& set : std::views::reverse(sets)) {
+      open.push_back(join(groups, members_in(batch, set), store, gradients));
     }
   }
 }

@@ -49,6 +49,8 @@ constexpr std::size_t count() {
   }
 }
 
+// One line for each number of fields.
+// NOLINTBEGIN(readability-function-size)
 template <std::size_t N, class T>
 auto tie(const T& t) {
   // clang-format off
@@ -73,6 +75,7 @@ auto tie(const T& t) {
 #undef FUSE_TIE
   // clang-format on
 }
+// NOLINTEND(readability-function-size)
 
 template <class T>
 struct Field {
