@@ -11,7 +11,7 @@
 
 namespace fuse {
 
-/// One option of a parameter group when it was stepped; the name is a literal.
+/// One option of a parameter group; the name is a literal.
 struct OptionFact {
   enum class Kind : std::uint8_t { number, tensor, flag };
 
@@ -34,9 +34,10 @@ class FactSource {
   virtual void tell(Facts& facts) const = 0;
 };
 
-/// What optimizers said of themselves while a function was recorded, so that a
-/// recompile can be explained in their words. They are asked when it comes to
-/// that, which most calls never do.
+/// What the optimizers that a recording steps say of themselves, so that a
+/// recompile can be explained in their words. They are asked when something
+/// compiles, which in most calls nothing does, and answer with what their options
+/// are then.
 class Facts {
  public:
   struct Group {

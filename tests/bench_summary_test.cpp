@@ -135,9 +135,9 @@ TEST_CASE("promises compare with the limit, with peers, and with a time") {
         row("bare kernel", 0.5), row("bare kernel, caches used by others", 1),
         row("kept", 1.2), row("all new", all_new), row("one new", one_new)};
   };
-  CHECK(check_promises(gradients(2.9, 2.0), 0));
-  CHECK_FALSE(check_promises(gradients(3.1, 2.0), 0));
-  CHECK_FALSE(check_promises(gradients(2.9, 2.1), 0));
+  CHECK(check_promises(gradients(1.9, 1.7), 0));
+  CHECK_FALSE(check_promises(gradients(2.1, 1.7), 0));
+  CHECK_FALSE(check_promises(gradients(1.9, 1.9), 0));
   const auto groups = [](double first_us, double moved) {
     const auto row = [](const char* variant, double us) {
       return Row{"groups", "10000 x 64", variant, us, us / 100,

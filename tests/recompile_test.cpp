@@ -252,3 +252,18 @@ TEST_CASE("options that change no operation are not named") {
             "param_groups[1][\"maximize\"] was false and is true, which "
             "adds neg");
 }
+
+TEST_CASE("a group that joins after the step is new in the next one") {
+  Adam adam({{params_of(0), AdamOptions{}}});
+  bool joins = true;
+  auto step = compile(
+      [&] {
+        adam.step();
+        if (joins) adam.add_param_group({params_of(1), {.amsgrad = true}});
+        joins = false;
+      },
+      {.backend = Backend::interpreted});
+  step();
+  step();
+  CHECK(testing::contains(reason(step), differ + "param_groups[1] is new, "));
+}

@@ -68,7 +68,9 @@ class GroupBatches {
   /// step.
   std::vector<std::vector<Tensor>> params_by_list(
       std::span<const GroupToUpdate> groups) const;
-  /// How many parameters of a group are updated.
+  /// How many groups there were when the batches were made.
+  std::size_t group_count() const { return known_.size(); }
+  /// How many parameters of such a group are updated.
   std::size_t updated(std::size_t group) const { return known_[group].updated; }
   std::span<JoinedBatch> batches() { return batches_; }
   std::span<const JoinedBatch> batches() const { return batches_; }

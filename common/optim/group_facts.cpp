@@ -1,4 +1,5 @@
 // What optimizers say of themselves while a step is recorded: see Facts.
+#include <algorithm>
 #include <typeinfo>
 
 #include "optim/optimizer.h"
@@ -24,7 +25,10 @@ void ParamGroup::tell(Facts& facts) {
 
 void Optimizer::Kept::tell(Facts& facts) const {
   if (owner == nullptr) return;
-  for (std::size_t g = 0; g < owner->group_count(); ++g) {
+  // Groups may have come or gone since the step.
+  const std::size_t count =
+      std::min(owner->group_count(), owner->batches_.group_count());
+  for (std::size_t g = 0; g < count; ++g) {
     facts.begin_group(std::int64_t(owner->batches_.updated(g)));
     owner->group(g).tell(facts);
   }

@@ -359,6 +359,10 @@ ORDER = (
     fault("a call inside of another function is counted nowhere",
           "common/function.cpp", "  count({.inlined = 1});\n", "",
           "compile_test"),
+    fault("groups that joined after a step are counted as stepped",
+          "common/optim/group_facts.cpp",
+          "std::min(owner->group_count(), owner->batches_.group_count());",
+          "owner->group_count();", "recompile_test"),
     fault("a recompile names the first option that moved",
           "common/recording_diff.cpp",
           "return before.kind != Kind::tensor && (before.value == 0) != "
