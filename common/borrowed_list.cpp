@@ -9,8 +9,8 @@
 #include "allocator.h"
 #include "call_place.h"
 #include "error.h"
-#include "list_checks.h"
 #include "list_registry.h"
+#include "source_place.h"
 #include "tensor_layout.h"
 
 namespace fuse {

@@ -1,10 +1,11 @@
 #include "devices.h"
 
+#include "cuda_platform.h"
 #include "error.h"
 #include "gpu_platform.h"
 #include "gpu_sim.h"
 #include "gpu_status.h"
-#include "provenance.h"
+#include "machine.h"
 
 namespace fuse {
 

@@ -7,6 +7,7 @@
 #include "error.h"
 #include "function.h"
 #include "map_scope.h"
+#include "source_place.h"
 
 namespace fuse {
 namespace {

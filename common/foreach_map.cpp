@@ -8,6 +8,7 @@
 #include "foreach.h"
 #include "output_overlap.h"
 #include "recorder.h"
+#include "source_place.h"
 #include "tensor_layout.h"
 
 namespace fuse {

@@ -11,8 +11,8 @@
 #include "log.h"
 #include "make_kernel.h"
 #include "parallel.h"
+#include "plan_observer.h"
 #include "plan_reuse.h"
-#include "record_kernel.h"
 #include "replay.h"
 #include "trace_launch.h"
 #include "warning.h"
@@ -215,7 +215,7 @@ void Function::observe(const Program& program, const Plan& plan) const {
               code_places(plan));
   }
   keep_source(plan);
-  record_kernel(plan);
+  observe_plan(plan);
 }
 
 void Function::run_eagerly(const Request& request, KernelLimit limit) {

@@ -7,7 +7,7 @@
 #include "function.h"
 #include "number_text.h"
 #include "parallel.h"
-#include "provenance.h"
+#include "source_place.h"
 
 namespace fuse {
 namespace {

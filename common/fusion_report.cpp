@@ -9,7 +9,7 @@
 #include "graph_dot.h"
 #include "list_checks.h"
 #include "plan_text.h"
-#include "provenance.h"
+#include "source_place.h"
 
 namespace fuse {
 namespace {

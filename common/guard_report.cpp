@@ -8,8 +8,8 @@
 
 #include "compute_device.h"
 #include "number_text.h"
-#include "provenance.h"
 #include "same_bytes.h"
+#include "source_place.h"
 
 namespace fuse {
 namespace {

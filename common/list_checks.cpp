@@ -2,6 +2,7 @@
 
 #include "call_place.h"
 #include "error.h"
+#include "source_place.h"
 
 namespace fuse {
 namespace {
@@ -30,10 +31,6 @@ const Device& device_of(const ListImpl& list) {
 }
 
 }  // namespace
-
-std::string at(const std::source_location& place) {
-  return std::string(place.file_name()) + ":" + std::to_string(place.line());
-}
 
 std::string Callee::where() const { return at(CallPlace::or_else(place)); }
 

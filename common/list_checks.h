@@ -48,9 +48,6 @@ struct Callee {
   std::string describe(Operands operands, std::size_t k) const;
 };
 
-/// "file:line".
-std::string at(const std::source_location& place);
-
 /// The list that says which shapes the tensors of another one have: itself, or
 /// one in memory where it is not computed yet.
 const ListImpl& shapes_of(const ListImpl& list);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "codegen.h"
+#include "cpu_kernel.h"
 #include "devices.h"
 #include "error.h"
 #include "gpu_kernel.h"

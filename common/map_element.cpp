@@ -5,6 +5,7 @@
 #include "error.h"
 #include "foreach.h"
 #include "map_scope.h"
+#include "source_place.h"
 
 namespace fuse {
 namespace {

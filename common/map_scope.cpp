@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "recorder.h"
+#include "source_place.h"
 #include "tensor_layout.h"
 
 namespace fuse {

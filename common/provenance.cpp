@@ -1,49 +1,19 @@
 #include "provenance.h"
 
-#include <sys/utsname.h>
-
 #include <array>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <fstream>
-#include <string_view>
+#include <string>
 
 #include "devices.h"
 #include "error.h"
+#include "machine.h"
 #include "parallel.h"
 
 namespace fuse {
 namespace {
-
-std::string trimmed(std::string_view text) {
-  constexpr std::string_view blank = " \t\r\n\"'";
-  const std::size_t first = text.find_first_not_of(blank);
-  if (first == std::string_view::npos) return "";
-  return std::string(
-      text.substr(first, text.find_last_not_of(blank) - first + 1));
-}
-
-/// The value of the first line "key<separator>value" in a file.
-std::string field_of(const char* path, const std::string& key, char separator) {
-  std::ifstream file(path);
-  std::string line;
-  while (std::getline(file, line)) {
-    const std::size_t split = line.find(separator);
-    if (split == std::string::npos) continue;
-    if (trimmed(line.substr(0, split)) == key) {
-      return trimmed(line.substr(split + 1));
-    }
-  }
-  return "";
-}
-
-utsname system_names() {
-  utsname names{};
-  uname(&names);
-  return names;
-}
 
 std::string compiler_name() {
 #if defined(__clang__)
@@ -57,13 +27,6 @@ std::string compiler_name() {
 #else
   return "unknown compiler";
 #endif
-}
-
-std::string system_name() {
-  std::string name = field_of("/etc/os-release", "NAME", '=');
-  if (name.empty()) return system_names().sysname;
-  const std::string version = field_of("/etc/os-release", "VERSION_ID", '=');
-  return version.empty() ? name : name + " " + version;
 }
 
 std::time_t current_time() {
@@ -83,12 +46,6 @@ std::time_t current_time() {
 
 }  // namespace
 
-std::string cpu_name() {
-  std::string name = field_of("/proc/cpuinfo", "model name", ':');
-  if (!name.empty()) return name;
-  return std::string(system_names().machine) + " CPU";
-}
-
 std::string current_date() {
   const std::time_t now = current_time();
   std::tm parts{};
@@ -103,16 +60,6 @@ Provenance current_provenance() {
   return {device_model(device), device_architecture(device),
           thread_count(),       compiler_name(),
           system_name(),        current_date()};
-}
-
-std::string short_path(const std::string& file) {
-  std::size_t start = std::string::npos;
-  for (const char* folder : {"recipes/", "common/", "kernels/", "tests/"}) {
-    const std::size_t found = file.rfind(std::string("/") + folder);
-    if (found == std::string::npos) continue;
-    if (start == std::string::npos || found > start) start = found;
-  }
-  return start == std::string::npos ? file : file.substr(start + 1);
 }
 
 }  // namespace fuse

@@ -18,14 +18,7 @@ struct Provenance {
 /// is set to something else than seconds since 1970.
 Provenance current_provenance();
 
-/// The model name of the CPU, for example "AMD EPYC 7763 64-Core Processor".
-std::string cpu_name();
-
 /// Today's date in UTC as "2026-01-31", or that of SOURCE_DATE_EPOCH.
 std::string current_date();
-
-/// A source file's path as the book shows it: "recipes/a.cpp", without the
-/// folders above the project.
-std::string short_path(const std::string& file);
 
 }  // namespace fuse

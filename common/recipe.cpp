@@ -11,8 +11,10 @@
 #include "gpu_error.h"
 #include "output_file.h"
 #include "parallel.h"
+#include "plan_observer.h"
 #include "recipe_run.h"
 #include "recipe_signals.h"
+#include "record_kernel.h"
 
 namespace fuse {
 namespace {
@@ -113,6 +115,7 @@ void run_body(const std::string& name, const Options& options,
   const Provenance provenance = current_provenance();
   Outputs outputs(options);
   run.wants_record = !options.record_file().empty();
+  if (run.wants_record) set_plan_observer(&record_kernel);
   body(options);
   run.body_done = true;
   const Record& record = run.record;

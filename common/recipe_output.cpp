@@ -10,6 +10,7 @@
 #include "error.h"
 #include "recipe.h"
 #include "recipe_run.h"
+#include "source_place.h"
 
 namespace fuse {
 namespace {

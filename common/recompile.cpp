@@ -1,7 +1,7 @@
 #include "recompile.h"
 
-#include "provenance.h"
 #include "recording_diff.h"
+#include "source_place.h"
 
 namespace fuse {
 namespace {

@@ -7,17 +7,16 @@
 #include "error.h"
 #include "map_scope.h"
 #include "program_numbers.h"
+#include "source_place.h"
 #include "tensor_layout.h"
 
 namespace fuse {
 namespace {
 
-thread_local Recorder* current_recorder = nullptr;
-
 // Memory that a recording has plans for must not be seen half-way.
 void before_access(const TensorImpl& tensor, bool write) {
   if (const MapScope* scope = MapScope::current()) scope->refuse_read(tensor);
-  Recorder* const recorder = current_recorder;
+  Recorder* const recorder = Recorder::current();
   if (recorder == nullptr) return;
   if (recorder->involves(tensor, !write)) {
     recorder->flush(write ? "a tensor of the recording is changed from outside"
@@ -28,7 +27,7 @@ void before_access(const TensorImpl& tensor, bool write) {
 
 // Lists of gradients do not hold them, and the kernel still has to run.
 void keep_gradient(std::shared_ptr<TensorImpl> gradient) {
-  Recorder* const recorder = current_recorder;
+  Recorder* const recorder = Recorder::current();
   if (recorder != nullptr) recorder->keep(std::move(gradient));
 }
 
@@ -112,13 +111,6 @@ std::vector<Tensor> allocate(const ListImpl& list) {
 
 }  // namespace
 
-Recorder* Recorder::current() { return current_recorder; }
-
-std::uint64_t Recorder::next_serial() {
-  static std::atomic<std::uint64_t> last = 0;
-  return ++last;
-}
-
 // Empty lists are nowhere.
 const ListImpl* Recorder::first_placed() const {
   for (const auto& list : held_) {
@@ -159,7 +151,7 @@ ValueId Recorder::value_of(const TensorList& list, std::source_location place) {
 // Numbers in the memory of the device that the program runs on.
 bool Recorder::loads(const Scalar& scalar) const {
   if (!scalar.is_on_gpu()) return false;
-  if (!scalar.is_tensor()) return scalar.recorded(serial_) >= 0;
+  if (!scalar.is_tensor()) return scalar.recorded(serial()) >= 0;
   const ListImpl* const first = first_placed();
   return first == nullptr || first->device == scalar.tensor().device();
 }
@@ -197,7 +189,7 @@ ValueId Recorder::load(const Scalar& number, std::source_location place) {
 }
 
 ValueId Recorder::value_of(const Scalar& scalar, std::source_location place) {
-  const ValueId known = scalar.recorded(serial_);
+  const ValueId known = scalar.recorded(serial());
   if (known >= 0) return known;
   if (loads(scalar)) return load(scalar, place);
   const bool fixed = bake_ && !scalar.is_tensor() && !scalar.is_recorded();
@@ -411,11 +403,11 @@ void Recorder::take_back_effects() {
 }
 
 Recorder::CallMark Recorder::begin_call() const {
-  return {serial_, std::int32_t(program_.nodes().size())};
+  return {serial(), std::int32_t(program_.nodes().size())};
 }
 
 void Recorder::end_call(CallMark mark) {
-  program_.end_call(mark.recording == serial_ ? mark.begin : 0);
+  program_.end_call(mark.recording == serial() ? mark.begin : 0);
 }
 
 void Recorder::flush(const std::string& why) {
@@ -446,7 +438,7 @@ void Recorder::abandon() {
   released_.clear();
   places_.clear();
   spread_.clear();
-  serial_ = next_serial();
+  begin_segment();
   take_back_effects();
 }
 
@@ -461,12 +453,12 @@ void watch_accesses() {
   set_release_hook(&keep_gradient);
 }
 
-Recording::Recording(Recorder& recorder) : previous_(current_recorder) {
+Recording::Recording(Recorder& recorder) {
   watch_accesses();
   recorder.failed_ = false;
-  current_recorder = &recorder;
+  previous_ = Recorder::make_current(&recorder);
 }
 
-Recording::~Recording() { current_recorder = previous_; }
+Recording::~Recording() { Recorder::make_current(previous_); }
 
 }  // namespace fuse

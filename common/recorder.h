@@ -15,6 +15,7 @@
 #include "program.h"
 #include "scalar.h"
 #include "tensor_list.h"
+#include "tracer.h"
 #include "undo.h"
 
 namespace fuse {
@@ -45,18 +46,17 @@ class Executor {
 
 /// Turns list operations into a program, and hands it over when it is complete
 /// or when a value is needed. One at a time on each thread.
-class Recorder {
+class Recorder final : public Tracer {
  public:
   /// With `bake`, plain numbers are recorded as constants, else as arguments.
-  Recorder(Executor& executor, bool bake)
-      : executor_(executor), bake_(bake), serial_(next_serial()) {}
-  Recorder(const Recorder&) = delete;
-  Recorder& operator=(const Recorder&) = delete;
+  Recorder(Executor& executor, bool bake) : executor_(executor), bake_(bake) {}
   /// Drops what was not flushed.
   ~Recorder() { abandon(); }
 
   /// The recorder of this thread, or nullptr outside `compile`.
-  static Recorder* current();
+  static Recorder* current() {
+    return static_cast<Recorder*>(Tracer::current());
+  }
 
   /// Appends an operation; the result is computed later.
   TensorList apply(OpCode op, Operands operands, std::source_location place);
@@ -67,15 +67,10 @@ class Recorder {
   TensorList cast(const TensorList& list, DType dtype,
                   std::source_location place);
   ValueId record_scalar(OpCode op, std::span<const Scalar* const> operands,
-                        std::source_location place);
-
-  /// True for a number that the kernel will read, or compute from such a one:
-  /// its value is not known here.
-  bool loads(const Scalar& scalar) const;
-  /// Where such a number is left when the host has to know it.
-  std::shared_ptr<LaterNumber> later(ValueId value);
-  /// What a recorded number is now, after a wait for the GPU.
-  Number number(ValueId value) const;
+                         std::source_location place) override;
+  bool loads(const Scalar& scalar) const override;
+  std::shared_ptr<LaterNumber> later(ValueId value) override;
+  Number number(ValueId value) const override;
 
   /// Where a call begins that records several operations and computes all it
   /// stores before the first store.
@@ -86,8 +81,7 @@ class Recorder {
   CallMark begin_call() const;
   void end_call(CallMark mark);
 
-  /// Executes what was recorded so far because of an access from outside.
-  void flush(const std::string& why);
+  void flush(const std::string& why) override;
   /// Executes the rest.
   void finish();
   /// Forgets the rest; lists that were not computed stay without a value.
@@ -102,8 +96,7 @@ class Recorder {
   /// True when the recording reads (or stores, if `stores_only`) this memory.
   bool involves(const TensorImpl& tensor, bool stores_only);
 
-  /// True when an operation of the recording has this list.
-  bool uses(const ListImpl& list) const;
+  bool uses(const ListImpl& list) const override;
   /// Keeps a gradient that its tensor lets go of until nothing recorded needs
   /// it.
   void keep(std::shared_ptr<TensorImpl> gradient) {
@@ -119,9 +112,6 @@ class Recorder {
   /// The lists of the segment, one a slot, while it is executed too.
   std::span<const std::shared_ptr<ListImpl>> lists() const { return held_; }
 
-  /// Number of the segment being recorded, unique in the process.
-  std::uint64_t serial() const { return serial_; }
-
  private:
   friend class Recording;
 
@@ -131,7 +121,6 @@ class Recorder {
     std::vector<Tensor> memory;
   };
 
-  static std::uint64_t next_serial();
   bool touch(Operands operands);
   ValueId record(OpCode op, Operands operands, std::source_location place);
   ValueId record_alike(OpCode op, Operands operands, bool any_on_gpu,
@@ -189,7 +178,6 @@ class Recorder {
   std::vector<Later> later_;  // numbers that the host may ask for
   std::vector<std::shared_ptr<Undo>> undos_;
   bool failed_ = false;
-  std::uint64_t serial_;
 };
 
 /// Makes a recorder the current one of this thread for a scope.
@@ -201,7 +189,7 @@ class Recording {
   ~Recording();
 
  private:
-  Recorder* previous_;
+  Tracer* previous_;
 };
 
 /// Makes this process notice accesses to the data of tensors that a recording

@@ -7,7 +7,7 @@
 
 #include "class_name.h"
 #include "number_text.h"
-#include "provenance.h"
+#include "source_place.h"
 
 namespace fuse {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "binding.h"
 #include "codegen.h"
+#include "cpu_kernel.h"
 #include "devices.h"
 #include "gpu_kernel.h"
-#include "kernel.h"
 #include "parallel.h"
 #include "plan.h"
 

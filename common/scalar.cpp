@@ -6,7 +6,7 @@
 #include "column_reads.h"
 #include "error.h"
 #include "number_text.h"
-#include "recorder.h"
+#include "tracer.h"
 
 namespace fuse {
 
@@ -37,7 +37,7 @@ Scalar Scalar::of_groups(std::shared_ptr<const NumberColumn> column,
 Number Scalar::number() const {
   if (column_ == nullptr) return {value(), nullptr};
   if (!is_recorded()) return {column_->values.front(), column_};
-  Recorder* const recorder = Recorder::current();
+  Tracer* const recorder = Tracer::current();
   if (recorder != nullptr && recorded(recorder->serial()) >= 0) {
     return recorder->number(recorded_);
   }
@@ -63,7 +63,7 @@ double Scalar::value() const {
   }
   if (is_tensor()) return tensor_.item();
   if (later_ == nullptr) return value_;
-  if (Recorder* const recorder = Recorder::current();
+  if (Tracer* const recorder = Tracer::current();
       recorder != nullptr && recorded(recorder->serial()) >= 0) {
     return recorder->number(recorded_).value;
   }
@@ -119,7 +119,7 @@ const Scalar* find_column(std::span<const Scalar* const> operands) {
 
 Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,
                     std::source_location place) {
-  Recorder* const recorder = Recorder::current();
+  Tracer* const recorder = Tracer::current();
   if (recorder == nullptr) {
     const Number number = evaluate(op, operands);
     Scalar result(number.value, place);

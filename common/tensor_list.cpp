@@ -6,8 +6,8 @@
 #include "borrowed_list.h"
 #include "error.h"
 #include "list_registry.h"
-#include "recorder.h"
 #include "tensor_layout.h"
+#include "tracer.h"
 
 namespace fuse {
 namespace {
@@ -160,7 +160,7 @@ void TensorList::rebind(std::span<void* const> addresses) const {
         "rebind: this list holds its tensors; only one made with "
         "TensorList::from_blob can be put elsewhere");
   }
-  if (Recorder* const recorder = Recorder::current();
+  if (Tracer* const recorder = Tracer::current();
       recorder != nullptr && recorder->uses(own)) {
     recorder->flush("a list of the recording is put elsewhere");
   }

@@ -13,7 +13,7 @@
 
 namespace fuse {
 
-class Recorder;
+class Tracer;
 
 /// Which tensors of a list had no dimensions before they were broadcast to some.
 enum class FromNumbers : std::uint8_t { none, some, all };
@@ -68,7 +68,7 @@ struct ListImpl {
   std::vector<std::shared_ptr<ListImpl>> broadcasts;
 
   // While the value is recorded but not computed yet.
-  Recorder* recorder = nullptr;
+  Tracer* recorder = nullptr;
   ValueId value = -1;
   std::shared_ptr<ListImpl> like;  ///< a list with memory and the same shapes
 

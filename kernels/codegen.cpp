@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "gpu_layout.h"
+#include "prelude_text.h"
 
 namespace fuse {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "calls.h"
 #include "cpu_jit.h"
-#include "kernel.h"
+#include "cpu_kernel.h"
 
 namespace fuse {
 namespace {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "nvrtc_compiler.h"
-
 namespace fuse {
 namespace {
 
@@ -17,10 +15,12 @@ std::string list_devices(const std::string& platform, std::size_t count) {
 }  // namespace
 
 GpuPlatform::GpuPlatform(std::string name, CudaDriver driver,
-                         std::shared_ptr<ModuleCompiler> compiler)
+                         std::shared_ptr<ModuleCompiler> compiler,
+                         Lifetime lifetime)
     : name_(std::move(name)),
       driver_(std::move(driver)),
-      compiler_(std::move(compiler)) {}
+      compiler_(std::move(compiler)),
+      lifetime_(lifetime) {}
 
 const GpuStatus& GpuPlatform::status_locked() {
   if (asked_ && status_.usable()) return status_;
@@ -49,18 +49,8 @@ std::shared_ptr<Gpu> GpuPlatform::gpu(int ordinal) {
   auto gpu = std::make_shared<Gpu>(
       *driver_.api, name_, found.devices[std::size_t(ordinal)], compiler_);
   known = gpu;
-  if (holds_gpus_) held_.push_back(gpu);
+  if (lifetime_ == Lifetime::for_ever) held_.push_back(gpu);
   return gpu;
-}
-
-GpuPlatform& cuda_platform() {
-  static auto* const platform = [] {
-    auto* const made =
-        new GpuPlatform("cuda", load_cuda_driver(), make_nvrtc_compiler());
-    made->holds_gpus_ = true;
-    return made;
-  }();
-  return *platform;
 }
 
 }  // namespace fuse

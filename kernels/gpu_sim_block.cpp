@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "calls.h"
-#include "codegen.h"
 #include "error.h"
 #include "gpu_sim_fiber.h"
+#include "prelude_text.h"
 
 namespace fuse {
 namespace {

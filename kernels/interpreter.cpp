@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "kernel.h"
+#include "cpu_kernel.h"
 #include "tile_program.h"
 #include "tile_runner.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "device.h"
-#include "program.h"
+#include "layout.h"
 
 namespace fuse {
 

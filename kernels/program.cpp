@@ -8,15 +8,10 @@
 #include "call_place.h"
 #include "error.h"
 #include "same_bytes.h"
+#include "source_place.h"
 
 namespace fuse {
 namespace {
-
-std::string at_place(const std::source_location& place) {
-  std::ostringstream text;
-  text << place.file_name() << ":" << place.line();
-  return text.str();
-}
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
@@ -48,7 +43,7 @@ std::string to_string(const Origin& origin) {
   if (origin.name == nullptr) {
     text << (origin.index < 0 ? "scalar"
                               : "operand " + std::to_string(origin.index))
-         << " at " << at_place(origin.place);
+         << " at " << at(origin.place);
     return text.str();
   }
   text << "param_groups[" << std::max(origin.group, 0) << "][\"" << origin.name
@@ -223,7 +218,7 @@ void Program::refuse_elements(ValueId value, SlotInfo to,
   if (node(value).rate <= to.rate) return;
   throw Error(
       "elements cannot be stored into a list of per-tensor scalars, at " +
-      at_place(CallPlace::or_else(place)) +
+      at(CallPlace::or_else(place)) +
       "; store into a list of tensors of the same shapes");
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dtype.h"
+#include "layout.h"
 #include "number_column.h"
 #include "ops.h"
 
@@ -81,14 +82,6 @@ struct SlotInfo {
   std::uint8_t memory = 0;
 };
 static_assert(sizeof(SlotInfo) == 4, "slots are compared as bytes");
-
-/// How the elements of a tensor lie: sizes, and distances in elements between
-/// neighbours, of each of `rank` dimensions.
-struct Layout {
-  const std::int64_t* sizes = nullptr;
-  const std::int64_t* strides = nullptr;
-  std::size_t rank = 0;
-};
 
 /// The list a slot is bound to. Two views with equal `id` are the same list of
 /// the same memory. All arrays hold `count` entries.

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "program.h"
+#include "layout.h"
 
 namespace fuse {
 

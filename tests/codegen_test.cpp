@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "binding.h"
+#include "cpu_kernel.h"
 #include "keep_source.h"
-#include "kernel.h"
 #include "naming.h"
 #include "testing.h"
 

@@ -14,7 +14,7 @@
 #include "error.h"
 #include "foreach.h"
 #include "optim/adam.h"
-#include "provenance.h"
+#include "source_place.h"
 #include "step_testing.h"
 
 using namespace fuse;

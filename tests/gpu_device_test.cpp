@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compile_cuda.h"
+#include "cuda_platform.h"
 #include "gpu_event.h"
 #include "gpu_graph.h"
 #include "gpu_kernel.h"

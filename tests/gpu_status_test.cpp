@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "cuda_platform.h"
 #include "gpu_testing.h"
 
 using namespace testing;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "binding.h"
-#include "kernel.h"
+#include "cpu_kernel.h"
 #include "testing.h"
 #include "tile_program.h"
 

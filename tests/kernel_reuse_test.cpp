@@ -13,7 +13,7 @@
 #include "foreach.h"
 #include "optim/adam.h"
 #include "plan_reuse.h"
-#include "provenance.h"
+#include "source_place.h"
 #include "step_testing.h"
 
 using namespace fuse;

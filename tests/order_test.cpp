@@ -14,7 +14,6 @@
 #include "foreach.h"
 #include "foreach_map.h"
 #include "optim/all.h"
-#include "provenance.h"
 #include "step_testing.h"
 
 using namespace fuse;

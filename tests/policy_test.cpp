@@ -14,7 +14,7 @@
 #include "lr_scheduler.h"
 #include "number_text.h"
 #include "optim/adam.h"
-#include "provenance.h"
+#include "source_place.h"
 #include "step_testing.h"
 
 using namespace fuse;

@@ -15,9 +15,9 @@
 
 #include "binding.h"
 #include "codegen.h"
+#include "cpu_kernel.h"
 #include "error.h"
 #include "float16.h"
-#include "kernel.h"
 #include "plan.h"
 #include "program.h"
 #include "reduced.h"

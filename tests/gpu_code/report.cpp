@@ -4,7 +4,7 @@
 #include <exception>
 #include <string>
 
-#include "gpu_platform.h"
+#include "cuda_platform.h"
 #include "nvrtc_api.h"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "kernel.h"
+#include "cpu_kernel.h"
 
 #include "parallel.h"
 
