@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "autograd.h"
-#include "broadcast.h"
 #include "error.h"
 #include "functional.h"
 #include "pointwise.h"
+#include "tensor_layout.h"
 
 namespace fuse {
 namespace {

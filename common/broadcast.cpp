@@ -150,20 +150,6 @@ std::shared_ptr<ListImpl> make_views(ListImpl& list, const ListShapes& to) {
 
 }  // namespace
 
-std::optional<Shape> broadcast_shape(const Shape& a, const Shape& b) {
-  const bool a_is_longer = a.size() >= b.size();
-  Shape all = a_is_longer ? a : b;
-  const Shape& other = a_is_longer ? b : a;
-  const std::size_t fresh = all.size() - other.size();
-  for (std::size_t d = 0; d < other.size(); ++d) {
-    std::int64_t& size = all[fresh + d];
-    if (other[d] == 1 || other[d] == size) continue;
-    if (size != 1) return std::nullopt;
-    size = other[d];
-  }
-  return all;
-}
-
 SharedShapes broadcast_shapes(const Callee& callee, Operands operands) {
   SharedShapes all;
   for (std::size_t k = 0; k < operands.size(); ++k) {

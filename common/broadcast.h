@@ -2,10 +2,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "list_checks.h"
+#include "tensor_layout.h"
 #include "tensor_list.h"
 
 namespace fuse {
@@ -13,9 +13,6 @@ namespace fuse {
 // Operands of one operation whose shapes differ broadcast as in torch: counted
 // from the last dimension, sizes are equal, or one of them is 1 or missing. The
 // smaller tensor is seen through strides of 0, its memory stays what it is.
-
-/// The shape that two shapes broadcast to; nothing if they do not.
-std::optional<Shape> broadcast_shape(const Shape& a, const Shape& b);
 
 /// The shapes of the tensors of a list.
 struct ListShapes {

@@ -8,7 +8,6 @@
 
 #include "allocator.h"
 #include "autograd.h"
-#include "broadcast.h"
 #include "device_copies.h"
 #include "element.h"
 #include "error.h"

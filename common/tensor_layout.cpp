@@ -42,6 +42,20 @@ Shape row_major_strides(const Shape& shape) {
   return strides;
 }
 
+std::optional<Shape> broadcast_shape(const Shape& a, const Shape& b) {
+  const bool a_is_longer = a.size() >= b.size();
+  Shape all = a_is_longer ? a : b;
+  const Shape& other = a_is_longer ? b : a;
+  const std::size_t fresh = all.size() - other.size();
+  for (std::size_t d = 0; d < other.size(); ++d) {
+    std::int64_t& size = all[fresh + d];
+    if (other[d] == 1 || other[d] == size) continue;
+    if (size != 1) return std::nullopt;
+    size = other[d];
+  }
+  return all;
+}
+
 Layout layout_of(const TensorImpl& impl) {
   return {impl.shape.data(), impl.strides.data(), impl.shape.size()};
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "program.h"
 #include "regions.h"
@@ -11,6 +12,10 @@ namespace fuse {
 
 /// The strides of a tensor of this shape in row-major order.
 Shape row_major_strides(const Shape& shape);
+
+/// The shape that two shapes broadcast to, as in torch; nothing if
+/// they do not.
+std::optional<Shape> broadcast_shape(const Shape& a, const Shape& b);
 
 /// Sizes and strides of a tensor; valid as long as it lives.
 Layout layout_of(const TensorImpl& impl);
