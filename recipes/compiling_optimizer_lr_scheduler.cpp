@@ -1,4 +1,4 @@
-#include "fusebook.h"
+#include "fusebook/fusebook.h"
 
 using namespace fuse;
 
@@ -125,10 +125,10 @@ static void step_and_schedule(const Options& options) {
 // .. exercise:: past_the_limit
 //
 //    ``specialize`` makes at most :constant:`eight <specialization_limit = # @
-//    common/policy.h>` kernels for the same operations. Let ``linear`` take
-//    :constant:`twelve <linear(plain, {.total_iters = #>` steps and call
-//    ``one_each`` as often. What do the launches say about the calls that got
-//    no kernel?
+//    common/programs/policy.h>` kernels for the same operations. Let
+//    ``linear`` take :constant:`twelve <linear(plain, {.total_iters = #>` steps
+//    and call ``one_each`` as often. What do the launches say about the calls
+//    that got no kernel?
 //
 // .. exercise:: two_tensors
 //

@@ -1,4 +1,4 @@
-#include "fusebook.h"
+#include "fusebook/fusebook.h"
 
 using namespace fuse;
 
@@ -13,10 +13,10 @@ using namespace fuse;
 //
 // A GPU runs a kernel with thousands of threads at a time. They come in blocks
 // of, here, :constant:`256 <__launch_bounds__(#) @
-// common/optim/adam_by_hand.cu>`, and each finds out from its indices what its
+// common/bench/adam_by_hand.cu>`, and each finds out from its indices what its
 // share of the work is. Nothing else tells threads apart.
 //
-// .. literalinclude:: /../common/optim/adam_by_hand.cu
+// .. literalinclude:: /../common/bench/adam_by_hand.cu
 //    :language: cuda
 //    :start-after: // [kernel]
 //    :end-before: // [kernel]
@@ -25,10 +25,10 @@ using namespace fuse;
 // tensor share its elements. A tensor can have more elements than there are
 // threads, so each thread walks on in steps of the whole grid, a *grid stride*.
 // It takes :constant:`four <packs = t.numel / # @
-// common/optim/adam_by_hand.cu>` neighbours at a time: memory moves all of them
+// common/bench/adam_by_hand.cu>` neighbours at a time: memory moves all of them
 // as cheaply as one, and fewer, wider accesses keep more bytes on their way.
 //
-// .. literalinclude:: /../common/optim/adam_by_hand.cu
+// .. literalinclude:: /../common/bench/adam_by_hand.cu
 //    :language: cuda
 //    :start-after: // [packs]
 //    :end-before: // [packs]
@@ -36,7 +36,7 @@ using namespace fuse;
 //
 // What is less than a pack is left over at the end. It is the *tail*:
 //
-// .. literalinclude:: /../common/optim/adam_by_hand.cu
+// .. literalinclude:: /../common/bench/adam_by_hand.cu
 //    :language: cuda
 //    :start-after: // [tail]
 //    :end-before: // [tail]
@@ -45,7 +45,7 @@ using namespace fuse;
 // order are those of ``Adam``, and the compiler is told not to contract a
 // product and a sum into one rounding, so the bits will be the same:
 //
-// .. literalinclude:: /../common/optim/adam_by_hand.cu
+// .. literalinclude:: /../common/bench/adam_by_hand.cu
 //    :language: cuda
 //    :start-after: // [update]
 //    :end-before: // [update]
@@ -75,9 +75,9 @@ static void one_kernel_by_hand(const Options& options) {
   // it decides how many blocks there are: here as many as the device can hold
   // at a time, spread over the tensors. Addresses and sizes travel as a
   // parameter of the kernel, which has room for :constant:`64 <AdamTensor at[#]
-  // @ common/optim/adam_by_hand.cu>` tensors:
+  // @ common/bench/adam_by_hand.cu>` tensors:
   //
-  // .. literalinclude:: /../common/optim/adam_by_hand_cuda.cpp
+  // .. literalinclude:: /../common/bench/adam_by_hand_cuda.cpp
   //    :language: cpp
   //    :start-after: // [launch]
   //    :end-before: // [launch]

@@ -1,4 +1,4 @@
-#include "fusebook.h"
+#include "fusebook/fusebook.h"
 
 using namespace fuse;
 

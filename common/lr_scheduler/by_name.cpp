@@ -1,8 +1,8 @@
-#include "lr_scheduler/by_name.h"
+#include "fusebook/lr_scheduler/by_name.h"
 
-#include "error.h"
-#include "lr_scheduler.h"
-#include "number_text.h"
+#include "fusebook/lr_scheduler/all.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/number_text.h"
 
 namespace fuse {
 namespace {

@@ -1,10 +1,10 @@
-#include "lr_scheduler/composite.h"
+#include "fusebook/lr_scheduler/composite.h"
 
 #include <algorithm>
 #include <map>
 
-#include "error.h"
-#include "number_text.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/number_text.h"
 
 namespace fuse {
 namespace {

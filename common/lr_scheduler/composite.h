@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lr_scheduler/scheduler.h"
+#include "fusebook/lr_scheduler/scheduler.h"
 
 namespace fuse {
 

@@ -1,10 +1,10 @@
-#include "lr_scheduler/cosine.h"
+#include "fusebook/lr_scheduler/cosine.h"
 
 #include <cmath>
 #include <numbers>
 
-#include "error.h"
-#include "number_text.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/number_text.h"
 
 namespace fuse {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "lr_scheduler/scheduler.h"
+#include "fusebook/lr_scheduler/scheduler.h"
 
 namespace fuse {
 

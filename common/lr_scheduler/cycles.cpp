@@ -1,11 +1,11 @@
-#include "lr_scheduler/cycles.h"
+#include "fusebook/lr_scheduler/cycles.h"
 
 #include <array>
 #include <cmath>
 #include <numbers>
 
-#include "error.h"
-#include "number_text.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/number_text.h"
 
 namespace fuse {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "lr_scheduler/per_group.h"
-#include "lr_scheduler/scheduler.h"
+#include "fusebook/lr_scheduler/per_group.h"
+#include "fusebook/lr_scheduler/scheduler.h"
 
 namespace fuse {
 

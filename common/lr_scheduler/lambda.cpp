@@ -1,7 +1,7 @@
-#include "lr_scheduler/lambda.h"
+#include "fusebook/lr_scheduler/lambda.h"
 
-#include "error.h"
-#include "number_text.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/number_text.h"
 
 namespace fuse {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "lr_scheduler/per_group.h"
-#include "lr_scheduler/scheduler.h"
+#include "fusebook/lr_scheduler/per_group.h"
+#include "fusebook/lr_scheduler/scheduler.h"
 
 namespace fuse {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "error.h"
-#include "number_text.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/number_text.h"
 
 namespace fuse {
 

@@ -4,8 +4,8 @@
 #include <limits>
 #include <string>
 
-#include "lr_scheduler/per_group.h"
-#include "lr_scheduler/scheduler.h"
+#include "fusebook/lr_scheduler/per_group.h"
+#include "fusebook/lr_scheduler/scheduler.h"
 
 namespace fuse {
 

@@ -1,9 +1,9 @@
-#include "lr_scheduler/ramps.h"
+#include "fusebook/lr_scheduler/ramps.h"
 
 #include <cmath>
 
-#include "error.h"
-#include "number_text.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/number_text.h"
 
 namespace fuse {
 namespace {

@@ -1,10 +1,10 @@
-#include "lr_scheduler/scheduler.h"
+#include "fusebook/lr_scheduler/scheduler.h"
 
 #include <bit>
 
-#include "error.h"
-#include "number_text.h"
-#include "recorder.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/number_text.h"
+#include "fusebook/trace/recorder.h"
 
 namespace fuse {
 namespace {

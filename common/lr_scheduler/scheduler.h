@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "lr_scheduler/state.h"
-#include "optim/optimizer.h"
+#include "fusebook/lr_scheduler/state.h"
+#include "fusebook/optim_base/optimizer.h"
 
 namespace fuse {
 

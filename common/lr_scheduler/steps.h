@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "lr_scheduler/scheduler.h"
+#include "fusebook/lr_scheduler/scheduler.h"
 
 namespace fuse {
 

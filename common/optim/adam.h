@@ -3,10 +3,10 @@
 #include <array>
 #include <span>
 
-#include "foreach.h"
-#include "optim/arguments.h"
-#include "optim/gradients.h"
-#include "optim/list_optimizer.h"
+#include "fusebook/foreach/foreach.h"
+#include "fusebook/optim_base/gradients.h"
+#include "fusebook/optim_base/list_optimizer.h"
+#include "fusebook/optim_base/validate.h"
 
 namespace fuse {
 

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "optim/adam.h"
+#include "fusebook/optim/adam.h"
 
 namespace fuse {
 

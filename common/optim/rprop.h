@@ -4,12 +4,12 @@
 #include <span>
 #include <string>
 
-#include "error.h"
-#include "foreach.h"
-#include "number_text.h"
-#include "optim/arguments.h"
-#include "optim/gradients.h"
-#include "optim/list_optimizer.h"
+#include "fusebook/foreach/foreach.h"
+#include "fusebook/optim_base/gradients.h"
+#include "fusebook/optim_base/list_optimizer.h"
+#include "fusebook/optim_base/validate.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/number_text.h"
 
 namespace fuse {
 

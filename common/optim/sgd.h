@@ -2,11 +2,11 @@
 
 #include <span>
 
-#include "error.h"
-#include "foreach.h"
-#include "optim/arguments.h"
-#include "optim/gradients.h"
-#include "optim/list_optimizer.h"
+#include "fusebook/foreach/foreach.h"
+#include "fusebook/optim_base/gradients.h"
+#include "fusebook/optim_base/list_optimizer.h"
+#include "fusebook/optim_base/validate.h"
+#include "fusebook/support/error.h"
 
 namespace fuse {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
-#include "error.h"
-#include "optim/list_optimizer.h"
+#include "fusebook/optim_base/list_optimizer.h"
+#include "fusebook/support/error.h"
 
 namespace fuse {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "fusebook.h"
+#include "fusebook/fusebook.h"
 
 /// A short program of the API reference: `.. api-example:: NAME` shows its body
 /// and what it printed.

@@ -35,17 +35,17 @@ class Book:
 
     @property
     def operations(self):
-        return self.root / "kernels" / "ops.def"
+        return self.root / "kernels" / "ops" / "ops.def"
 
     @property
     def elements(self):
         """Where the operators on elements are declared."""
-        return self.root / "common" / "map_element.h"
+        return self.root / "common" / "foreach" / "map_element.h"
 
     def gpu_code(self):
         """What runs on a GPU and is no generated text."""
         kernels, common = self.root / "kernels", self.root / "common"
-        headers = [kernels / name for name in (
+        headers = [kernels / "prelude" / name for name in (
             "device.h", "gpu_layout.h", "gpu_loops.h", "gpu_sums.h",
             "sums.h")]
         return [*(path for path in headers if path.is_file()),

@@ -1,4 +1,4 @@
-"""Reads the table of operations, `kernels/ops.def`, as text.
+"""Reads the table of operations, `kernels/ops/ops.def`, as text.
 
 A row is `OP(name, arity, value, domain, ulp)`, or `MOVE(...)` with the same
 fields; a file of more rows is read in the same way. Nothing is compiled or

@@ -76,12 +76,12 @@ class Value:
 
 
 def number_text(value):
-    """As `number_text` of common/number_text.h: the shortest exact text."""
+    """As `number_text` of kernels/support/number_text.h: the shortest exact text."""
     return repr(float(value)).removesuffix(".0")
 
 
 def quantity_text(value, unit=None):
-    """As `quantity_text` of common/number_text.h: four significant digits, or
+    """As `quantity_text` of kernels/support/number_text.h: four significant digits, or
     three of a ratio."""
     digits = 3 if unit == "x" else 4
     exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "bench/cases.h"
-#include "random.h"
-#include "tensor.h"
+#include "fusebook/tensor/random.h"
+#include "fusebook/tensor/tensor.h"
 
 namespace fuse::bench {
 

@@ -9,12 +9,12 @@
 #include "bench/counted_call.h"
 #include "bench/own_cache.h"
 #include "bench/reading.h"
-#include "benchmark.h"
-#include "compile.h"
-#include "cpu_jit.h"
-#include "library_cache.h"
-#include "optim/adam.h"
-#include "scratch_directory.h"
+#include "fusebook/bench/benchmark.h"
+#include "fusebook/compile/compile.h"
+#include "fusebook/jit/jit.h"
+#include "fusebook/jit/loaded_libraries.h"
+#include "fusebook/jit/scratch_directory.h"
+#include "fusebook/optim/adam.h"
 
 namespace fuse::bench {
 namespace {

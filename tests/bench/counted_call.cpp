@@ -1,6 +1,6 @@
 #include "bench/counted_call.h"
 
-#include "error.h"
+#include "fusebook/support/error.h"
 
 namespace fuse::bench {
 namespace {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "cpu_jit.h"
+#include "fusebook/jit/jit.h"
 
 namespace fuse::bench {
 

@@ -7,12 +7,12 @@
 #include <numeric>
 #include <utility>
 
-#include "allocator.h"
 #include "bench/case_model.h"
 #include "bench/paused_clock.h"
 #include "bench/reading.h"
-#include "compile.h"
-#include "optim/adam.h"
+#include "fusebook/compile/compile.h"
+#include "fusebook/device/allocator.h"
+#include "fusebook/optim/adam.h"
 
 namespace fuse::bench {
 namespace {

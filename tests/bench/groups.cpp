@@ -7,9 +7,9 @@
 
 #include "bench/paused_clock.h"
 #include "bench/reading.h"
-#include "compile.h"
-#include "optim/adam.h"
-#include "random.h"
+#include "fusebook/compile/compile.h"
+#include "fusebook/optim/adam.h"
+#include "fusebook/tensor/random.h"
 
 namespace fuse::bench {
 namespace {

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "bench/reading.h"
-#include "benchmark.h"
-#include "binding.h"
-#include "error.h"
-#include "optim/adam.h"
-#include "parallel.h"
-#include "plan.h"
-#include "recorder.h"
+#include "fusebook/bench/benchmark.h"
+#include "fusebook/ir/plan.h"
+#include "fusebook/optim/adam.h"
+#include "fusebook/runtime/launch_table.h"
+#include "fusebook/runtime/parallel.h"
+#include "fusebook/support/error.h"
+#include "fusebook/trace/recorder.h"
 
 namespace fuse::bench {
 namespace {

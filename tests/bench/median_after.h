@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "benchmark.h"
+#include "fusebook/bench/benchmark.h"
 
 namespace fuse::bench {
 

@@ -9,11 +9,11 @@
 
 #include "bench/median_after.h"
 #include "bench/reading.h"
-#include "compile.h"
-#include "error.h"
-#include "optim/adam.h"
-#include "parallel.h"
-#include "random.h"
+#include "fusebook/compile/compile.h"
+#include "fusebook/optim/adam.h"
+#include "fusebook/runtime/parallel.h"
+#include "fusebook/support/error.h"
+#include "fusebook/tensor/random.h"
 
 namespace fuse::bench {
 namespace {

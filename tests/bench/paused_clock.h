@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "benchmark.h"
-#include "parallel.h"
+#include "fusebook/bench/benchmark.h"
+#include "fusebook/runtime/parallel.h"
 
 namespace fuse::bench {
 

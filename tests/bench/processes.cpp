@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <sstream>
 
-#include "error.h"
-#include "process.h"
+#include "fusebook/jit/process.h"
+#include "fusebook/support/error.h"
 
 namespace fuse::bench {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <string>
 
-#include "available_memory.h"
 #include "bench/steps.h"
+#include "fusebook/support/available_memory.h"
 
 namespace fuse::bench {
 namespace {

@@ -4,15 +4,15 @@
 #include <memory>
 #include <numeric>
 
-#include "allocator.h"
-#include "available_memory.h"
-#include "bandwidth.h"
 #include "bench/case_model.h"
 #include "bench/reading.h"
-#include "benchmark.h"
-#include "compile.h"
-#include "optim/adam.h"
-#include "optim/adam_by_hand.h"
+#include "fusebook/bench/adam_by_hand.h"
+#include "fusebook/bench/bandwidth.h"
+#include "fusebook/bench/benchmark.h"
+#include "fusebook/compile/compile.h"
+#include "fusebook/device/allocator.h"
+#include "fusebook/optim/adam.h"
+#include "fusebook/support/available_memory.h"
 
 namespace fuse::bench {
 namespace {

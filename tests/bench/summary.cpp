@@ -4,10 +4,10 @@
 #include <array>
 #include <cstdio>
 
-#include "available_memory.h"
-#include "benchmark.h"
-#include "json.h"
-#include "provenance.h"
+#include "fusebook/bench/benchmark.h"
+#include "fusebook/harness/provenance.h"
+#include "fusebook/support/available_memory.h"
+#include "fusebook/support/json.h"
 
 namespace fuse::bench {
 namespace {

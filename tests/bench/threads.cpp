@@ -6,8 +6,8 @@
 
 #include "bench/median_after.h"
 #include "bench/reading.h"
-#include "benchmark.h"
-#include "parallel.h"
+#include "fusebook/bench/benchmark.h"
+#include "fusebook/runtime/parallel.h"
 
 namespace fuse::bench {
 namespace {

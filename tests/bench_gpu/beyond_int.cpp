@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "bench_gpu/device_memory.h"
-#include "compile.h"
-#include "optim/adam.h"
-#include "random.h"
+#include "fusebook/compile/compile.h"
+#include "fusebook/optim/adam.h"
+#include "fusebook/tensor/random.h"
 
 namespace fuse::bench {
 namespace {

@@ -1,9 +1,9 @@
 #include "bench_gpu/device_memory.h"
 
-#include "allocator.h"
-#include "available_memory.h"
-#include "devices.h"
-#include "error.h"
+#include "fusebook/device/allocator.h"
+#include "fusebook/device/device_registry.h"
+#include "fusebook/support/available_memory.h"
+#include "fusebook/support/error.h"
 
 namespace fuse::bench {
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "benchmark.h"
-#include "gpu_event.h"
-#include "random.h"
+#include "fusebook/bench/benchmark.h"
+#include "fusebook/cuda_launch/gpu_event.h"
+#include "fusebook/tensor/random.h"
 
 namespace fuse::bench {
 namespace {

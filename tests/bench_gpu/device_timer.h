@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "gpu.h"
+#include "fusebook/cuda/gpu.h"
 
 namespace fuse::bench {
 

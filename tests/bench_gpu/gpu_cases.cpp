@@ -4,7 +4,7 @@
 #include <numeric>
 #include <string>
 
-#include "error.h"
+#include "fusebook/support/error.h"
 
 namespace fuse::bench {
 namespace {

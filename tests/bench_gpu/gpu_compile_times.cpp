@@ -5,15 +5,15 @@
 
 #include "bench/own_cache.h"
 #include "bench_gpu/device_timer.h"
-#include "benchmark.h"
-#include "compile.h"
-#include "cpu_jit.h"
-#include "devices.h"
-#include "error.h"
-#include "library_cache.h"
-#include "nvrtc_compiler.h"
-#include "optim/adam.h"
-#include "scratch_directory.h"
+#include "fusebook/bench/benchmark.h"
+#include "fusebook/compile/compile.h"
+#include "fusebook/device/device_registry.h"
+#include "fusebook/jit/jit.h"
+#include "fusebook/jit/loaded_libraries.h"
+#include "fusebook/jit/scratch_directory.h"
+#include "fusebook/nvrtc/nvrtc_compiler.h"
+#include "fusebook/optim/adam.h"
+#include "fusebook/support/error.h"
 
 namespace fuse::bench {
 namespace {

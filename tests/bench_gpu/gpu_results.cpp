@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "json.h"
-#include "provenance.h"
+#include "fusebook/harness/provenance.h"
+#include "fusebook/support/json.h"
 
 namespace fuse::bench {
 namespace {

@@ -3,17 +3,17 @@
 #include <functional>
 #include <memory>
 
-#include "bandwidth.h"
 #include "bench/case_model.h"
 #include "bench_gpu/device_memory.h"
 #include "bench_gpu/device_timer.h"
 #include "bench_gpu/gpu_cases.h"
-#include "compile.h"
-#include "devices.h"
-#include "error.h"
-#include "optim/adam.h"
-#include "optim/adam_by_hand.h"
-#include "random.h"
+#include "fusebook/bench/adam_by_hand.h"
+#include "fusebook/bench/bandwidth.h"
+#include "fusebook/compile/compile.h"
+#include "fusebook/device/device_registry.h"
+#include "fusebook/optim/adam.h"
+#include "fusebook/support/error.h"
+#include "fusebook/tensor/random.h"
 
 namespace fuse::bench {
 namespace {

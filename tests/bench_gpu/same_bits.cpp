@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "compile.h"
-#include "optim/adam.h"
-#include "random.h"
+#include "fusebook/compile/compile.h"
+#include "fusebook/optim/adam.h"
+#include "fusebook/tensor/random.h"
 
 namespace fuse::bench {
 namespace {

@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 FIXTURES = HERE / "fixtures"
 # What the page of operations is made of, and a file of more rows.
-OPERATIONS = ("kernels/ops.def", "common/map_element.h",
+OPERATIONS = ("kernels/ops/ops.def", "common/foreach/map_element.h",
               "tests/new_op/more_ops.def")
 # What of the site itself a toy book has of its own.
 TOY_PAGES = ("about", "background", "examples", "reference")

@@ -12,9 +12,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import lint  # noqa: E402
 
 FILES = {
-    "kernels/plan.h": "#pragma once\n",
-    "kernels/plan.cpp": '#include "plan.h"\n#include <vector>\n',
-    "kernels/fold.cpp": '#include "plan.h"\n',
+    "kernels/ir/plan.h": "#pragma once\n",
+    "kernels/ir/plan.cpp": '#include "plan.h"\n#include <vector>\n',
+    "kernels/ir/simplify.cpp": '#include "plan.h"\n',
     "kernels/alone.cpp": "",
     "kernels/alone.h": "",
     "tests/run.sh": "",
@@ -54,11 +54,11 @@ class Lint(unittest.TestCase):
     def test_what_is_looked_at_is_in_the_key(self):
         root = self.checkout("one")
         before = self.keys(root)
-        (root / "kernels/plan.h").write_text("int x;\n", encoding="utf-8")
+        (root / "kernels/ir/plan.h").write_text("int x;\n", encoding="utf-8")
         after = self.keys(root)
         self.assertEqual({name for name in before
                           if before[name] != after[name]},
-                         {"plan.cpp", "fold.cpp"})
+                         {"plan.cpp", "simplify.cpp"})
         (root / ".clang-tidy").write_text("", encoding="utf-8")
         self.assertEqual(set(after.values()) & set(self.keys(root).values()),
                          set())
@@ -72,10 +72,10 @@ class Lint(unittest.TestCase):
             return [path.name for path in lint.sources_of(
                 [str(root / "kernels" / name) for name in names], commands)]
 
-        self.assertEqual(chosen("plan.h"), ["plan.cpp"])
-        (root / "kernels/plan.cpp").unlink()
-        del commands[root / "kernels/plan.cpp"]
-        self.assertEqual(chosen("plan.h"), ["fold.cpp"])
+        self.assertEqual(chosen("ir/plan.h"), ["plan.cpp"])
+        (root / "kernels/ir/plan.cpp").unlink()
+        del commands[root / "kernels/ir/plan.cpp"]
+        self.assertEqual(chosen("ir/plan.h"), ["simplify.cpp"])
         self.assertEqual(chosen("alone.h"), [])
         self.assertEqual(len(lint.sources_of([], commands)), 2)
         with self.assertRaises(SystemExit):

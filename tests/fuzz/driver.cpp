@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "testing.h"
+#include "support/testing.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv);

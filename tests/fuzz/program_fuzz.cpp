@@ -13,16 +13,16 @@
 #include <string_view>
 #include <vector>
 
-#include "binding.h"
-#include "codegen.h"
-#include "cpu_kernel.h"
-#include "error.h"
-#include "float16.h"
-#include "plan.h"
-#include "program.h"
-#include "reduced.h"
-#include "reference.h"
-#include "testing.h"
+#include "fusebook/codegen/emit_kernel.h"
+#include "fusebook/cpu/cpu_kernel.h"
+#include "fusebook/ir/plan.h"
+#include "fusebook/ir/program.h"
+#include "fusebook/ops/float16.h"
+#include "fusebook/runtime/launch_table.h"
+#include "fusebook/support/error.h"
+#include "support/reduced.h"
+#include "support/reference.h"
+#include "support/testing.h"
 
 namespace {
 

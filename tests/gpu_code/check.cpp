@@ -23,7 +23,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compile_cuda.h"
+#include "fusebook/nvrtc/nvrtc_compile.h"
 #include "kernel_of.h"
 
 namespace {

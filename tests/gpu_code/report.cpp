@@ -4,8 +4,8 @@
 #include <exception>
 #include <string>
 
-#include "cuda_platform.h"
-#include "nvrtc_api.h"
+#include "fusebook/nvrtc/cuda_platform.h"
+#include "fusebook/nvrtc/nvrtc_api.h"
 
 namespace {
 

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "cpu_jit.h"
-#include "host_compiler.h"
-#include "instruction_set.h"
-#include "kernel_cache.h"
-#include "library_cache.h"
-#include "testing.h"
+#include "fusebook/jit/disk_cache.h"
+#include "fusebook/jit/host_compiler.h"
+#include "fusebook/jit/instruction_set.h"
+#include "fusebook/jit/jit.h"
+#include "fusebook/jit/loaded_libraries.h"
+#include "support/testing.h"
 #include "worker.h"
 
 using namespace hardening;

@@ -16,11 +16,11 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint.h"
-#include "cpu_jit.h"
-#include "error.h"
-#include "host_compiler.h"
-#include "library_cache.h"
+#include "fusebook/checkpoint/checkpoint.h"
+#include "fusebook/jit/host_compiler.h"
+#include "fusebook/jit/jit.h"
+#include "fusebook/jit/loaded_libraries.h"
+#include "fusebook/support/error.h"
 #include "worker.h"
 
 namespace {

@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "fusebook.h"
-#include "parallel.h"
-#include "step_testing.h"
+#include "fusebook/fusebook.h"
+#include "fusebook/runtime/parallel.h"
+#include "support/step_testing.h"
 
 using namespace step_testing;
 using fuse::Tensor;

@@ -16,10 +16,10 @@
 #include <string>
 #include <vector>
 
-#include "available_memory.h"
-#include "file_io.h"
-#include "fusebook.h"
-#include "testing.h"
+#include "fusebook/fusebook.h"
+#include "fusebook/support/available_memory.h"
+#include "fusebook/support/file_io.h"
+#include "support/testing.h"
 
 using fuse::Backend;
 using fuse::Tensor;

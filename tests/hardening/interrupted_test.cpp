@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "testing.h"
+#include "support/testing.h"
 #include "worker.h"
 
 using namespace hardening;

@@ -16,12 +16,12 @@
 #include <thread>
 #include <vector>
 
-#include "cpu_jit.h"
-#include "fusebook.h"
-#include "jit_testing.h"
-#include "kernel_cache.h"
-#include "library_cache.h"
-#include "testing.h"
+#include "fusebook/fusebook.h"
+#include "fusebook/jit/disk_cache.h"
+#include "fusebook/jit/jit.h"
+#include "fusebook/jit/loaded_libraries.h"
+#include "support/jit_testing.h"
+#include "support/testing.h"
 
 namespace {
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "jit_testing.h"
+#include "support/jit_testing.h"
 
 namespace hardening {
 

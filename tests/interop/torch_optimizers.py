@@ -1,4 +1,4 @@
-"""Writes tests/torch_optimizers.inc: what torch's optimizers make of numbers
+"""Writes tests/support/torch_optimizers.inc: what torch's optimizers make of numbers
 near the ends of the range.
 
 usage: ATEN_CPU_CAPABILITY=default torch_optimizers.py > torch_optimizers.inc

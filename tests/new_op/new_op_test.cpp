@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "compile.h"
-#include "foreach.h"
-#include "foreach_map.h"
-#include "testing.h"
+#include "fusebook/compile/compile.h"
+#include "fusebook/foreach/foreach.h"
+#include "fusebook/foreach/foreach_map.h"
+#include "support/testing.h"
 
 using namespace fuse;
 

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "optim/gradients.h"
-#include "pointwise.h"
+#include "fusebook/optim_base/gradients.h"
+#include "fusebook/tensor/pointwise.h"
 #include "rows.h"
 
 using namespace fuse;

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = (ROOT / "common", ROOT / "kernels")
+FLOORS = (ROOT / "common", ROOT / "kernels")
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class Function:
 
 def included(header):
     """The headers of the project that one includes, as paths."""
-    for name in re.findall(r'^#include "(.+)"', header.read_text(), re.M):
-        for room in ROOMS:
-            if (room / name).exists():
-                yield room / name
+    for name in re.findall(r'^#include "fusebook/(.+)"', header.read_text(), re.M):
+        for floor in FLOORS:
+            if (floor / name).exists():
+                yield floor / name
 
 
 def headers_from(start):
@@ -38,7 +38,7 @@ def headers_from(start):
         if header in found:
             continue
         found.append(header)
-        waiting += [each for each in included(header) if each.parent != ROOMS[1]]
+        waiting += [each for each in included(header) if FLOORS[0] in each.parents]
     return sorted(found)
 
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "fusebook.h"
+#include "fusebook/fusebook.h"
 
 // The table of undefined_objects_test, in parts. `table.py` checks that every
 // public function is in it that may meet an object in which nothing is.

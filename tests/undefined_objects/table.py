@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 
 # All that a program of a user or a recipe includes.
 ROOTS = [ROOT / "common" / name
-         for name in ("fusebook.h", "matmul.h", "pointwise.h")]
+         for name in ("fusebook.h", "nn/matmul.h", "tensor/pointwise.h")]
 
 # Machinery that no user of the library names. Whoever moves a class of these
 # into the hands of users takes its header off the list.
@@ -40,6 +40,7 @@ INTERNAL = {
     "recompile.h",
     "recorder.h",
     "split_program.h",
+    "tracer.h",
     "undefined.h",
     "undo.h",
 }

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "matmul.h"
-#include "pointwise.h"
+#include "fusebook/nn/matmul.h"
+#include "fusebook/tensor/pointwise.h"
 #include "rows.h"
 
 using namespace fuse;

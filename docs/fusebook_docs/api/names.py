@@ -17,7 +17,7 @@ NAMESPACE = "fuse::"
 _COMPOUNDS = ("class", "struct", "concept")
 _SHOWN = re.compile(r"^\s*\.\. api:: *(\S+)[ \t]*$(\n +:protected:)?",
                     re.MULTILINE)
-_INCLUDE = re.compile(r'^\s*#include "([^"]+)"', re.MULTILINE)
+_INCLUDE = re.compile(r'^\s*#include "fusebook/([^"]+)"', re.MULTILINE)
 
 
 @dataclass

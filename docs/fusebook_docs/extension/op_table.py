@@ -1,4 +1,4 @@
-"""`.. op-table::` lists the operations of kernels/ops.def.
+"""`.. op-table::` lists the operations of kernels/ops/ops.def.
 
 A row has a place of its own, `:ref:` to `op-lerp`. The setting
 `fusebook_more_ops` names files with more rows, from the root of the book: those

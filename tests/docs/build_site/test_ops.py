@@ -48,7 +48,7 @@ class Table(OpsCase):
 
     def test_every_row_once(self):
         text = "".join((self.root / name).read_text()
-                       for name in ("kernels/ops.def", MORE))
+                       for name in ("kernels/ops/ops.def", MORE))
         wanted = re.findall(r"^(?:OP|MOVE)\((\w+),", text, re.M)
         self.assertGreater(len(wanted), 30)
         self.assertEqual(self.names(), wanted)
@@ -116,7 +116,7 @@ class Changes(OpsCase):
         lines = self.book.operations.read_text().count("\n")
         with self.book.operations.open("a") as file:
             file.write("OP(halve, 1, a * b, any, 0)\n")
-        self.broken("docs/ops.rst:", f"kernels/ops.def:{lines + 1}: ",
+        self.broken("docs/ops.rst:", f"kernels/ops/ops.def:{lines + 1}: ",
                     "uses 'b'")
 
     def test_a_broken_row_in_the_file_of_more(self):

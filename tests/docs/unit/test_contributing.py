@@ -6,7 +6,7 @@ import unittest
 from support import ROOT
 
 _BLOCK = re.compile(r"(?:<!-- (\S+) -->\n)?```cpp\n(.*?)```\n", re.S)
-_EXAMPLES = {"tests/lion.h", "tests/halve_lr.h"}
+_EXAMPLES = {"tests/support/lion.h", "tests/support/halve_lr.h"}
 
 
 def blocks():
@@ -23,9 +23,9 @@ class Examples(unittest.TestCase):
 
     def test_every_example_is_there_and_compiled(self):
         self.assertEqual({path for path, _ in blocks()}, _EXAMPLES)
-        programs = [p.read_text() for p in (ROOT / "tests").glob("*_test.cpp")]
+        programs = [p.read_text() for p in (ROOT / "tests").rglob("*_test.cpp")]
         for path in _EXAMPLES:
-            include = f'#include "{path.rpartition("/")[2]}"'
+            include = f'#include "{path.removeprefix("tests/")}"'
             self.assertTrue(any(include in text for text in programs), path)
 
     def test_the_example_in_the_header(self):

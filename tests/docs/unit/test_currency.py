@@ -66,11 +66,11 @@ class Currency(BookCase):
         self.assertFalse(self.is_stale("cpu"))
 
     def test_code_for_gpus_that_came_or_moved(self):
-        for name in ("kernels/device.h", "kernels/gpu_loops.h",
+        for name in ("kernels/prelude/device.h", "kernels/prelude/gpu_loops.h",
                      "kernels/more.cu", "common/more.cu"):
             store_gpu(self.book)
             path = self.root / name
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("int a;\n")
             self.assertTrue(self.is_stale(), name)
         store_gpu(self.book)

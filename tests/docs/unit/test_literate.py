@@ -10,7 +10,7 @@ from fusebook_docs.errors import BookError
 TOY = (FIXTURES / "recipes" / "toy_optimizer.cpp").read_text()
 
 MINIMAL = """\
-#include "fusebook.h"
+#include "fusebook/fusebook.h"
 
 // %%
 // Title
@@ -48,7 +48,7 @@ class Parts(unittest.TestCase):
 
     def test_opening_code_is_joined_and_has_no_licence(self):
         code = texts(self.recipe.parts[0].code)
-        self.assertEqual(code[:3], ['#include "fusebook.h"',
+        self.assertEqual(code[:3], ['#include "fusebook/fusebook.h"',
                                     "using namespace fuse;", ""])
         self.assertIn("// The sum of a list, so that a helper with a comment "
                       "is shown as well.", code)

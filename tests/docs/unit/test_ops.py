@@ -145,7 +145,7 @@ class Files(BookCase):
     def test_no_row_twice(self):
         shutil.copy(self.book.operations, self.root / "same.def")
         self.assertRegex(self.error(["same.def"]), r"^same.def:(\d+): .*'add' "
-                         r"stands at kernels/ops.def:\1 already$")
+                         r"stands at kernels/ops/ops.def:\1 already$")
 
     def test_no_file(self):
         self.assertEqual(self.error(["none.def"]), "none.def: cannot be read: "
@@ -154,7 +154,7 @@ class Files(BookCase):
     def test_operators(self):
         text = self.book.elements.read_text()
         self.book.elements.write_text(text.replace("(+, add)", "(+, plus)"))
-        self.assertIn("common/map_element.h: operator + is for 'plus'",
+        self.assertIn("common/foreach/map_element.h: operator + is for 'plus'",
                       self.error())
         self.book.elements.write_text("")
         self.assertIn("no operators found", self.error())
@@ -167,7 +167,7 @@ class TheTable(unittest.TestCase):
         self.ops = ops.read(Book(ROOT))
 
     def test_every_row(self):
-        text = (ROOT / "kernels/ops.def").read_text()
+        text = (ROOT / "kernels/ops/ops.def").read_text()
         rows = re.findall(r"^(OP|MOVE)\((\w+), (\d), .*?, (\w+), ([\d.]+)\)$",
                           text, re.M)
         self.assertEqual(len(rows), len(re.findall(r"^(?:OP|MOVE)\(", text,

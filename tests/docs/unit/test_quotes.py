@@ -113,17 +113,17 @@ class Constant(QuoteCase):
         self.refused("constant", "0.25", "not in the code")
 
     def test_a_file(self):
-        path = self.root / "common" / "policy.h"
-        path.parent.mkdir()
+        path = self.root / "common" / "room" / "policy.h"
+        path.parent.mkdir(parents=True)
         path.write_text("enum class Policy { promote,  // one\n specialize };\n"
                         "constexpr int limit = 1'000;  // limit = 9\n")
         for home in (TOY, Home()):
             self.shows("constant", "two <enum class Policy { ... } @ "
-                       "common/policy.h>", "two", home)
-            self.shows("constant", "a thousand <limit = # @ common/policy.h>",
-                       "a thousand", home)
-        self.refused("constant", "nine <limit = # @ common/policy.h>",
-                     "says 'nine'", "it is 1000", "common/policy.h")
+                       "common/room/policy.h>", "two", home)
+            self.shows("constant", "a thousand <limit = # @ "
+                       "common/room/policy.h>", "a thousand", home)
+        self.refused("constant", "nine <limit = # @ common/room/policy.h>",
+                     "says 'nine'", "it is 1000", "common/room/policy.h")
 
     def test_refused(self):
         self.refused("constant", "six <i < #; ++i>", "says 'six'", "it is 5",

@@ -1,0 +1,65 @@
+# A room is a folder of kernels/ or common/: one idea, one library, one folder of
+# headers. It sees the rooms that it links, and those that they link, so that an
+# include that runs up does not compile.
+#
+#   fuse_room(BELOW...)   in the folder's CMakeLists.txt
+#
+# makes the library fuse_FOLDER. Headers are included as "fusebook/FOLDER/x.h",
+# as from an installed copy: a folder in the build tree that holds nothing but a
+# link of that name is what the library exposes. Tests that compile the sources
+# once more find all such links in ${FUSEBOOK_ALL_HEADERS}, and the sources in the
+# global properties FUSEBOOK_SOURCES_kernels and FUSEBOOK_SOURCES_common.
+set(FUSEBOOK_ALL_HEADERS ${PROJECT_BINARY_DIR}/rooms/all)
+
+# fuse_link(VIEW PATH): makes PATH, a folder or a file, visible there.
+function(fuse_link view path)
+  cmake_path(GET path FILENAME name)
+  file(MAKE_DIRECTORY ${view}/fusebook)
+  file(CREATE_LINK ${path} ${view}/fusebook/${name} SYMBOLIC)
+endfunction()
+
+function(fuse_room)
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME name)
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR PARENT_PATH floor)
+  cmake_path(GET floor FILENAME floor)
+  set(view ${PROJECT_BINARY_DIR}/rooms/${name})
+  fuse_link(${view} ${CMAKE_CURRENT_SOURCE_DIR})
+  fuse_link(${FUSEBOOK_ALL_HEADERS} ${CMAKE_CURRENT_SOURCE_DIR})
+
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+  list(FILTER sources EXCLUDE REGEX "_x86_64_v[34]\\.cpp$")
+  set_property(GLOBAL APPEND PROPERTY FUSEBOOK_SOURCES_${floor} ${sources})
+  if(sources)
+    add_library(fuse_${name} STATIC ${sources})
+    set(scope PUBLIC)
+  else()
+    add_library(fuse_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(fuse_${name} ${scope} ${view})
+  # Places that programs print are those of the checkout.
+  target_compile_options(
+    fuse_${name} ${scope} -fmacro-prefix-map=${view}/fusebook/=${floor}/)
+  list(TRANSFORM ARGN PREPEND fuse_ OUTPUT_VARIABLE below)
+  target_link_libraries(fuse_${name} ${scope} ${below})
+  set_property(GLOBAL APPEND PROPERTY FUSEBOOK_ROOMS ${name})
+  set_property(GLOBAL APPEND PROPERTY FUSEBOOK_ROOMS_${floor} fuse_${name})
+endfunction()
+
+# fuse_x86_level(CHOOSER LEVEL OPTION...): NAME_x86_64_vLEVEL.cpp of the room, where
+# CHOOSER is NAME.cpp, is compiled for that level of the instruction set with these
+# options. CHOOSER takes one at run time; FUSE_X86_LEVELS tells it that they are
+# there.
+function(fuse_x86_level chooser level)
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    return()
+  endif()
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME room)
+  cmake_path(GET chooser STEM name)
+  set(source ${name}_x86_64_v${level}.cpp)
+  target_sources(fuse_${room} PRIVATE ${source})
+  set_source_files_properties(
+    ${source} PROPERTIES COMPILE_OPTIONS "${ARGN};-march=x86-64-v${level}")
+  set_source_files_properties(${chooser} PROPERTIES COMPILE_DEFINITIONS
+                                                    FUSE_X86_LEVELS)
+endfunction()

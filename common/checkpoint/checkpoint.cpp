@@ -1,0 +1,397 @@
+#include "fusebook/checkpoint/checkpoint.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "fusebook/support/error.h"
+#include "fusebook/support/number_text.h"
+#include "fusebook/tensor/tensor_layout.h"
+#include "fusebook/trace/recorder.h"
+
+namespace fuse {
+namespace {
+
+constexpr const char* kRun = "fusebook checkpoint 1";
+constexpr const char* kTensors = "fusebook tensors 1";
+
+std::string quoted(const std::string& text) { return "\"" + text + "\""; }
+
+std::string on_off(bool on) { return on ? "true" : "false"; }
+
+std::string group_place(std::size_t group) {
+  return "param_groups." + number_text(group) + ".";
+}
+
+std::string param_place(std::size_t group, std::size_t param) {
+  return group_place(group) + "params." + number_text(param);
+}
+
+std::string name_place(std::size_t group, std::size_t param) {
+  return group_place(group) + "param_names." + number_text(param);
+}
+
+std::string state_place(std::size_t group, std::size_t param) {
+  return group_place(group) + "state." + number_text(param) + ".";
+}
+
+std::string kind_of(const Tensor& tensor) {
+  return "shape " + to_string(tensor.shape()) + " and " +
+         name_of(tensor.dtype());
+}
+
+// ---- numbers as text --------------------------------------------------------
+
+std::string list_text(const std::vector<double>& values) {
+  std::string text;
+  for (const double value : values) {
+    text += (text.empty() ? "" : ", ") + number_text(value);
+  }
+  return text;
+}
+
+double parse_number(const std::string& name, const std::string& text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  if (result.ec == std::errc() && result.ptr == end) return value;
+  throw Error(quoted(name) + " is " + quoted(text) + ", which is not a number");
+}
+
+std::vector<double> parse_list(const std::string& name,
+                               const std::string& text) {
+  std::vector<double> values;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(", ", begin), text.size());
+    values.push_back(parse_number(name, text.substr(begin, end - begin)));
+    begin = end + 2;
+  }
+  return values;
+}
+
+std::int64_t parse_count(const std::string& name, const std::string& text) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  if (result.ec == std::errc() && result.ptr == end && value >= 0) return value;
+  throw Error(quoted(name) + " is " + quoted(text) + ", which is not a count");
+}
+
+// ---- saving -----------------------------------------------------------------
+
+struct Contents {
+  Metadata texts;
+  TensorMap tensors;
+};
+
+void put_group(Contents& out, Optimizer& optimizer, std::size_t g) {
+  ParamGroup& group = optimizer.group(g);
+  const std::string place = group_place(g);
+  for (const auto& [name, number] : group.numbers()) {
+    if (number->is_tensor()) {
+      out.tensors[place + name] = number->tensor();
+    } else {
+      out.texts[place + name] = number_text(number->value());
+    }
+  }
+  for (const auto& [name, on] : group.flags()) {
+    out.texts[place + name] = on_off(*on);
+  }
+  if (group.initial_lr) {
+    out.texts[place + "initial_lr"] = number_text(*group.initial_lr);
+  }
+  out.texts[place + "params"] = number_text(group.params.size());
+  for (std::size_t i = 0; i < group.param_names.size(); ++i) {
+    out.texts[name_place(g, i)] = group.param_names[i];
+  }
+  for (std::size_t i = 0; i < group.params.size(); ++i) {
+    out.tensors[param_place(g, i)] = group.params[i];
+    for (const auto& [name, tensor] : optimizer.states(group.params[i])) {
+      out.tensors[state_place(g, i) + name] = tensor;
+    }
+  }
+}
+
+// Of a list of schedulers: how many, and what each of them holds.
+void put_schedulers(Metadata& texts, const std::string& place,
+                    const std::vector<SchedulerState>& states) {
+  texts[place] = number_text(states.size());
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const std::string one = place + "." + number_text(i);
+    texts[one] = states[i].kind;
+    for (const auto& [name, values] : states[i].values) {
+      texts[one + "." + name] = list_text(values);
+    }
+    put_schedulers(texts, one + ".schedulers", states[i].schedulers);
+  }
+}
+
+template <class Scheduler>
+void check_schedulers(const Optimizer& optimizer,
+                      const std::vector<Scheduler*>& schedulers) {
+  for (const SchedulerBase* scheduler : schedulers) {
+    if (scheduler == nullptr) throw Error("checkpoint: a scheduler is null");
+    if (&scheduler->optimizer() == &optimizer) continue;
+    throw Error("checkpoint: " + scheduler->name() +
+                " is a scheduler of another optimizer");
+  }
+}
+
+// ---- loading ----------------------------------------------------------------
+
+// Takes a file apart: everything in it must be asked for, and fit. What it
+// means is done only when all of it was.
+class Loading {
+ public:
+  explicit Loading(TensorFile file) : file_(std::move(file)) {}
+
+  std::optional<std::string> find_text(const std::string& name) {
+    const auto found = file_.metadata.extract(name);
+    if (found.empty()) return {};
+    return found.mapped();
+  }
+  std::string text(const std::string& name) {
+    if (auto found = find_text(name)) return *found;
+    if (file_.tensors.contains(name)) {
+      throw Error(quoted(name) + " is a tensor in the file, but a number here");
+    }
+    throw Error(quoted(name) + " is missing in the file");
+  }
+  /// A text that must be the same here.
+  void same_text(const std::string& name, const std::string& here) {
+    const std::string there = text(name);
+    if (there == here) return;
+    throw Error(quoted(name) + " is " + there + " in the file, but " + here +
+                " here");
+  }
+  /// A tensor to put in place of the one that is here.
+  void tensor(const std::string& name, const Tensor& here) {
+    if (!here.defined()) throw Error(quoted(name) + " is undefined here");
+    const auto found = file_.tensors.extract(name);
+    if (found.empty()) {
+      throw Error(file_.metadata.contains(name)
+                      ? quoted(name) +
+                            " is a number in the file, but a tensor here"
+                      : quoted(name) + " is missing in the file");
+    }
+    const Tensor& there = found.mapped();
+    if (there.shape() != here.shape() || there.dtype() != here.dtype()) {
+      throw Error(quoted(name) + " has " + kind_of(there) +
+                  " in the file, but " + kind_of(here) + " here");
+    }
+    check_storable(*here.impl(), quoted(name).c_str());
+    later([there, target = here]() mutable { target.copy_(there); });
+  }
+  /// All tensors whose name begins so, without that beginning.
+  ParamStates tensors_at(const std::string& place) {
+    ParamStates found;
+    auto next = file_.tensors.lower_bound(place);
+    while (next != file_.tensors.end() && next->first.starts_with(place)) {
+      found[next->first.substr(place.size())] = next->second;
+      next = file_.tensors.erase(next);
+    }
+    return found;
+  }
+
+  void later(std::function<void()> action) {
+    actions_.push_back(std::move(action));
+  }
+  void finish() {
+    if (!file_.metadata.empty()) refuse(file_.metadata.begin()->first);
+    if (!file_.tensors.empty()) refuse(file_.tensors.begin()->first);
+    for (const auto& action : actions_) action();
+  }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& name) {
+    throw Error("it holds " + quoted(name) + ", which has no place here");
+  }
+
+  TensorFile file_;
+  std::vector<std::function<void()>> actions_;
+};
+
+void load_number(Loading& in, const std::string& place, Scalar& here,
+                 bool scheduled) {
+  if (here.is_tensor()) {
+    in.tensor(place, here.tensor());
+    return;
+  }
+  const double value = parse_number(place, in.text(place));
+  in.later([&here, value, scheduled] {
+    const bool moved = std::bit_cast<std::uint64_t>(value) !=
+                       std::bit_cast<std::uint64_t>(here.value());
+    here.assign(value);
+    if (moved || scheduled) here.set_moves();
+  });
+}
+
+void load_initial_lr(Loading& in, const std::string& name, ParamGroup& group) {
+  std::optional<double> value;
+  if (const auto text = in.find_text(name)) value = parse_number(name, *text);
+  in.later([&group, value] { group.initial_lr = value; });
+}
+
+// Where the parameters of the file's groups are here, one list a group.
+using Places = std::vector<std::vector<std::size_t>>;
+
+Places take_places(Loading& in, const Optimizer& optimizer,
+                   const LoadOptions& options) {
+  std::vector<const ParamGroup*> groups;
+  std::vector<std::vector<std::string>> names;
+  for (std::size_t g = 0; g < optimizer.group_count(); ++g) {
+    groups.push_back(&optimizer.group(g));
+    const std::size_t count = groups.back()->params.size();
+    in.same_text(group_place(g) + "params", number_text(count));
+    names.emplace_back();
+    for (std::size_t i = 0; i < count; ++i) {
+      auto name = in.find_text(name_place(g, i));
+      if (name) names.back().push_back(std::move(*name));
+    }
+  }
+  return places_by_name(groups, names, "in the file", options);
+}
+
+void load_states(Loading& in, Optimizer& optimizer, std::size_t g,
+                 const std::vector<std::size_t>& places) {
+  std::vector<Tensor> params;
+  std::vector<ParamStates> states;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    params.push_back(optimizer.group(g).params[places[i]]);
+    states.push_back(in.tensors_at(state_place(g, i)));
+    optimizer.check_states(state_place(g, i), g, params[i], states.back());
+  }
+  optimizer.prepare_states(params, states);
+  in.later([&optimizer, params, states = std::move(states)] {
+    for (std::size_t i = 0; i < params.size(); ++i) {
+      optimizer.restore_states(params[i], states[i]);
+    }
+  });
+}
+
+void load_group(Loading& in, Optimizer& optimizer, std::size_t g,
+                const std::vector<std::size_t>& places, bool scheduled) {
+  ParamGroup& group = optimizer.group(g);
+  const std::string place = group_place(g);
+  for (const auto& [name, on] : group.flags()) {
+    in.same_text(place + name, on_off(*on));
+  }
+  for (const auto& [name, number] : group.numbers()) {
+    load_number(in, place + name, *number, scheduled);
+  }
+  load_initial_lr(in, place + "initial_lr", group);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    in.tensor(param_place(g, i), group.params[places[i]]);
+  }
+  load_states(in, optimizer, g, places);
+}
+
+SchedulerState take_state(Loading& in, const std::string& place,
+                          const SchedulerState& here) {
+  SchedulerState state;
+  in.same_text(place, here.kind);
+  state.kind = here.kind;
+  for (const auto& [name, values] : here.values) {
+    const std::string key = place + "." + name;
+    state.values[name] = parse_list(key, in.text(key));
+  }
+  const std::string parts = place + ".schedulers";
+  in.same_text(parts, number_text(here.schedulers.size()));
+  for (std::size_t i = 0; i < here.schedulers.size(); ++i) {
+    state.schedulers.push_back(
+        take_state(in, parts + "." + number_text(i), here.schedulers[i]));
+  }
+  return state;
+}
+
+void load_scheduler(Loading& in, const std::string& place,
+                    SchedulerBase& scheduler) {
+  SchedulerState state = take_state(in, place, scheduler.state());
+  scheduler.check_state(state);
+  in.later(
+      [&scheduler, state = std::move(state)] { scheduler.load_state(state); });
+}
+
+void load_run(Loading& in, Optimizer& optimizer,
+              const std::vector<SchedulerBase*>& schedulers,
+              const LoadOptions& options) {
+  in.same_text("optimizer", optimizer.name());
+  in.same_text("param_groups", number_text(optimizer.group_count()));
+  in.same_text("schedulers", number_text(schedulers.size()));
+  for (std::size_t i = 0; i < schedulers.size(); ++i) {
+    load_scheduler(in, "schedulers." + number_text(i), *schedulers[i]);
+  }
+  const Places places = take_places(in, optimizer, options);
+  for (std::size_t g = 0; g < optimizer.group_count(); ++g) {
+    load_group(in, optimizer, g, places[g], !schedulers.empty());
+  }
+  const std::int64_t steps = parse_count("steps", in.text("steps"));
+  in.later([&optimizer, steps] { optimizer.restore_steps(steps); });
+}
+
+// A recorded step is not done yet: nothing can be put in its place.
+void check_not_recording() {
+  if (Recorder::current() == nullptr) return;
+  throw Error(
+      "a checkpoint cannot be loaded inside a compiled function: load it "
+      "between two steps");
+}
+
+template <class F>
+void load(const std::string& path, const std::string& format, F take) {
+  check_not_recording();
+  Loading in(read_safetensors(path));
+  try {
+    in.same_text("format", format);
+    take(in);
+    in.finish();
+  } catch (const Error& error) {
+    throw Error("cannot load '" + path + "': " + error.what());
+  }
+}
+
+}  // namespace
+
+void save_checkpoint(const std::string& path, Optimizer& optimizer,
+                     const std::vector<const SchedulerBase*>& schedulers) {
+  check_schedulers(optimizer, schedulers);
+  Contents out;
+  out.texts = {{"format", kRun},
+               {"optimizer", optimizer.name()},
+               {"steps", number_text(optimizer.steps())},
+               {"param_groups", number_text(optimizer.group_count())}};
+  for (std::size_t g = 0; g < optimizer.group_count(); ++g) {
+    put_group(out, optimizer, g);
+  }
+  std::vector<SchedulerState> states;
+  for (const SchedulerBase* scheduler : schedulers) {
+    states.push_back(scheduler->state());
+  }
+  put_schedulers(out.texts, "schedulers", states);
+  write_safetensors(path, out.texts, out.tensors);
+}
+
+void load_checkpoint(const std::string& path, Optimizer& optimizer,
+                     const std::vector<SchedulerBase*>& schedulers,
+                     const LoadOptions& options) {
+  check_schedulers(optimizer, schedulers);
+  load(path, kRun,
+       [&](Loading& in) { load_run(in, optimizer, schedulers, options); });
+}
+
+void save_tensors(const std::string& path, const TensorMap& tensors) {
+  write_safetensors(path, {{"format", kTensors}}, tensors);
+}
+
+void load_tensors(const std::string& path, const TensorMap& tensors) {
+  load(path, kTensors, [&](Loading& in) {
+    for (const auto& [name, tensor] : tensors) in.tensor(name, tensor);
+  });
+}
+
+}  // namespace fuse

@@ -1,0 +1,391 @@
+#include "fusebook/checkpoint/safetensors.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "fusebook/ops/element.h"
+#include "fusebook/support/content_hash.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/file_io.h"
+#include "fusebook/support/json.h"
+#include "fusebook/support/json_reader.h"
+#include "fusebook/support/output_file.h"
+
+// A file is the length of its header as eight bytes, least significant first,
+// the header in JSON, and the numbers of all tensors, one after the other:
+//   {"__metadata__": {NAME: TEXT, ...},
+//    NAME: {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}
+namespace fuse {
+namespace {
+
+constexpr std::size_t kLengthSize = 8;
+constexpr std::size_t kLargestHeader = 100'000'000;  // as elsewhere
+constexpr const char* kMetadata = "__metadata__";
+constexpr const char* kChecksum = "checksum";
+const std::string kNoChecksum(16, '0');
+
+struct Entry {
+  DType dtype{};
+  Shape shape;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+struct Header {
+  Metadata metadata;
+  std::map<std::string, Entry> entries;
+  std::size_t checksum_at = 0;  // of its digits in the header; 0: none
+};
+
+// ---- writing ----------------------------------------------------------------
+
+// The name and the tensor of each in the order of the file: wide elements
+// first, so that every tensor is aligned where the file is.
+using Order = std::vector<TensorMap::const_pointer>;
+
+Order file_order(const TensorMap& tensors) {
+  Order order;
+  for (const auto& named : tensors) order.push_back(&named);
+  std::stable_sort(
+      order.begin(), order.end(), [](const auto* a, const auto* b) {
+        return size_of(a->second.dtype()) > size_of(b->second.dtype());
+      });
+  return order;
+}
+
+// Of a contiguous tensor.
+std::string_view bytes_of(const Tensor& tensor) {
+  // Asking for the data has a recording make it first.
+  const void* const data = with_type(
+      tensor.dtype(),
+      [&](auto type) -> const void* { return tensor.data<decltype(type)>(); });
+  return {static_cast<const char*>(data), tensor.nbytes()};
+}
+
+std::string numbers_text(const std::vector<std::int64_t>& numbers) {
+  std::string text = "[";
+  for (const std::int64_t number : numbers) {
+    text += (text.size() > 1 ? "," : "") + std::to_string(number);
+  }
+  return text + "]";
+}
+
+// What the format calls a type.
+const char* type_name(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return "F32";
+    case DType::float64:
+      return "F64";
+    case DType::float16:
+      return "F16";
+    default:
+      return "BF16";
+  }
+}
+
+std::string entry_text(const Tensor& tensor, std::size_t begin) {
+  return JsonObject()
+      .add("dtype", json_string(type_name(tensor.dtype())))
+      .add("shape", numbers_text(tensor.shape()))
+      .add("data_offsets",
+           numbers_text(
+               {std::int64_t(begin), std::int64_t(begin + tensor.nbytes())}))
+      .line();
+}
+
+void check_name(const std::string& name) {
+  if (is_utf8(name)) return;
+  throw Error("the name " + json_string(name) + " is no UTF-8");
+}
+
+std::string header_text(Metadata metadata, const Order& order) {
+  metadata[kChecksum] = kNoChecksum;
+  JsonObject texts;
+  for (const auto& [name, text] : metadata) {
+    check_name(name);
+    check_name(text);
+    texts.add(name, json_string(text));
+  }
+  JsonObject header;
+  header.add(kMetadata, texts.line());
+  std::size_t begin = 0;
+  for (const auto* named : order) {
+    check_name(named->first);
+    if (named->first == kMetadata) {
+      throw Error(std::string("no tensor can have the name ") + kMetadata);
+    }
+    header.add(named->first, entry_text(named->second, begin));
+    begin += named->second.nbytes();
+  }
+  std::string text = header.line();
+  text.append((kLengthSize - text.size() % kLengthSize) % kLengthSize, ' ');
+  return text;
+}
+
+std::string length_bytes(std::uint64_t length) {
+  std::string bytes;
+  for (std::size_t i = 0; i < kLengthSize; ++i, length >>= 8) {
+    bytes += static_cast<char>(length & 0xFFU);
+  }
+  return bytes;
+}
+
+// Of the header without its checksum, and of all that follows.
+std::string checksum(std::string_view header,
+                     std::span<const std::string_view> pieces) {
+  std::uint64_t hash = content_hash(header);
+  for (const std::string_view piece : pieces) hash = content_hash(piece, hash);
+  return hex_digits(hash);
+}
+
+// ---- reading ----------------------------------------------------------------
+
+std::uint64_t length_of(std::string_view bytes) {
+  std::uint64_t length = 0;
+  for (std::size_t i = kLengthSize; i-- > 0;) {
+    length = length << 8 | static_cast<unsigned char>(bytes[i]);
+  }
+  return length;
+}
+
+DType parse_dtype(JsonReader& reader) {
+  const std::string name = reader.string();
+  for (int i = 0; i < dtype_count; ++i) {
+    if (name == type_name(DType(i))) return DType(i);
+  }
+  const std::string what =
+      name.starts_with('C') ? "complex numbers are not supported; " : "";
+  reader.fail("a tensor of type " + name + ": " + what +
+              "Fusebook has F32, F64, F16 and BF16");
+}
+
+std::vector<std::int64_t> parse_numbers(JsonReader& reader) {
+  std::vector<std::int64_t> numbers;
+  reader.array([&] { numbers.push_back(reader.count()); });
+  return numbers;
+}
+
+Entry parse_entry(JsonReader& reader) {
+  Entry entry;
+  int members = 0;
+  reader.object([&](const std::string& key) {
+    ++members;
+    if (key == "dtype") {
+      entry.dtype = parse_dtype(reader);
+    } else if (key == "shape") {
+      entry.shape = parse_numbers(reader);
+    } else if (key == "data_offsets") {
+      const auto offsets = parse_numbers(reader);
+      if (offsets.size() != 2) reader.fail("data_offsets must be two numbers");
+      entry.begin = offsets[0];
+      entry.end = offsets[1];
+    } else {
+      reader.fail("a tensor has no \"" + key + "\"");
+    }
+  });
+  if (members != 3) reader.fail("a tensor has dtype, shape and data_offsets");
+  return entry;
+}
+
+void parse_metadata(JsonReader& reader, Header& header) {
+  reader.object([&](const std::string& key) {
+    header.metadata[key] = reader.string();
+    if (key != kChecksum) return;
+    const std::size_t size = header.metadata[key].size();
+    if (size != kNoChecksum.size()) reader.fail("the checksum is damaged");
+    header.checksum_at = reader.position() - 1 - size;
+  });
+}
+
+Header parse_header(std::string_view text) {
+  Header header;
+  JsonReader reader(text);
+  reader.object([&](const std::string& key) {
+    if (key == kMetadata) {
+      parse_metadata(reader, header);
+    } else {
+      header.entries[key] = parse_entry(reader);
+    }
+  });
+  reader.end();
+  return header;
+}
+
+// The bytes that a tensor takes; none for more than 63 bits can say.
+std::optional<std::int64_t> size_in_bytes(const Entry& entry) {
+  if (std::count(entry.shape.begin(), entry.shape.end(), 0) > 0) return 0;
+  auto size = std::int64_t(size_of(entry.dtype));
+  for (const std::int64_t extent : entry.shape) {
+    if (__builtin_mul_overflow(size, extent, &size)) return {};
+  }
+  return size;
+}
+
+// Where the tensors lie in the data, in order.
+std::vector<std::pair<std::int64_t, std::int64_t>> ranges_of(
+    const Header& header) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  for (const auto& [name, entry] : header.entries) {
+    ranges.emplace_back(entry.begin, entry.end);
+  }
+  std::sort(ranges.begin(), ranges.end());
+  return ranges;
+}
+
+// Every byte after the header belongs to one tensor, of the size it needs.
+void check_layout(const Header& header, std::size_t size) {
+  for (const auto& [name, entry] : header.entries) {
+    if (entry.end - entry.begin != size_in_bytes(entry)) {
+      throw Error("damaged: tensor " + json_string(name) +
+                  " has another size than its shape needs");
+    }
+  }
+  std::int64_t end = 0;
+  for (const auto& range : ranges_of(header)) {
+    if (range.first != end) {
+      throw Error("damaged: the tensors overlap or leave a gap");
+    }
+    end = range.second;
+  }
+  if (std::uint64_t(end) == size) return;
+  throw Error("truncated or damaged: the tensors take " + std::to_string(end) +
+              " bytes, but there are " + std::to_string(size));
+}
+
+std::size_t header_length(std::string_view bytes, std::size_t size) {
+  const std::uint64_t length = length_of(bytes);
+  if (length <= kLargestHeader && length <= size - kLengthSize) {
+    return std::size_t(length);
+  }
+  throw Error(
+      "truncated, or no safetensors file: its header would have "
+      "a length of " +
+      std::to_string(length) + " bytes");
+}
+
+Header read_header(int file, std::size_t size) {
+  std::string bytes;
+  if (size < kLengthSize) {
+    throw Error("truncated, or no safetensors file: it has only " +
+                std::to_string(size) + " bytes");
+  }
+  if (!read_exactly(file, kLengthSize, &bytes)) throw Error(errno_text());
+  const std::size_t length = header_length(bytes, size);
+  if (!read_exactly(file, kLengthSize + length, &bytes)) {
+    throw Error(errno_text());
+  }
+  Header header;
+  try {
+    header = parse_header(std::string_view(bytes).substr(kLengthSize));
+  } catch (const Error& error) {
+    throw Error("damaged, or no file for Fusebook: in its header " +
+                std::string(error.what()));
+  }
+  check_layout(header, size - kLengthSize - length);
+  return header;
+}
+
+void check_checksum(const Header& header, const std::string& file) {
+  if (header.checksum_at == 0) {
+    throw Error(
+        "damaged, or a safetensors file that Fusebook did not write: it has no "
+        "checksum");
+  }
+  std::string text =
+      file.substr(0, kLengthSize + length_of(std::string_view(file)));
+  std::vector<std::string_view> pieces;
+  for (const auto& [begin, end] : ranges_of(header)) {
+    pieces.push_back(std::string_view(file).substr(
+        text.size() + std::size_t(begin), std::size_t(end - begin)));
+  }
+  text.replace(kLengthSize + header.checksum_at, kNoChecksum.size(),
+               kNoChecksum);
+  if (checksum(text, pieces) != header.metadata.at(kChecksum)) {
+    throw Error("damaged or changed: its checksum does not fit what it holds");
+  }
+}
+
+TensorMap tensors_in(const Header& header, std::string& file) {
+  char* const data =
+      file.data() + kLengthSize + length_of(std::string_view(file));
+  TensorMap tensors;
+  for (const auto& [name, entry] : header.entries) {
+    tensors[name] = from_blob(data + entry.begin, entry.shape, entry.dtype);
+  }
+  return tensors;
+}
+
+UniqueFd open_file(const std::string& path, std::size_t* size) {
+  // A pipe would wait for its writer.
+  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat found{};
+  if (!file.valid() || fstat(file.get(), &found) != 0) {
+    throw Error(errno_text());
+  }
+  if (!S_ISREG(found.st_mode)) throw Error("it is not a regular file");
+  *size = std::size_t(found.st_size);
+  return file;
+}
+
+TensorFile read_checked(const std::string& path) {
+  std::size_t size = 0;
+  const UniqueFd file = open_file(path, &size);
+  const Header header = read_header(file.get(), size);
+  TensorFile result{header.metadata, {}, std::make_shared<std::string>()};
+  if (!read_exactly(file.get(), size, result.memory.get())) {
+    throw Error(errno == 0 ? "it became shorter meanwhile" : errno_text());
+  }
+  check_checksum(header, *result.memory);
+  result.metadata.erase(kChecksum);
+  result.tensors = tensors_in(header, *result.memory);
+  return result;
+}
+
+}  // namespace
+
+void write_safetensors(const std::string& path, const Metadata& metadata,
+                       const TensorMap& tensors) {
+  for (const auto& [name, tensor] : tensors) {
+    if (tensor.defined()) continue;
+    throw Error("cannot write '" + path + "': the tensor " + json_string(name) +
+                " is undefined");
+  }
+  OutputFile file("safetensors", path);
+  TensorMap contiguous = tensors;
+  for (auto& [name, tensor] : contiguous) tensor = tensor.cpu().contiguous();
+  const Order order = file_order(contiguous);
+  std::string text = header_text(metadata, order);
+  const std::size_t checksum_at = parse_header(text).checksum_at;
+  text.insert(0, length_bytes(text.size()));
+  std::vector<std::string_view> pieces = {{}};
+  for (const auto* named : order) pieces.push_back(bytes_of(named->second));
+  const std::string digits = checksum(text, std::span(pieces).subspan(1));
+  text.replace(kLengthSize + checksum_at, digits.size(), digits);
+  pieces[0] = text;
+  file.write(pieces);
+  file.commit();
+}
+
+TensorFile read_safetensors(const std::string& path) {
+  try {
+    return read_checked(path);
+  } catch (const Error& error) {
+    throw Error("cannot read '" + path + "': " + error.what());
+  } catch (const std::bad_alloc&) {
+    throw Error("cannot read '" + path + "': there is not enough memory");
+  }
+}
+
+}  // namespace fuse

@@ -1,0 +1,194 @@
+// How a function launches in a CUDA graph: all must be there, nothing frozen
+// that moves.
+#include <algorithm>
+#include <optional>
+
+#include "fusebook/compile/compiled_function.h"
+#include "fusebook/runtime/parallel.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/number_text.h"
+#include "fusebook/support/source_place.h"
+
+namespace fuse {
+namespace {
+
+// Numbers that a kernel is given at each launch, as scalars of the program.
+std::vector<std::int32_t> given_numbers(const Plan& plan) {
+  std::vector<std::int32_t> given = plan.args;
+  for (const Instance& instance : plan.instances) {
+    given.insert(given.end(), instance.columns.begin(), instance.columns.end());
+  }
+  std::erase(given, -1);  // of bodies that this program does not use
+  return given;
+}
+
+// Recorded as a plain number; else it was read from a tensor in host memory.
+bool is_plain(const Program& program, std::int32_t scalar) {
+  const auto nodes = program.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {
+    return node.op == OpCode::constant && node.in[0] == scalar;
+  });
+}
+
+bool has_moved(const Origin& origin,
+               const std::vector<RecompileReport>& reports) {
+  const std::string path = to_string(origin);
+  return origin.moves ||
+         std::any_of(reports.begin(), reports.end(),
+                     [&](const RecompileReport& report) {
+                       const auto moved = report.moved();
+                       return std::find(moved.begin(), moved.end(), path) !=
+                              moved.end();
+                     });
+}
+
+// A float as it was written: 0.01, where the number is that in 32 bits.
+std::string value_text(double value) {
+  const auto as_float = static_cast<float>(value);
+  return double(as_float) == value ? number_text(as_float) : number_text(value);
+}
+
+// What stands for a number in host memory, and what to do about it.
+std::string frozen_text(const ScalarLeaf& number, const char* what,
+                        const char* also = "") {
+  const std::string value = value_text(number.value);
+  return ": a graph would freeze " + to_string(number.origin) + " at " + value +
+         ", " + what + "; make it a tensor on the GPU, tensor(" + value +
+         ").to(device), which replays read" + also;
+}
+
+std::string given_text(const ScalarLeaf& number, bool plain) {
+  return plain ? frozen_text(number,
+                             "a plain number that is an input since numbers of "
+                             "this function have moved",
+                             ", if it moves, and compile the function anew")
+               : frozen_text(number, "a tensor in host memory");
+}
+
+// Why there never will be a kernel for what was recorded.
+std::string eager_text(KernelLimit limit, const RecompileReport& why) {
+  if (limit == KernelLimit::operations) {
+    return " cannot be captured: what it records now runs eagerly, operation "
+           "by "
+           "operation, however often it is called, since it has the " +
+           std::to_string(operations_limit) +
+           " kernels for operations that differ that a function may have; "
+           "compile a function for each way it is called";
+  }
+  std::string moved;
+  for (const std::string& path : why.moved()) {
+    moved += (moved.empty() ? "" : ", ") + path;
+  }
+  return " cannot be captured: for these values of " + moved +
+         " it runs eagerly, operation by operation, however often it is "
+         "called, since with Policy::specialize it gets no more than " +
+         std::to_string(specialization_limit) +
+         " kernels; make each of them a tensor on the GPU";
+}
+
+// Why there is no kernel for what was recorded.
+std::string missing_text(const RecompileReport& why) {
+  std::string text = " cannot be captured before it was compiled for this: ";
+  for (const GuardFailure& failure : why.failures) {
+    text += failure.path + " was " + number_text(failure.guarded) +
+            " and now is " + number_text(failure.now) + "; ";
+  }
+  for (const std::string& change : why.changes) text += change + "; ";
+  if (why.failures.empty() && why.changes.empty()) {
+    text += "it records other operations than in earlier calls; ";
+  }
+  return text + "call it once more first";
+}
+
+}  // namespace
+
+std::string Function::where() const {
+  return "function " + options_.name + " in " +
+         short_path(options_.place.file_name()) + ":" +
+         std::to_string(options_.place.line());
+}
+
+Device Function::device() const {
+  for (const CallEvent& event : last_call_) {
+    if (event.launched != nullptr) return device_of(event.launched->program);
+  }
+  if (const auto* const latest = kernels_.latest()) {
+    return device_of(latest->program);
+  }
+  throw Error(where() +
+              " has launched nothing so far: call it once before it is "
+              "captured, so that its kernel is compiled and the GPU has its "
+              "table");
+}
+
+void Function::refuse_scheduled_numbers(const Program& program) const {
+  for (std::size_t k = 0; k < program.scalars().size(); ++k) {
+    const ScalarLeaf& number = program.scalars()[k];
+    if (!number.origin.scheduled || !is_plain(program, std::int32_t(k))) {
+      continue;
+    }
+    throw Error(where() +
+                frozen_text(number, "a plain number with a scheduler"));
+  }
+}
+
+// Plain numbers that never moved are as good as those in the code.
+void Function::refuse_given_numbers(const CompiledProgram& known,
+                                    const Program& program) const {
+  std::optional<std::int32_t> found;
+  for (const std::int32_t scalar : given_numbers(known.plan)) {
+    const Origin& origin = program.scalars()[std::size_t(scalar)].origin;
+    if (is_plain(program, scalar) && promotion_.may_bake(origin)) continue;
+    if (!found) found = scalar;
+    if (!has_moved(origin, reports_)) continue;
+    found = scalar;  // numbers that never moved may be given along with it
+    break;
+  }
+  if (!found) return;
+  throw Error(where() + given_text(program.scalars()[std::size_t(*found)],
+                                   is_plain(program, *found)));
+}
+
+// What takes several launches, or a wait for numbers, never gets a kernel.
+void Function::refuse_parts(const Program& program) const {
+  const std::vector<ProgramPart> parts = parts_in_order(program);
+  if (parts.size() == 1 && parts[0].early.empty()) return;
+  throw Error(where() + " cannot be captured as one launch: " +
+              (parts.size() > 1 ? parts[1].why
+                                : "an operation overwrites a number that it "
+                                  "reads") +
+              "; give them memory of their own");
+}
+
+const CompiledProgram& Function::bind_captured(const Program& program) {
+  refuse_scheduled_numbers(program);
+  const Request request(program);
+  CompiledProgram* const known = kernels_.find(request);
+  if (known == nullptr) {
+    refuse_parts(program);
+    const RecompileReport why = explain_for(request, 0);
+    const KernelLimit limit = limit_for(options_.policy, kernels_, request, 0);
+    throw Error(where() + (limit == KernelLimit::none
+                               ? missing_text(why)
+                               : eager_text(limit, why)));
+  }
+  refuse_given_numbers(*known, program);
+  if (known->table.lists_changed(program, thread_count())) {
+    throw Error(where() +
+                " cannot be captured: its tensors are others than in its last "
+                "call (new gradients, say), and the GPU does not have their "
+                "addresses; call it once more first, and keep its tensors");
+  }
+  known->table.bind(known->plan, program, thread_count());
+  known->captured = true;
+  return *known;
+}
+
+void Function::count_replay(const CompiledProgram& launched,
+                            std::int64_t bytes) {
+  begin();
+  last_call_.push_back({&launched, ""});
+  count({.launches = 1, .bytes_moved = bytes});
+}
+
+}  // namespace fuse

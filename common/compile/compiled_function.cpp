@@ -1,0 +1,307 @@
+#include "fusebook/compile/compiled_function.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "fusebook/codegen/describe.h"
+#include "fusebook/codegen/emit_kernel.h"
+#include "fusebook/codegen/keep_source.h"
+#include "fusebook/compile/fusion_report.h"
+#include "fusebook/compile/run_eagerly.h"
+#include "fusebook/ir/plan_reuse.h"
+#include "fusebook/programs/make_kernel.h"
+#include "fusebook/programs/plan_observer.h"
+#include "fusebook/programs/trace_launch.h"
+#include "fusebook/reports/log.h"
+#include "fusebook/runtime/parallel.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/warning.h"
+
+namespace fuse {
+namespace {
+
+Target target_of(const Program& program) {
+  return device_of(program).is_cpu() ? Target::cpu : Target::gpu;
+}
+
+bool touches_elements(const Plan& plan) {
+  return std::any_of(
+      plan.bodies.begin(), plan.bodies.end(),
+      [](const Body& body) { return body.bytes_per_element() > 0; });
+}
+
+}  // namespace
+
+Device device_of(const Program& program) {
+  for (const SlotInfo& slot : program.slots()) {
+    if (slot.memory != 0) return device_of_memory(slot.memory);
+  }
+  return cpu_device;
+}
+
+std::uint64_t Function::next_id() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
+void Function::begin() {
+  was_called_ = true;
+  segment_ = 0;
+  launches_before_ = counters_.launches;
+  inlined_into_.clear();
+  kernels_.begin_call();
+  facts_.clear();
+  last_call_.clear();
+  break_.clear();
+}
+
+void Function::begin_inlined(const Recorder& outer) {
+  const Function* const into = outer.function();
+  if (into == nullptr || into == this) return;  // recursion, or a capture
+  // Usually it is the same one as before, whose name is known.
+  if (inlined_into_.empty() || inlined_id_ != into->id_) {
+    begin();
+    inlined_into_ = into->where();
+    inlined_id_ = into->id_;
+  }
+  count({.inlined = 1});
+}
+
+void Function::refuse_threads() const {
+  throw Error(where() +
+              " is called while another thread is in a call of it, and one "
+              "thread at a time can be; compile a function for each thread");
+}
+
+void Function::execute(const Program& program) {
+  const Request request(program);
+  if (SplitProgram* const split = splits_.find(request)) {
+    return run_parts(*split, program);
+  }
+  CompiledProgram* known = kernels_.find(request);
+  const bool fits = known != nullptr && bind(*known, program);
+  if (!fits && !eager_) {
+    if (SplitProgram* const split = splits_.add(request)) {
+      return run_parts(*split, program);
+    }
+  }
+  if (fits) {
+    launch(*known);
+    end_segment();
+  } else {
+    run(request, choose(request, segment_));
+  }
+}
+
+// All kernels are there before the first part stores anything.
+void Function::run_parts(SplitProgram& split, const Program& program) {
+  const auto parts = split.parts();
+  split.make_parts(program);
+  std::vector<Choice> choices;
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    const Request request(split.part(k));
+    choices.push_back(choose(request, segment_ + int(k)));
+  }
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    if (k + 1 < parts.size()) {
+      count_break(parts[k + 1].why,
+                  "give them memory of their own, or compile it without "
+                  "fullgraph");
+    }
+    split.read_numbers(program, k);
+    run(Request(split.part(k)), choices[k]);
+  }
+}
+
+// A kernel that serves a program, or the limit that leaves it without one.
+Function::Choice Function::choose(const Request& request, int segment) {
+  if (request.program.stores().empty()) return {};
+  if (CompiledProgram* const known = kernels_.find(request)) return {known};
+  facts_.collect();
+  if (!eager_) {
+    if (CompiledProgram* const fits = kernels_.adapt(request, facts_)) {
+      return {fits};
+    }
+    const KernelLimit limit =
+        limit_for(options_.policy, kernels_, request, segment);
+    if (limit != KernelLimit::none) return {nullptr, limit};
+  }
+  return {&compile(request, segment)};
+}
+
+void Function::run(const Request& request, Choice choice) {
+  if (choice.compiled != nullptr) {
+    count_uploads(choice.compiled->table.bind(choice.compiled->plan,
+                                              request.program, thread_count()));
+    launch(*choice.compiled);
+  } else if (choice.limit != KernelLimit::none) {
+    run_eagerly(request, choice.limit);
+  }
+  end_segment();
+}
+
+void Function::end_segment() {
+  segments_ = std::max(segments_, ++segment_);
+  // What is launched because of a break was recorded before it.
+  if (!break_.empty()) last_call_.push_back({nullptr, std::move(break_)});
+  break_.clear();
+}
+
+CompiledProgram& Function::compile(const Request& request, int segment) {
+  const bool again = !eager_ && is_recompile(request, segment);
+  RecompileReport why;
+  if (again) {
+    why = explain_for(request, segment);
+    prepare_recompile(why, request);
+  }
+  auto made = std::make_unique<CompiledProgram>();
+  made->hash = request.hash;
+  made->program = request.program;
+  made->facts = facts_;
+  made->plan = plan_for(request);
+  made->segment = segment;
+  made->new_operations = !eager_ && kernels_.has_new_operations(request);
+  made->counts_as_launch = !eager_ || touches_elements(made->plan);
+  if (!eager_) observe(request.program, made->plan);
+  made->kernel =
+      make_kernel(made->plan, options_.backend, device_of(request.program));
+  if (!eager_) count({.compilations = 1, .recompiles = again ? 1 : 0});
+  if (again) reports_.push_back(std::move(why));
+  return kernels_.add(std::move(made));
+}
+
+// False for the first kernel of a segment between graph breaks.
+bool Function::is_recompile(const Request& request, int segment) const {
+  return segment < segments_ || kernels_.has_moved(request);
+}
+
+void Function::prepare_recompile(const RecompileReport& why,
+                                 const Request& request) {
+  if (options_.policy == Policy::fail_on_recompile) throw RecompileError(why);
+  write_log(Log::recompiles, to_string(why), why.places());
+  for (const auto& known : kernels_.programs()) {
+    promotion_.promote(known->plan, request.program, request.pieces());
+  }
+}
+
+// Where a program shares bodies with earlier ones, its kernel gets the others of
+// these as well: groups of parameters come and go.
+Plan Function::plan_for(const Request& request) {
+  const MayBake may_bake = [](void* promotion, const Origin& origin) {
+    return static_cast<const Promotion*>(promotion)->may_bake(origin);
+  };
+  const auto pieces = request.pieces();
+  Plan plan = make_plan(request.program, pieces, may_bake, &promotion_);
+  if (eager_) return plan;
+  const auto& programs = kernels_.programs();
+  for (std::size_t i = programs.size(); i-- > 0;) {
+    const CompiledProgram& known = *programs[i];
+    const bool shares = std::any_of(
+        pieces.begin(), pieces.end(),
+        [&](const Piece& piece) { return has_body_for(known.plan, piece); });
+    if (known.made && shares) {
+      add_bodies(plan, known.plan, may_bake, &promotion_);
+    }
+  }
+  return plan;
+}
+
+void Function::observe(const Program& program, const Plan& plan) const {
+  if (log_enabled(Log::graph)) {
+    write_log(Log::graph, graph_text(options_.name, program, plan));
+  }
+  if (log_enabled(Log::output_code)) {
+    write_log(Log::output_code, "\n" + code_text(plan, target_of(program)),
+              code_places(plan));
+  }
+  keep_source(plan);
+  observe_plan(plan);
+}
+
+void Function::run_eagerly(const Request& request, KernelLimit limit) {
+  bool& warned =
+      limit == KernelLimit::values ? warned_of_values_ : warned_of_operations_;
+  if (!warned) {
+    warn(limit_warning(limit, explain_for(request, segment_)));
+    warned = true;
+  }
+  if (eagerly_ == nullptr) {
+    eagerly_ = std::make_unique<Function>(FunctionOptions{
+        .name = options_.name, .backend = Backend::interpreted});
+    eagerly_->set_eager();
+  }
+  const Counters before = eagerly_->counters();
+  replay(request.program, *eagerly_);
+  last_call_.push_back({nullptr, limit_event(limit)});
+  counters_ += eagerly_->counters() - before;  // the process has them already
+}
+
+// False for lists that do not go into one launch, as earlier ones did.
+bool Function::bind(CompiledProgram& compiled, const Program& program) {
+  try {
+    count_uploads(compiled.table.bind(compiled.plan, program, thread_count()));
+    return true;
+  } catch (const Error&) {
+    if (eager_) throw;
+    return false;
+  }
+}
+
+void Function::launch(CompiledProgram& compiled) {
+  const bool launches =
+      compiled.counts_as_launch && !compiled.table.rows().empty();
+  compiled.kernel->launch(compiled.table);
+  kernels_.use(compiled, segment_);
+  if (launches) trace_launch(compiled);
+  if (launches && !eager_) last_call_.push_back({&compiled, ""});
+  count({.launches = launches ? 1 : 0, .bytes_moved = compiled.table.bytes()});
+}
+
+void Function::relaunch() {
+  CompiledProgram* const latest = kernels_.latest();
+  if (latest == nullptr) {
+    throw Error("function " + options_.name +
+                " was never called, so there is nothing to launch again");
+  }
+  latest->kernel->launch(latest->table);
+  count({.launches = latest->counts_as_launch ? 1 : 0,
+         .bytes_moved = latest->table.bytes()});
+}
+
+void Function::graph_break(const std::string& why) {
+  count_break(why,
+              "move the access out of the compiled function or compile it "
+              "without fullgraph");
+}
+
+void Function::count_break(const std::string& why, const char* advice) {
+  if (options_.fullgraph) {
+    throw Error("graph break in function " + options_.name + " (" +
+                options_.place.file_name() + ":" +
+                std::to_string(options_.place.line()) + "): " + why + "; " +
+                advice);
+  }
+  count({.graph_breaks = 1});
+  break_ = "graph break: " + why;
+  write_log(Log::graph,
+            "graph break in function " + options_.name + ": " + why);
+}
+
+std::string Function::output_code() const {
+  const CompiledProgram* const newest = kernels_.newest();
+  return newest == nullptr
+             ? ""
+             : code_text(newest->plan, target_of(newest->program));
+}
+
+std::string Function::summary() const {
+  const CompiledProgram* const newest = kernels_.newest();
+  return newest == nullptr ? "" : describe(newest->plan);
+}
+
+void Function::count(const Counters& more) {
+  counters_ += more;
+  add_to_process(more);
+}
+
+}  // namespace fuse

@@ -1,0 +1,139 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fusebook/device/device.h"
+#include "fusebook/programs/function_options.h"
+#include "fusebook/programs/kernel_store.h"
+#include "fusebook/programs/promotion.h"
+#include "fusebook/programs/split_program.h"
+#include "fusebook/reports/counters.h"
+#include "fusebook/reports/guard_report.h"
+#include "fusebook/reports/recompile.h"
+#include "fusebook/trace/recorder.h"
+
+namespace fuse {
+
+/// One thing that a call of a function did, for reports.
+struct CallEvent {
+  const CompiledProgram* launched = nullptr;
+  std::string text;  ///< instead: a graph break, or why there was no kernel
+};
+
+/// Finds or makes the kernel for each program it is given, and launches it.
+class Function final : public Executor {
+ public:
+  explicit Function(FunctionOptions options)
+      : options_(std::move(options)), promotion_(options_.policy) {}
+
+  /// A call begins: what it executes until a graph break is its first segment.
+  void begin();
+  void execute(const Program& program) override;
+  /// Launches again what was launched last, on the table it has. Throws Error
+  /// when nothing was.
+  void relaunch();
+  void graph_break(const std::string& why) override;
+  Facts* facts() override { return &facts_; }
+  const Function* function() const override { return this; }
+
+  /// A call begins that becomes part of what is being recorded.
+  void begin_inlined(const Recorder& outer);
+  /// "function step in file:line", of which the last call became a part; empty
+  /// for none.
+  const std::string& inlined_into() const { return inlined_into_; }
+  /// Throws Error: another thread is in a call of it.
+  [[noreturn]] void refuse_threads() const;
+
+  // -- for CUDA graphs, see cuda_graph.h
+
+  /// Where it was launched last. Throws Error when it was not.
+  Device device() const;
+  /// The kernel and the table of an earlier call for a program whose launch is
+  /// to be captured. Throws Error when one of them would have to be made, or
+  /// when a number's value would be frozen in the graph.
+  const CompiledProgram& bind_captured(const Program& program);
+  /// A graph made a call that launched this, over so many bytes.
+  void count_replay(const CompiledProgram& launched, std::int64_t bytes);
+
+  const Counters& counters() const { return counters_; }
+  const FunctionOptions& options() const { return options_; }
+  /// "function step in file:line".
+  std::string where() const;
+  /// Generated source of the newest kernel; empty before the first call.
+  std::string output_code() const;
+  /// What the newest kernel fuses, in a few lines; see describe(Plan).
+  std::string summary() const;
+  /// What the last call did, in order, and how many launches that were.
+  const std::vector<CallEvent>& last_call() const { return last_call_; }
+  std::int64_t last_launches() const {
+    return counters_.launches - launches_before_;
+  }
+  bool was_called() const { return was_called_; }
+  /// Why it was compiled again, each time, the oldest first.
+  const std::vector<RecompileReport>& recompile_reports() const {
+    return reports_;
+  }
+  /// Eager operations are interpreted one by one: their kernels are not
+  /// compilations, and nothing is reported.
+  void set_eager() { eager_ = true; }
+
+ private:
+  // What runs a program.
+  struct Choice {
+    CompiledProgram* compiled = nullptr;
+    KernelLimit limit = KernelLimit::none;
+  };
+
+  Choice choose(const Request& request, int segment);
+  void run(const Request& request, Choice choice);
+  void run_parts(SplitProgram& split, const Program& program);
+  void end_segment();
+  CompiledProgram& compile(const Request& request, int segment);
+  bool is_recompile(const Request& request, int segment) const;
+  RecompileReport explain_for(const Request& request, int segment) {
+    facts_.collect();
+    return explain(options_, kernels_, request, facts_, segment);
+  }
+  void prepare_recompile(const RecompileReport& why, const Request& request);
+  Plan plan_for(const Request& request);
+  void observe(const Program& program, const Plan& plan) const;
+  void run_eagerly(const Request& request, KernelLimit limit);
+  bool bind(CompiledProgram& compiled, const Program& program);
+  void launch(CompiledProgram& compiled);
+  void count_break(const std::string& why, const char* advice);
+  void refuse_scheduled_numbers(const Program& program) const;
+  void refuse_parts(const Program& program) const;
+  void refuse_given_numbers(const CompiledProgram& known,
+                            const Program& program) const;
+  void count_uploads(bool rebuilt) {
+    if (rebuilt) count({.uploads = 1});
+  }
+  void count(const Counters& more);
+  static std::uint64_t next_id();
+
+  FunctionOptions options_;
+  bool eager_ = false;
+  int segment_ = 0;   // of the running call
+  int segments_ = 0;  // the most that a call has had
+  Counters counters_;
+  bool was_called_ = false;
+  std::uint64_t id_ = next_id();
+  std::string inlined_into_;
+  std::uint64_t inlined_id_ = 0;      // of that function
+  std::int64_t launches_before_ = 0;  // the running call
+  std::vector<CallEvent> last_call_;
+  std::string break_;  // the text of a graph break until its launch is over
+  Promotion promotion_;
+  std::vector<RecompileReport> reports_;
+  KernelStore kernels_;
+  Facts facts_;  // of the running call
+  SplitStore splits_;
+  std::unique_ptr<Function> eagerly_;  // runs what gets no kernel
+  bool warned_of_values_ = false;
+  bool warned_of_operations_ = false;
+};
+
+}  // namespace fuse

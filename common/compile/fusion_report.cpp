@@ -1,0 +1,161 @@
+#include "fusebook/compile/fusion_report.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "fusebook/codegen/describe.h"
+#include "fusebook/codegen/emit_kernel.h"
+#include "fusebook/codegen/graph_dot.h"
+#include "fusebook/codegen/plan_text.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/source_place.h"
+#include "fusebook/trace/operands.h"
+
+namespace fuse {
+namespace {
+
+LogPlace log_place(const std::source_location& place) {
+  return {short_path(place.file_name()), place.line()};
+}
+
+std::string counted(std::int64_t count, const std::string& what,
+                    const char* ending = "s") {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : ending);
+}
+
+std::string indented(const std::string& text) {
+  std::string result;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    result += "    " + line + "\n";
+  }
+  return result;
+}
+
+// Sizes of the tensors that run through a body, in the order of the table.
+std::vector<std::int64_t> numels(const CompiledProgram& compiled, int body) {
+  std::vector<std::int64_t> sizes;
+  std::int64_t tensors = 0;
+  for (const Row& row : compiled.table.rows()) {
+    const bool line = row.entry < tensors;  // one more of the same tensor
+    tensors = row.entry + 1;
+    if (row.body != body) continue;
+    if (!line) sizes.push_back(0);
+    sizes.back() += row.numel;
+  }
+  return sizes;
+}
+
+// The bodies that tensors of the launch run through, in their order; the kernel
+// may have others.
+std::vector<int> loops_of(const CompiledProgram& compiled) {
+  std::vector<int> used;
+  for (int b = 0; b < int(compiled.plan.bodies.size()); ++b) {
+    const auto& instances = compiled.plan.instances;
+    const bool any = std::any_of(
+        instances.begin(), instances.end(),
+        [&](const Instance& instance) { return instance.body == b; });
+    if (any) used.push_back(b);
+  }
+  return used;
+}
+
+// Lists share a loop when operations join them, or when the same is done to
+// them.
+std::string why_apart(const CompiledProgram& compiled, int first, int b) {
+  const std::vector<std::int64_t> sizes = numels(compiled, first);
+  const std::vector<std::int64_t> other = numels(compiled, b);
+  const auto& bodies = compiled.plan.bodies;
+  if (sizes.size() != other.size()) {
+    return "other lists, of " + counted(std::int64_t(other.size()), "tensor");
+  }
+  if (sizes != other) return "lists of other shapes";
+  return bodies[std::size_t(first)].strided() !=
+                 bodies[std::size_t(b)].strided()
+             ? "lists with strides, or without"
+             : "other operations, and none that takes lists of both";
+}
+
+void write_launch(const CompiledProgram& compiled, std::ostream& out) {
+  const std::vector<int> loops = loops_of(compiled);
+  const auto count = std::int64_t(loops.size());
+  out << counted(compiled.table.tensors(), "tensor") << " in "
+      << counted(count, "loop") << "\n";
+  for (std::size_t k = 0; k < loops.size(); ++k) {
+    if (count > 1) out << "  loop " << k + 1;
+    if (k > 0) {
+      out << ", apart from loop 1: " << why_apart(compiled, loops[0], loops[k]);
+    }
+    if (count > 1) out << "\n";
+    out << indented(describe(compiled.plan.bodies[std::size_t(loops[k])]));
+  }
+}
+
+}  // namespace
+
+std::string fusion_report(const Function& function) {
+  const FunctionOptions& options = function.options();
+  std::ostringstream out;
+  if (!function.inlined_into().empty()) {
+    out << options.name << " at " << to_string(log_place(options.place))
+        << ": the last call became part of " << function.inlined_into()
+        << ", which counts its launches and reports them\n";
+    return out.str();
+  }
+  out << options.name << " at " << to_string(log_place(options.place)) << ": "
+      << counted(function.last_launches(), "launch", "es")
+      << " in the last call\n";
+  int launch = 0;
+  for (const CallEvent& event : function.last_call()) {
+    if (event.launched != nullptr) {
+      out << "launch " << ++launch << ": ";
+      write_launch(*event.launched, out);
+    } else {
+      out << event.text << "\n";
+    }
+  }
+  return out.str();
+}
+
+void check_launches(const Function& function, std::int64_t launches,
+                    std::source_location place) {
+  if (!function.was_called()) {
+    throw Error("assert_fused at " + at(place) + ": " +
+                function.options().name +
+                " was never called; call it first, so that there is "
+                "something to look at");
+  }
+  if (function.last_launches() == launches) return;
+  throw Error("assert_fused at " + at(place) + ": expected " +
+              counted(launches, "launch", "es") + ", but " +
+              fusion_report(function));
+}
+
+std::string code_text(const Plan& plan, Target target) {
+  return annotated_bodies(plan, target, [](const std::source_location& place) {
+    return to_string(log_place(place));
+  });
+}
+
+std::vector<LogPlace> code_places(const Plan& plan) {
+  std::vector<LogPlace> places;
+  for (const Body& body : plan.bodies) {
+    for (const BodyNode& node : body.nodes) {
+      if (node.arity == 0 || node.place.line() == 0) continue;
+      const LogPlace place = log_place(node.place);
+      if (std::find(places.begin(), places.end(), place) == places.end()) {
+        places.push_back(place);
+      }
+    }
+  }
+  return places;
+}
+
+std::string graph_text(const std::string& function, const Program& program,
+                       const Plan& plan) {
+  return function + ", as recorded\n" + program.dump() + function +
+         ", as planned\n" + dump(plan) + dot(program, function + " recorded") +
+         dot(plan, function + " planned");
+}
+
+}  // namespace fuse

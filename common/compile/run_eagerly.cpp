@@ -1,0 +1,222 @@
+#include "fusebook/compile/run_eagerly.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+
+#include "fusebook/device/read_number.h"
+#include "fusebook/ir/alias_check.h"
+#include "fusebook/tensor/tensor_list.h"
+
+namespace fuse {
+namespace {
+
+// What a value of the program is while it runs.
+struct Value {
+  Number number;                   // one for all tensors of a group
+  ListView view;                   // else: where it lies
+  SlotInfo info;                   // and as what
+  std::optional<TensorList> held;  // memory of its own
+};
+
+Number evaluate(const Node& node, const std::vector<Value>& values) {
+  std::array<Number, 4> in;
+  for (std::size_t k = 0; k < node.arity; ++k) {
+    in[k] = values[std::size_t(node.in[k])].number;
+  }
+  return apply_to_columns(node.op, std::span(in).first(node.arity));
+}
+
+TensorList allocate(const ListView& like, SlotInfo info) {
+  const Device device = device_of_memory(info.memory);
+  if (info.rate == Rate::entry) {
+    return TensorList::per_tensor(scalars(like.count, info.dtype, device));
+  }
+  std::vector<Tensor> tensors;
+  for (std::size_t i = 0; i < like.count; ++i) {
+    tensors.push_back(empty({like.numels[i]}, info.dtype, device));
+  }
+  return TensorList(std::move(tensors));
+}
+
+class Replay {
+ public:
+  Replay(const Program& program, Executor& eager)
+      : program_(program),
+        eager_(eager),
+        values_(program.nodes().size()),
+        last_use_(program.nodes().size(), -1) {
+    const auto always = [](void*, const Origin&) { return false; };
+    // Where lists share tensors, results must wait for the last load.
+    in_place_ = !check_overlaps(make_plan(program, always, nullptr), program);
+    find_last_uses();
+  }
+
+  void run() {
+    for (ValueId id = 0; id < ValueId(values_.size()); ++id) {
+      if (last_use_[std::size_t(id)] < 0) continue;
+      compute(id);
+      release(id);
+    }
+    for (const Store& store : program_.stores()) {
+      const ListView& target = program_.lists()[std::size_t(store.slot)];
+      const Value& value = values_[std::size_t(store.value)];
+      if (value.view.id == target.id) continue;
+      copy(value, target, program_.slots()[std::size_t(store.slot)]);
+    }
+  }
+
+ private:
+  static constexpr ValueId at_end = 1 << 30;
+
+  // One for all tensors.
+  bool is_number(ValueId id) const { return program_.domain(id) < 0; }
+
+  // -1 stays where nothing needs a value.
+  void find_last_uses() {
+    for (const Store& store : program_.stores()) {
+      last_use_[std::size_t(store.value)] = at_end;
+    }
+    for (ValueId id = ValueId(values_.size()); id-- > 0;) {
+      if (last_use_[std::size_t(id)] < 0) continue;
+      const Node& node = program_.node(id);
+      for (int k = 0; k < node.arity; ++k) {
+        ValueId& last = last_use_[std::size_t(node.in[k])];
+        last = std::max(last, id);
+      }
+    }
+  }
+
+  void compute(ValueId id) {
+    const Node& node = program_.node(id);
+    Value& value = values_[std::size_t(id)];
+    if (node.op == OpCode::load && is_number(id)) {
+      const std::int32_t slot = node.in[0];
+      value.number.value = read_number(program_.lists()[std::size_t(slot)],
+                                       program_.slots()[std::size_t(slot)]);
+    } else if (node.op == OpCode::load) {
+      value.view = program_.lists()[std::size_t(node.in[0])];
+      value.info = program_.slots()[std::size_t(node.in[0])];
+      if (last_use_[std::size_t(id)] == at_end) keep(value);
+    } else if (node.op == OpCode::constant || node.op == OpCode::argument) {
+      value.number = program_.scalars()[std::size_t(node.in[0])];
+    } else if (is_number(id)) {
+      value.number = evaluate(node, values_);
+    } else {
+      place(id);
+      launch(node, value);
+    }
+  }
+
+  // A list that goes into another one as it is may be written before that.
+  void keep(Value& value) {
+    const Value old = value;
+    value.held = allocate(old.view, old.info);
+    value.view = value.held->impl()->view();
+    copy(old, value.view, value.info);
+  }
+
+  // Into the list it is stored to, if nothing else looks at that; else into
+  // memory of its own.
+  void place(ValueId id) {
+    const Node& node = program_.node(id);
+    Value& value = values_[std::size_t(id)];
+    value.info = {node.dtype, node.rate};
+    const std::int32_t slot = stored_to(id);
+    if (slot >= 0 && in_place_ && !read_after(slot, id)) {
+      value.view = program_.lists()[std::size_t(slot)];
+      return;
+    }
+    value.held = allocate(shapes_of(id, slot), value.info);
+    value.view = value.held->impl()->view();
+  }
+
+  std::int32_t stored_to(ValueId id) const {
+    for (const Store& store : program_.stores()) {
+      if (store.value == id) return store.slot;
+    }
+    return -1;
+  }
+
+  // What a slot held before is needed after `id` was computed.
+  bool read_after(std::int32_t slot, ValueId id) const {
+    const auto nodes = program_.nodes();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i].op != OpCode::load || nodes[i].in[0] != slot) continue;
+      if (last_use_[i] > id) return true;
+    }
+    return false;
+  }
+
+  // Any list with the sizes of a value.
+  const ListView& shapes_of(ValueId id, std::int32_t slot) const {
+    if (slot >= 0) return program_.lists()[std::size_t(slot)];
+    const Node& node = program_.node(id);
+    for (int k = 0; k < node.arity; ++k) {
+      if (program_.node(node.in[k]).rate != node.rate) continue;
+      return values_[std::size_t(node.in[k])].view;
+    }
+    // One number for everything: what it is for is stored in the end.
+    std::int32_t found = -1;
+    for (const Store& store : program_.stores()) {
+      if (program_.domain(store.value) != program_.domain(id)) continue;
+      const bool fits = program_.node(store.value).rate == node.rate;
+      if (fits || found < 0) found = store.slot;
+    }
+    return program_.lists()[std::size_t(found)];
+  }
+
+  ValueId operand(ValueId id) {
+    const Value& value = values_[std::size_t(id)];
+    if (is_number(id)) {
+      return one_.scalar(OpCode::argument, {value.number, {}});
+    }
+    return one_.load(one_.slot(value.view, value.info), {});
+  }
+
+  void launch(const Node& node, const Value& to) {
+    one_.clear();
+    std::array<ValueId, 4> in{};
+    for (int k = 0; k < node.arity; ++k) {
+      in[std::size_t(k)] = operand(node.in[k]);
+    }
+    // Storing converts by itself.
+    const bool converts = node.op == OpCode::cast || node.op == OpCode::fill;
+    const auto operands = std::span(in).first(node.arity);
+    const ValueId result = converts ? in[0] : one_.apply(node.op, operands, {});
+    one_.store(one_.slot(to.view, to.info), result, {});
+    eager_.execute(one_);
+  }
+
+  void copy(const Value& from, const ListView& to, SlotInfo info) {
+    one_.clear();
+    const ValueId loaded = one_.load(one_.slot(from.view, from.info), {});
+    one_.store(one_.slot(to, info), loaded, {});
+    eager_.execute(one_);
+  }
+
+  // Gives back the memory of what was needed for the last time.
+  void release(ValueId id) {
+    const Node& node = program_.node(id);
+    for (int k = 0; k < node.arity; ++k) {
+      if (last_use_[std::size_t(node.in[k])] > id) continue;
+      values_[std::size_t(node.in[k])].held.reset();
+    }
+  }
+
+  const Program& program_;
+  Executor& eager_;
+  std::vector<Value> values_;
+  std::vector<ValueId> last_use_;
+  bool in_place_ = false;
+  Program one_;
+};
+
+}  // namespace
+
+void replay(const Program& program, Executor& eager) {
+  Replay(program, eager).run();
+}
+
+}  // namespace fuse

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "fusebook/device/device.h"
+
+namespace fuse {
+
+class GpuBlock;
+
+/// The memory behind one or more tensors. Owned memory goes back to the cache
+/// when the last tensor lets go of it; a borrowed block is left alone. On a GPU
+/// `data` is an address there.
+struct Storage {
+  Storage(void* address, std::size_t bytes, bool is_owned)
+      : data(address), size(bytes), owned(is_owned) {}
+  ~Storage();
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  void* data;
+  std::size_t size;
+  bool owned;
+  Device device = {};
+  std::shared_ptr<GpuBlock> block = {};  ///< where `device` is a GPU
+};
+
+/// Storage of at least `bytes` bytes, uninitialised, aligned to 64 bytes.
+///
+/// A block that was freed is kept and is the next one handed out for its size,
+/// so a temporary of an eager step lands in memory that is already mapped and
+/// often still in the CPU's cache. Blocks of 1 MiB and more start at different
+/// offsets within 2 MiB: arrays that all begin on such a boundary compete for
+/// the same cache sets, which makes wide stores up to 1.5 times slower.
+/// Safe to call from any thread. Throws Error, saying how many bytes were
+/// asked for, when the memory cannot be had.
+std::shared_ptr<Storage> allocate_storage(std::size_t bytes);
+/// The same in the memory of a device; see GpuMemory for a GPU's.
+std::shared_ptr<Storage> allocate_storage(std::size_t bytes,
+                                          const Device& device);
+
+/// Throws Error when `bytes` more bytes cannot be had now. Call it before a
+/// long set-up, so that an absurd size is refused in the first millisecond.
+void require_memory(std::int64_t bytes);
+
+/// What the caching allocator holds and has done so far.
+struct AllocatorStatistics {
+  std::int64_t bytes_in_use = 0;
+  std::int64_t bytes_cached = 0;
+  std::int64_t system_allocations = 0;
+  std::int64_t cache_hits = 0;
+};
+AllocatorStatistics allocator_statistics();
+
+/// Returns all cached blocks to the system.
+void empty_cache();
+
+}  // namespace fuse

@@ -1,2 +1,0 @@
-#define FUSE_GEMM gemm_baseline
-#include "gemm.inc"

@@ -1,2 +1,0 @@
-#define FUSE_GEMM gemm_x86_64_v3
-#include "gemm.inc"

@@ -1,0 +1,151 @@
+#include "fusebook/nn/cublas.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "fusebook/cuda/cuda_api.h"
+#include "fusebook/nvrtc/nvrtc_api.h"
+#include "fusebook/nvrtc/toolkit_folders.h"
+#include "fusebook/support/dynamic_library.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/warning.h"
+
+namespace fuse {
+namespace {
+
+const CublasApi* fill_table(const std::string& name) {
+  CallLibrary library(name);
+  if (!library.is_open()) return nullptr;
+  auto api = std::make_unique<CublasApi>();
+#define CUBLAS_CALL(member, symbol, result, parameters) \
+  library.fill(#symbol, &api->member);
+#include "fusebook/nn/cublas_calls.def"
+#undef CUBLAS_CALL
+  return library.missing().empty() ? api.release() : nullptr;
+}
+
+// A driver runs what was made for its own CUDA and for older ones.
+int newest_cuda() {
+  constexpr int newest = 13;
+  const CudaDriver driver = load_cuda_driver();
+  int version = 0;
+  const bool known = driver.api != nullptr &&
+                     driver.api->driver_get_version(&version) == cuda::success;
+  return known ? std::min(version / 1000, newest) : newest;
+}
+
+const CublasApi* load_cublas() {
+  for (int major = newest_cuda(); major >= 12; --major) {
+    const std::string file = "libcublas.so." + std::to_string(major);
+    if (const CublasApi* const api = fill_table(file)) return api;
+    for (const std::string& folder : cuda_library_folders(nvrtc_folders)) {
+      if (const auto* const api = fill_table(folder + "/" + file)) return api;
+    }
+  }
+  warn_once(
+      "cuBLAS was not found, so linear layers are computed on the host; "
+      "install the CUDA Toolkit, or set CUDA_HOME to where it lies");
+  return nullptr;
+}
+
+// One for each device that was used; they live for ever, as devices do.
+class Handles {
+ public:
+  const Cublas* find(const Device& device) {
+    const std::lock_guard lock(mutex_);
+    if (device.kind == Device::Kind::cuda_sim && replaced_ == nullptr) {
+      return nullptr;
+    }
+    const auto key = std::pair(memory_code(device), replaced_);
+    const auto known = handles_.find(key);
+    if (known != handles_.end()) return known->second.get();
+    const CublasApi* const api = replaced_ != nullptr ? replaced_ : library();
+    // Nothing is remembered of a start that failed.
+    std::unique_ptr<Cublas> made;
+    if (api != nullptr) made = std::make_unique<Cublas>(*api, gpu_of(device));
+    return handles_.emplace(key, std::move(made)).first->second.get();
+  }
+
+  void replace(const CublasApi* api) {
+    const std::lock_guard lock(mutex_);
+    replaced_ = api;
+  }
+
+ private:
+  static const CublasApi* library() {
+    static const CublasApi* const api = load_cublas();
+    return api;
+  }
+
+  std::mutex mutex_;
+  const CublasApi* replaced_ = nullptr;
+  std::map<std::pair<std::uint8_t, const CublasApi*>, std::unique_ptr<Cublas>>
+      handles_;
+};
+
+Handles& handles() {
+  static auto* const all = new Handles;
+  return *all;
+}
+
+int checked_size(std::int64_t size) {
+  if (size <= std::numeric_limits<int>::max()) return int(size);
+  throw Error("a matrix of " + std::to_string(size) +
+              " rows or columns is too large for cuBLAS; use smaller layers");
+}
+
+int operation(const CublasMatrix& matrix) {
+  return matrix.transposed ? CublasApi::transposed : CublasApi::as_it_is;
+}
+
+}  // namespace
+
+Cublas::Cublas(const CublasApi& api, std::shared_ptr<Gpu> gpu)
+    : api_(api), gpu_(std::move(gpu)) {
+  gpu_->context().refuse_while_capturing("the start of cuBLAS");
+  const CurrentContext current(gpu_->context());
+  check(api_.create(&handle_), "cublasCreate");
+  check(api_.set_stream(handle_, gpu_->context().stream()), "cublasSetStream");
+}
+
+Cublas::~Cublas() {
+  gpu_->context().quietly([&] { api_.destroy(handle_); });
+}
+
+void Cublas::check(int code, const char* call) const {
+  if (code == CublasApi::success) return;
+  throw Error(gpu_->label() + ": " + call + " failed with code " +
+              std::to_string(code) + " (" + api_.get_status_string(code) + ")");
+}
+
+void Cublas::multiply(DType dtype, const ProductSizes& sizes,
+                      const CublasMatrix& a, const CublasMatrix& b,
+                      const CublasTarget& c) const {
+  const auto run = [&](auto call, auto one) {
+    using T = decltype(one);
+    const T beta = c.accumulate ? T(1) : T(0);
+    return call(handle_, operation(a), operation(b), checked_size(sizes.m),
+                checked_size(sizes.n), checked_size(sizes.k), &one,
+                static_cast<const T*>(a.address), checked_size(a.leading),
+                static_cast<const T*>(b.address), checked_size(b.leading),
+                &beta, static_cast<T*>(c.address), checked_size(c.leading));
+  };
+  gpu_->context().refuse_in_recording("a product of matrices");
+  const CurrentContext current(gpu_->context());
+  if (dtype == DType::float64) {
+    check(run(api_.dgemm, 1.0), "cublasDgemm");
+  } else {
+    check(run(api_.sgemm, 1.0F), "cublasSgemm");
+  }
+}
+
+const Cublas* cublas_for(const Device& device) {
+  return device.is_cpu() ? nullptr : handles().find(device);
+}
+
+void set_cublas_api(const CublasApi* api) { handles().replace(api); }
+
+}  // namespace fuse

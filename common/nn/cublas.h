@@ -1,0 +1,82 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "fusebook/cuda/cuda_types.h"
+#include "fusebook/device/device_registry.h"
+#include "fusebook/ops/dtype.h"
+
+namespace fuse {
+
+using CublasHandle = struct CublasHandleBody*;
+
+/// cuBLAS as a table of calls, from CUDA 12 or 13: the library links no part of
+/// CUDA. Source: cuBLAS reference, docs.nvidia.com/cuda/cublas.
+struct CublasApi {
+  // cublasOperation_t and cublasStatus_t.
+  static constexpr int as_it_is = 0;
+  static constexpr int transposed = 1;
+  static constexpr int success = 0;
+
+#define CUBLAS_CALL(member, symbol, result, parameters) \
+  result(*member) parameters = {};
+#include "fusebook/nn/cublas_calls.def"
+#undef CUBLAS_CALL
+};
+
+/// A matrix for a product: its address on the device, elements from one column
+/// to the next, and whether it is taken transposed. Columns come first, as in
+/// cuBLAS: a row-major matrix is the transpose of what it is called here.
+struct CublasMatrix {
+  const void* address;
+  std::int64_t leading;
+  bool transposed = false;
+};
+
+/// Where a product goes; it is added to what is there with `accumulate`.
+struct CublasTarget {
+  void* address;
+  std::int64_t leading;
+  bool accumulate = false;
+};
+
+/// Of a product: a is m x k, b is k x n.
+struct ProductSizes {
+  std::int64_t m;
+  std::int64_t n;
+  std::int64_t k;
+};
+
+/// Matrix products on one device, in the order of its stream.
+class Cublas {
+ public:
+  /// Throws Error when cuBLAS cannot be started.
+  Cublas(const CublasApi& api, std::shared_ptr<Gpu> gpu);
+  ~Cublas();
+  Cublas(const Cublas&) = delete;
+  Cublas& operator=(const Cublas&) = delete;
+
+  /// c = a * b, in float32 or float64. Throws Error when a size exceeds what
+  /// cuBLAS takes, or it fails.
+  void multiply(DType dtype, const ProductSizes& sizes, const CublasMatrix& a,
+                const CublasMatrix& b, const CublasTarget& c) const;
+
+ private:
+  void check(int code, const char* call) const;
+
+  const CublasApi& api_;
+  std::shared_ptr<Gpu> gpu_;
+  CublasHandle handle_ = nullptr;
+};
+
+/// cuBLAS for a device, started the first time; nullptr where there is none: on
+/// the CPU, on the simulated GPU, or, with one warning, where its library is
+/// missing. Whoever asks then computes on the host.
+const Cublas* cublas_for(const Device& device);
+
+/// Puts another table in place of the library, for the simulated GPU too; for
+/// tests. nullptr puts the library back.
+void set_cublas_api(const CublasApi* api);
+
+}  // namespace fuse

@@ -1,0 +1,2 @@
+#define FUSE_GEMM gemm_baseline
+#include "fusebook/nn/gemm.inc"

@@ -1,0 +1,59 @@
+#include "fusebook/optim_base/batch.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "fusebook/support/error.h"
+#include "fusebook/tensor/borrowed_list.h"
+
+namespace fuse {
+namespace {
+
+TensorList make_state_list(const StateSpec& spec, std::vector<Tensor> tensors) {
+  const std::string label = std::string(spec.name) + "s";
+  return spec.rate == Rate::entry
+             ? TensorList::per_tensor(std::move(tensors), label.c_str())
+             : TensorList(std::move(tensors), label.c_str());
+}
+
+}  // namespace
+
+const TensorList& Batch::state(std::string_view name) const {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    throw Error("this optimizer keeps no state \"" + std::string(name) + "\"");
+  }
+  return states[std::size_t(found - names.begin())];
+}
+
+Batch make_batch(std::vector<Tensor> params, std::span<const StateSpec> specs,
+                 const StateStore& store,
+                 const std::optional<GivenGradients>& gradients) {
+  std::vector<Tensor> steps;
+  std::vector<std::vector<Tensor>> states(specs.size());
+  for (const Tensor& param : params) {
+    const StateStore::Entry* const known = store.find(param);
+    if (known == nullptr) {
+      throw Error("make_batch: there are no states of a parameter");
+    }
+    const StateStore::Entry& entry = *known;
+    steps.push_back(entry.step);
+    for (std::size_t s = 0; s < specs.size(); ++s) {
+      states[s].push_back(entry.tensors.at(specs[s].name));
+    }
+  }
+  Batch batch;
+  batch.params = TensorList(std::move(params), "params");
+  batch.grads = gradients ? foreign_list(batch.params, gradients->addresses,
+                                         "grads", "step", gradients->dtype)
+                          : gradient_list(batch.params, "grads");
+  batch.steps = TensorList::per_tensor(std::move(steps), "steps");
+  for (std::size_t s = 0; s < specs.size(); ++s) {
+    batch.states.push_back(make_state_list(specs[s], std::move(states[s])));
+    batch.names.push_back(specs[s].name);
+  }
+  return batch;
+}
+
+}  // namespace fuse

@@ -1,0 +1,501 @@
+#include "fusebook/optim_base/group_batches.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <ranges>
+#include <string_view>
+#include <tuple>
+
+#include "fusebook/tensor/borrowed_list.h"
+#include "fusebook/tensor/tensor_layout.h"
+
+namespace fuse {
+namespace {
+
+bool same_specs(std::span<const StateSpec> a, std::span<const StateSpec> b) {
+  if (a.data() == b.data() && a.size() == b.size()) return true;
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const StateSpec& x, const StateSpec& y) {
+                      return std::string_view(x.name) == y.name &&
+                             x.rate == y.rate && x.dtype == y.dtype;
+                    });
+}
+
+// What a set of groups has in common.
+struct Kind {
+  const GroupToUpdate* first;
+  std::vector<bool> numbers;
+
+  bool takes(const GroupToUpdate& other,
+             const std::vector<bool>& numbers_of_other) const {
+    return numbers == numbers_of_other &&
+           same_specs(first->specs, other.specs) &&
+           first->group->is_like(*other.group);
+  }
+};
+
+// All parameters, group by group.
+std::vector<Tensor> params_of(std::span<const GroupToUpdate> groups) {
+  std::vector<Tensor> all;
+  for (const GroupToUpdate& each : groups) {
+    const auto& own = each.group->params;
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  return all;
+}
+
+// Tensors of one list have one dtype and lie on one device. Says where they stand
+// among all parameters.
+std::vector<std::vector<std::size_t>> lists_of(
+    std::span<const GroupToUpdate> groups,
+    const std::vector<std::vector<std::size_t>>& sets,
+    const std::vector<Tensor>& params, const GradientSource& gradients) {
+  std::vector<std::size_t> first = {0};
+  for (const GroupToUpdate& each : groups) {
+    first.push_back(first.back() + each.group->params.size());
+  }
+  std::vector<std::vector<std::size_t>> lists;
+  for (const auto& set : sets) {
+    using Key = std::tuple<std::uint8_t, DType, DType>;
+    std::map<Key, std::vector<std::size_t>> alike;
+    for (const std::size_t g : set) {
+      for (std::size_t i = first[g]; i < first[g + 1]; ++i) {
+        if (!gradients.has(params, i)) continue;
+        if (groups[g].group->foreach ()) {
+          const std::uint8_t memory = memory_code(params[i].device());
+          const DType dtype = gradients.dtype(params, i);
+          alike[{memory, params[i].dtype(), dtype}].push_back(i);
+        } else {
+          lists.push_back({i});
+        }
+      }
+    }
+    for (auto& [key, places] : alike) lists.push_back(std::move(places));
+  }
+  return lists;
+}
+
+struct Range {
+  std::uintptr_t begin;
+  std::uintptr_t end;
+};
+
+Range range_of(const ListImpl& list, std::size_t i) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(list.addresses[i]);
+  return {begin, begin + list.extent_bytes(i)};
+}
+
+void add_ranges(const TensorList& tensors, std::vector<Range>& ranges) {
+  const ListImpl& list = *tensors.impl();
+  for (std::size_t i = 0; i < list.count; ++i) {
+    ranges.push_back(range_of(list, i));
+  }
+}
+
+// The groups that gave the same answer, in the order of the first of each.
+std::vector<std::vector<std::size_t>> agreeing(
+    const std::vector<std::uint64_t>& answers) {
+  std::vector<std::vector<std::size_t>> sets;
+  std::map<std::uint64_t, std::size_t> set_of;
+  for (std::size_t g = 0; g < answers.size(); ++g) {
+    const auto [set, is_new] = set_of.try_emplace(answers[g], sets.size());
+    if (is_new) sets.emplace_back();
+    sets[set->second].push_back(g);
+  }
+  return sets;
+}
+
+std::vector<std::uint64_t> each_its_own(std::size_t groups) {
+  std::vector<std::uint64_t> answers(groups);
+  for (std::size_t g = 0; g < groups; ++g) answers[g] = g;
+  return answers;
+}
+
+// Each of a few groups keeps lists of its own, with which the lists that a user
+// makes of a group fuse; there is little to gain in joining them.
+std::vector<std::vector<std::size_t>> without_small_sets(
+    const std::vector<std::vector<std::size_t>>& sets) {
+  constexpr std::size_t fewest_joined = 8;
+  std::vector<std::vector<std::size_t>> kept;
+  for (const auto& set : sets) {
+    if (set.size() >= fewest_joined) {
+      kept.push_back(set);
+    } else {
+      for (const std::size_t g : set) kept.push_back({g});
+    }
+  }
+  return kept;
+}
+
+}  // namespace
+
+std::vector<std::vector<std::size_t>> like_groups(
+    std::span<const GroupToUpdate> groups) {
+  // Beyond so many kinds groups stay alone: there is no end to comparing.
+  constexpr std::size_t most_kinds = 64;
+  std::vector<std::vector<std::size_t>> sets;
+  std::vector<Kind> kinds;
+  std::vector<std::size_t> set_of_kind;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    std::vector<bool> numbers;
+    if (groups[g].group->foreach ()) numbers = kind_of(*groups[g].group);
+    const auto known = std::find_if(
+        kinds.begin(), kinds.end(),
+        [&](const Kind& kind) { return kind.takes(groups[g], numbers); });
+    if (known != kinds.end()) {
+      sets[set_of_kind[std::size_t(known - kinds.begin())]].push_back(g);
+      continue;
+    }
+    if (!numbers.empty() && kinds.size() < most_kinds) {
+      kinds.push_back({&groups[g], std::move(numbers)});
+      set_of_kind.push_back(sets.size());
+    }
+    sets.push_back({g});
+  }
+  return without_small_sets(sets);
+}
+
+// ---- from step to step ------------------------------------------------------
+
+bool GroupBatches::same_params(Groups groups) const {
+  if (groups.size() != known_.size()) return false;
+  std::size_t next = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const auto& own = groups[g].group->params;
+    if (known_[g].first_param != next) return false;
+    if (params_.size() - next < own.size()) return false;
+    for (const Tensor& param : own) {
+      if (param.impl() != params_[next++].impl()) return false;
+    }
+  }
+  return next == params_.size();
+}
+
+// Options such as amsgrad may be switched between two steps.
+bool GroupBatches::same_options(Groups groups) const {
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const Known& known = known_[g];
+    const ParamGroup& own = *groups[g].group;
+    if (known.foreach != own.foreach ()) return false;
+    if (!same_specs(known.specs, groups[g].specs)) return false;
+    if (known.like != g && !groups[known.like].group->is_like(own)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool GroupBatches::take_numbers(Groups groups, const Try& try_update) {
+  name_single_groups(groups);
+  for (JoinedBatch& batch : batches_) {
+    if (batch.groups.size() == 1) continue;
+    const auto change = batch.numbers.take(members_of(groups, batch.groups));
+    if (change == JoinedNumbers::Change::kinds) return false;
+    if (change == JoinedNumbers::Change::none) continue;
+    if (find_split(batch, try_update)) return false;
+  }
+  return true;
+}
+
+// False where other parameters have a gradient now, or one of another kind.
+bool GroupBatches::follow(const GradientSource& gradients) {
+  for (const std::size_t i : without_) {
+    if (gradients.has(params_, i)) return false;
+  }
+  return std::all_of(batches_.begin(), batches_.end(), [&](JoinedBatch& each) {
+    const fuse::Change change = follow(each, gradients);
+    if (change == fuse::Change::other) return false;
+    return change == fuse::Change::none || !joins_ || !touches(each);
+  });
+}
+
+fuse::Change GroupBatches::follow(JoinedBatch& each,
+                                  const GradientSource& gradients) {
+  TensorList& grads = each.batch.grads;
+  if (!gradients.given()) return follow_gradients(grads);
+  const auto addresses = gather(each.params, gradients);
+  void* const none = nullptr;
+  if (std::find(addresses.begin(), addresses.end(), none) != addresses.end()) {
+    return fuse::Change::other;
+  }
+  const std::uint64_t before = grads.impl()->content_hash;
+  follow_addresses(grads, addresses);
+  return grads.impl()->content_hash == before ? fuse::Change::none
+                                              : fuse::Change::moved;
+}
+
+std::span<void* const> GroupBatches::gather(std::span<const std::size_t> params,
+                                            const GradientSource& gradients) {
+  addresses_.resize(params.size());
+  std::transform(params.begin(), params.end(), addresses_.begin(),
+                 [&](std::size_t i) { return gradients.address(i); });
+  return addresses_;
+}
+
+GroupBatches::Change GroupBatches::refresh(Groups groups,
+                                           const StateStore& store,
+                                           const GradientSource& gradients,
+                                           const Try& try_update) {
+  if (!same_params(groups)) return Change::params;
+  const bool same = source_.like(gradients) && version_ == store.version() &&
+                    same_options(groups) && take_numbers(groups, try_update) &&
+                    follow(gradients);
+  return same ? Change::nothing : Change::batches;
+}
+
+// ---- when something has changed ---------------------------------------------
+
+void GroupBatches::rebuild(Groups groups, StateStore& store,
+                           const GradientSource& gradients,
+                           const Try& try_update) {
+  version_ = unfinished;  // until all of it is there
+  remember(groups, gradients);
+  Sets sets = like_groups(groups);
+  for (const auto& set : sets) create_states(groups, set, store, gradients);
+  make_batches(groups, sets, store, gradients);
+  if (joins_ && !are_apart()) {
+    sets = agreeing(each_its_own(groups.size()));
+    make_batches(groups, sets, store, gradients);
+  }
+  for (const auto& set : sets) {
+    for (const std::size_t g : set) known_[g].like = set.front();
+  }
+  if (joins_) split_batches(groups, store, gradients, try_update);
+  for (const JoinedBatch& batch : batches_) {
+    for (const std::size_t g : batch.groups) {
+      known_[g].joined = batch.groups.size() > 1;
+    }
+  }
+  name_single_groups(groups);
+  version_ = store.version();
+}
+
+void GroupBatches::name_single_groups(Groups groups) const {
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (!known_[g].joined) groups[g].group->name_numbers(int(g));
+  }
+}
+
+void GroupBatches::remember(Groups groups, const GradientSource& gradients) {
+  params_ = params_of(groups);
+  source_ = gradients.part(0, 0);
+  without_.clear();
+  known_.clear();
+  std::size_t next = 0;
+  for (const GroupToUpdate& each : groups) {
+    Known& known = known_.emplace_back();
+    known.first_param = next;
+    known.specs = each.specs;
+    known.foreach = each.group->foreach ();
+    for (std::size_t i = 0; i < each.group->params.size(); ++i, ++next) {
+      if (gradients.has(params_, next)) {
+        ++known.updated;
+      } else {
+        without_.push_back(next);
+      }
+    }
+  }
+}
+
+// States that start from a hyper-parameter are made group by group.
+void GroupBatches::create_states(Groups groups,
+                                 const std::vector<std::size_t>& set,
+                                 StateStore& store,
+                                 const GradientSource& gradients) {
+  const auto& specs = groups[set.front()].specs;
+  const bool by_group = std::any_of(
+      specs.begin(), specs.end(),
+      [](const StateSpec& spec) { return spec.initial_from != nullptr; });
+  std::vector<Tensor> params;
+  const auto create = [&](const GroupToUpdate& like) {
+    store.create(params, with_initials(like.specs, *like.group));
+    params.clear();
+  };
+  for (const std::size_t g : set) {
+    const std::size_t begin = known_[g].first_param;
+    for (std::size_t i = 0; i < groups[g].group->params.size(); ++i) {
+      if (gradients.has(params_, begin + i)) {
+        params.push_back(params_[begin + i]);
+      }
+    }
+    if (by_group) create(groups[g]);
+  }
+  if (!by_group) create(groups[set.front()]);
+}
+
+// As the batches are where nothing has changed since.
+std::vector<std::vector<Tensor>> GroupBatches::params_by_list(
+    Groups groups) const {
+  const GradientSource gradients;
+  const std::vector<Tensor> params = params_of(groups);
+  std::size_t updated = 0;
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    updated += gradients.has(params, i) ? 1 : 0;
+  }
+  const bool same = version_ != unfinished && source_.like(gradients) &&
+                    same_params(groups) && same_options(groups) &&
+                    params.size() == without_.size() + updated;
+  std::vector<std::vector<Tensor>> all;
+  if (same) {
+    for (const JoinedBatch& each : batches_) {
+      all.push_back(each.batch.params.tensors());
+    }
+    return all;
+  }
+  for (const auto& places :
+       lists_of(groups, like_groups(groups), params, gradients)) {
+    all.emplace_back();
+    for (const std::size_t i : places) all.back().push_back(params[i]);
+  }
+  return all;
+}
+
+void GroupBatches::make_batches(Groups groups, const Sets& sets,
+                                const StateStore& store,
+                                const GradientSource& gradients) {
+  batches_.clear();
+  for (const auto& places : lists_of(groups, sets, params_, gradients)) {
+    std::vector<Member> members;
+    for (const std::size_t i : places) members.push_back({group_of(i), i});
+    batches_.push_back(join(groups, members, store, gradients));
+  }
+  joins_ = std::any_of(
+      batches_.begin(), batches_.end(),
+      [](const JoinedBatch& batch) { return batch.groups.size() > 1; });
+}
+
+std::size_t GroupBatches::group_of(std::size_t param) const {
+  const auto behind = std::upper_bound(
+      known_.begin(), known_.end(), param,
+      [](std::size_t i, const Known& known) { return i < known.first_param; });
+  return std::size_t(behind - known_.begin()) - 1;
+}
+
+JoinedBatch GroupBatches::join(Groups groups,
+                               const std::vector<Member>& members,
+                               const StateStore& store,
+                               const GradientSource& gradients) {
+  JoinedBatch joined;
+  auto places = std::make_shared<TensorGroups>();
+  std::vector<Tensor> params;
+  for (const auto& [g, param] : members) {
+    if (joined.groups.empty() || joined.groups.back() != g) {
+      joined.groups.push_back(g);
+      places->numbers.push_back(int(g));
+    }
+    places->of_tensor.push_back(std::int32_t(joined.groups.size()) - 1);
+    joined.params.push_back(param);
+    params.push_back(params_[param]);
+  }
+  std::optional<GivenGradients> given;
+  if (gradients.given()) {
+    given = {gather(joined.params, gradients),
+             gradients.dtype(params_, joined.params.front())};
+  }
+  joined.batch = make_batch(std::move(params),
+                            groups[joined.groups.front()].specs, store, given);
+  if (joined.groups.size() > 1) {
+    const auto own = members_of(groups, joined.groups);
+    joined.numbers = JoinedNumbers(own, std::move(places));
+    joined.numbers.take(own);
+  }
+  return joined;
+}
+
+std::span<ParamGroup* const> GroupBatches::members_of(
+    Groups groups, const std::vector<std::size_t>& wanted) {
+  members_.clear();
+  for (const std::size_t g : wanted) members_.push_back(groups[g].group);
+  return members_;
+}
+
+// Where groups share memory, what one stores is what the next one reads.
+bool GroupBatches::are_apart() {
+  std::vector<Range> ranges;
+  for (const JoinedBatch& each : batches_) {
+    add_ranges(each.batch.params, ranges);
+    add_ranges(each.batch.steps, ranges);
+    for (const TensorList& states : each.batch.states) {
+      add_ranges(states, ranges);
+    }
+  }
+  std::erase_if(ranges, [](const Range& r) { return r.begin == r.end; });
+  std::sort(ranges.begin(), ranges.end(),
+            [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  const auto overlap = std::adjacent_find(
+      ranges.begin(), ranges.end(),
+      [](const Range& a, const Range& b) { return b.begin < a.end; });
+  if (overlap != ranges.end()) return false;
+  stored_.clear();
+  for (const Range& range : ranges) stored_.add(range.begin, range.end);
+  stored_.settle();
+  return std::none_of(batches_.begin(), batches_.end(),
+                      [&](const JoinedBatch& each) { return touches(each); });
+}
+
+// True when what a batch reads lies where steps write.
+bool GroupBatches::touches(const JoinedBatch& each) {
+  const ListImpl& grads = *each.batch.grads.impl();
+  for (std::size_t i = 0; i < grads.count; ++i) {
+    const Range range = range_of(grads, i);
+    if (stored_.touches(range.begin, range.end)) return true;
+  }
+  return each.numbers.any_tensor([&](const TensorImpl& tensor) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data);
+    return stored_.touches(begin, begin + extent_bytes(tensor));
+  });
+}
+
+// Tries the update of a batch; returns the answers of its groups where they have
+// several.
+std::optional<std::vector<std::uint64_t>> GroupBatches::find_split(
+    JoinedBatch& batch, const Try& try_update) {
+  ColumnReads tried;
+  try {
+    if (!try_update(batch)) return each_its_own(batch.groups.size());
+  } catch (const GroupsDiffer& differ) {
+    return differ.answers;
+  }
+  batch.numbers.set_reads(tried.reads);
+  return std::nullopt;
+}
+
+void GroupBatches::split_batches(Groups groups, const StateStore& store,
+                                 const GradientSource& gradients,
+                                 const Try& try_update) {
+  std::vector<JoinedBatch> open(std::make_move_iterator(batches_.rbegin()),
+                                std::make_move_iterator(batches_.rend()));
+  batches_.clear();
+  while (!open.empty()) {
+    JoinedBatch batch = std::move(open.back());
+    open.pop_back();
+    const auto answers =
+        batch.groups.size() > 1 ? find_split(batch, try_update) : std::nullopt;
+    if (!answers) {
+      batches_.push_back(std::move(batch));
+      continue;
+    }
+    const auto sets = agreeing(*answers);
+    for (const auto& set : std::views::reverse(sets)) {
+      open.push_back(join(groups, members_in(batch, set), store, gradients));
+    }
+  }
+}
+
+// The tensors of a batch that are from some of its groups.
+std::vector<GroupBatches::Member> GroupBatches::members_in(
+    const JoinedBatch& batch, const std::vector<std::size_t>& set) {
+  std::vector<Member> members;
+  const auto& of_tensor = batch.numbers.places().of_tensor;
+  auto next = set.begin();
+  for (std::size_t i = 0; i < of_tensor.size(); ++i) {
+    while (next != set.end() && *next < std::size_t(of_tensor[i])) ++next;
+    if (next == set.end() || *next != std::size_t(of_tensor[i])) continue;
+    members.push_back({batch.groups[*next], batch.params[i]});
+  }
+  return members;
+}
+
+}  // namespace fuse

@@ -1,0 +1,45 @@
+// What optimizers say of themselves while a step is recorded: see Facts.
+#include <algorithm>
+#include <typeinfo>
+
+#include "fusebook/optim_base/optimizer.h"
+#include "fusebook/trace/recorder.h"
+
+namespace fuse {
+
+void ParamGroup::tell(Facts& facts) {
+  visit_scalars(&facts, [](void* context, const Named& named) {
+    using Kind = OptionFact::Kind;
+    const Scalar& scalar = *named.scalar;
+    // To ask a number that is being recorded for its value would end that.
+    const bool unknown = scalar.is_tensor() || scalar.is_recorded();
+    static_cast<Facts*>(context)->add({named.name, named.index,
+                                       unknown ? Kind::tensor : Kind::number,
+                                       unknown ? 0 : scalar.value()});
+  });
+  visit_flags(&facts, [](void* context, const char* name, bool& on) {
+    static_cast<Facts*>(context)->add(
+        {name, -1, OptionFact::Kind::flag, on ? 1.0 : 0.0});
+  });
+}
+
+void Optimizer::Kept::tell(Facts& facts) const {
+  if (owner == nullptr) return;
+  // Groups may have come or gone since the step.
+  const std::size_t count =
+      std::min(owner->group_count(), owner->batches_.group_count());
+  for (std::size_t g = 0; g < count; ++g) {
+    facts.begin_group(std::int64_t(owner->batches_.updated(g)));
+    owner->group(g).tell(facts);
+  }
+}
+
+void Optimizer::note_facts(std::source_location place) {
+  Recorder* const recorder = Recorder::current();
+  Facts* const facts = recorder == nullptr ? nullptr : recorder->facts();
+  if (facts == nullptr) return;
+  kept_->owner = this;
+  facts->add_step(typeid(*this), place, kept_);
+}
+
+}  // namespace fuse

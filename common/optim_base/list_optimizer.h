@@ -1,0 +1,150 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "fusebook/optim_base/optimizer.h"
+#include "fusebook/optim_base/same_options.h"
+
+namespace fuse {
+
+/// An optimizer whose step is written once, as operations on lists.
+template <class Options>
+class ListOptimizer : public Optimizer {
+ public:
+  /// A group of parameters with the options of this optimizer.
+  class Group : public ParamGroup {
+   public:
+    /// Takes all options of the optimizer that it is given to.
+    Group(std::vector<Tensor> tensors)  // NOLINT(google-explicit-constructor)
+        : ParamGroup(std::move(tensors)) {}
+    Group(NamedParams named)  // NOLINT(google-explicit-constructor)
+        : ParamGroup(std::move(named)) {}
+    /// Has these options, whatever those of the optimizer are.
+    Group(std::vector<Tensor> tensors, Options wanted)
+        : ParamGroup(std::move(tensors)),
+          options(std::move(wanted)),
+          complete_(true) {}
+    Group(NamedParams named, Options wanted)
+        : ParamGroup(std::move(named)),
+          options(std::move(wanted)),
+          complete_(true) {}
+
+    bool foreach () const override { return options.foreach; }
+    bool is_like(const ParamGroup& other) const override {
+      return same_but_numbers(options,
+                              static_cast<const Group&>(other).options);
+    }
+
+    Options options;  ///< What a step reads; may be changed between steps.
+
+   protected:
+    void visit_scalars(void* context,
+                       void (*visit)(void*, const Named&)) override {
+      options.for_each_scalar([&](const char* name, int index, Scalar& s) {
+        visit(context, {name, index, &s});
+      });
+    }
+    void visit_flags(void* context,
+                     void (*visit)(void*, const char*, bool&)) override {
+      options.for_each_flag(
+          [&](const char* name, bool& on) { visit(context, name, on); });
+    }
+
+   private:
+    friend class ListOptimizer;
+    void fill_in(const Options& defaults) {
+      if (!std::exchange(complete_, true)) options = defaults;
+    }
+    bool complete_ = false;  // has options of its own
+  };
+
+  explicit ListOptimizer(std::vector<Tensor> params, Options options = {})
+      : ListOptimizer(std::vector<Group>{Group(std::move(params))},
+                      std::move(options)) {}
+  /// Parameters with names, which checkpoints then go by.
+  explicit ListOptimizer(NamedParams params, Options options = {})
+      : ListOptimizer(std::vector<Group>{Group(std::move(params))},
+                      std::move(options)) {}
+  /// Groups without options of their own get `options`.
+  explicit ListOptimizer(std::vector<Group> groups, Options options = {})
+      : defaults(std::move(options)), param_groups(std::move(groups)) {
+    defaults.validate();
+    for (Group& group : param_groups) {
+      group.fill_in(defaults);
+      group.options.validate();
+    }
+    check_groups();
+  }
+
+  /// Adds parameters, as in torch. What `options` does not name is as it was
+  /// given to the constructor:
+  ///
+  ///     opt.add_param_group(head.parameters(), {{"lr", 0.1}});
+  ///
+  /// Schedulers must be made after that: those that were made before throw Error
+  /// at their next step. Throws Error, and changes nothing, for a parameter that
+  /// a group has already, and for what the constructor rejects.
+  void add_param_group(std::vector<Tensor> params,
+                       const GroupOptions& options = {}) {
+    add(Group(std::move(params)), options);
+  }
+  void add_param_group(NamedParams params, const GroupOptions& options = {}) {
+    add(Group(std::move(params)), options);
+  }
+  /// The same with a group, which may have options of its own.
+  void add_param_group(Group group) { add(std::move(group), {}); }
+
+  /// How many parameter groups there are.
+  std::size_t group_count() const final { return param_groups.size(); }
+  Group& group(std::size_t index) final {
+    check_group(index);
+    return param_groups[index];
+  }
+  const Group& group(std::size_t index) const final {
+    check_group(index);
+    return param_groups[index];
+  }
+
+  /// The options that were given to the constructor.
+  Options defaults;
+  /// May be changed between two steps: groups, their parameters and options.
+  std::vector<Group> param_groups;
+
+ protected:
+  /// What the optimizer keeps for each parameter; a table that lives on.
+  virtual std::span<const StateSpec> state_specs(
+      const Options& options) const = 0;
+  /// The update of all tensors of a batch, as operations on its lists and
+  /// nothing else: it may be called more than once for one step. Groups that
+  /// differ in numbers alone are one batch, and a number that differs is a Scalar
+  /// that stands for all of theirs. Where the update asks for its value, it is
+  /// called once for each set of groups that have the same.
+  virtual void update(const Options& options, const Batch& batch) const = 0;
+
+ private:
+  void add(Group group, const GroupOptions& options) {
+    group.fill_in(defaults);
+    group.set(options);
+    group.options.validate();
+    check_joining(group);
+    param_groups.push_back(std::move(group));
+  }
+
+  std::span<const StateSpec> specs_of(std::size_t group) const final {
+    return state_specs(param_groups[group].options);
+  }
+  void update_group(std::size_t group, std::span<const Scalar> numbers,
+                    const Batch& batch) const final {
+    if (numbers.empty()) return update(param_groups[group].options, batch);
+    Options joined = param_groups[group].options;
+    auto next = numbers.begin();
+    joined.for_each_scalar(
+        [&](const char*, int, Scalar& number) { number = *next++; });
+    update(joined, batch);
+  }
+};
+
+}  // namespace fuse

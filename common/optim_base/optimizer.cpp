@@ -1,0 +1,234 @@
+#include "fusebook/optim_base/optimizer.h"
+
+#include <algorithm>
+#include <set>
+#include <typeinfo>
+#include <utility>
+
+#include "fusebook/foreach/foreach.h"
+#include "fusebook/reports/class_name.h"
+#include "fusebook/support/call_place.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/number_text.h"
+#include "fusebook/support/source_place.h"
+#include "fusebook/tensor/tensor_layout.h"
+#include "fusebook/trace/recorder.h"
+#include "fusebook/trace/rehearsal.h"
+
+namespace fuse {
+namespace {
+
+std::vector<const ParamGroup*> groups_of(const Optimizer& optimizer) {
+  std::vector<const ParamGroup*> all;
+  for (std::size_t g = 0; g < optimizer.group_count(); ++g) {
+    all.push_back(&optimizer.group(g));
+  }
+  return all;
+}
+
+// What a list was, in the end.
+class PutBack {
+ public:
+  explicit PutBack(TensorList& list) : list_(list), was_(list) {}
+  PutBack(const PutBack&) = delete;
+  PutBack& operator=(const PutBack&) = delete;
+  ~PutBack() { list_ = std::move(was_); }
+
+ private:
+  TensorList& list_;
+  TensorList was_;
+};
+
+}  // namespace
+
+void Optimizer::check_group(std::size_t index) const {
+  if (index < group_count()) return;
+  throw Error(name() + ": there is no parameter group " + number_text(index) +
+              "; it has " + number_text(group_count()) + ", counted from 0");
+}
+
+void Optimizer::check_groups() const {
+  const auto groups = groups_of(*this);
+  check_parameters(groups);
+  const bool any =
+      std::any_of(groups.begin(), groups.end(),
+                  [](const auto* group) { return !group->params.empty(); });
+  if (!any) throw Error("optimizer got an empty parameter list");
+}
+
+void Optimizer::check_joining(const ParamGroup& group) const {
+  auto groups = groups_of(*this);
+  groups.push_back(&group);
+  check_parameters(groups);
+}
+
+Optimizer::Optimizer(Optimizer&& other) noexcept { *this = std::move(other); }
+
+// What was moved from is an optimizer without groups.
+Optimizer& Optimizer::operator=(Optimizer&& other) noexcept {
+  kept_.swap(other.kept_);
+  kept_->owner = this;
+  other.kept_->owner = &other;
+  std::swap(batches_, other.batches_);
+  before_step_.swap(other.before_step_);
+  after_step_.swap(other.after_step_);
+  std::swap(moved_from_, other.moved_from_);
+  other.moved_from_ = true;
+  return *this;
+}
+
+void Optimizer::Kept::undo() {
+  --steps;
+  states.take_back();
+}
+
+void Optimizer::step(std::source_location place) {
+  before_step_->call(*this);
+  make_step({}, place);
+  after_step_->call(*this);
+}
+
+void Optimizer::step(const GradientAddresses& gradients,
+                     std::source_location place) {
+  before_step_->call(*this);
+  check_count(gradients);
+  make_step(GradientSource(gradients), place);
+  after_step_->call(*this);
+}
+
+void Optimizer::check_count(const GradientAddresses& gradients) const {
+  std::size_t count = 0;
+  for (std::size_t g = 0; g < group_count(); ++g) {
+    count += group(g).params.size();
+  }
+  if (gradients.grads.size() == count) return;
+  throw Error(
+      name() + ": step takes one gradient's address for each of the " +
+      number_text(count) + " parameters, not " +
+      number_text(gradients.grads.size()) +
+      "; they come in the order of parameters(), and null stands for no "
+      "gradient");
+}
+
+void Optimizer::make_step(const GradientSource& gradients,
+                          std::source_location place) {
+  if (moved_from_ && group_count() == 0) {
+    throw Error(name() + "::step: the optimizer was moved from, at " +
+                at(place));
+  }
+  const CallPlace call(place);
+  Recorder* const recorder = Recorder::current();
+  ++kept_->steps;
+  bool begun = false;
+  try {
+    refresh_batches(gradients);
+    note_facts(place);
+    if (recorder == nullptr) rehearse_batches();
+    begun = true;
+    for (JoinedBatch& joined : batches_.batches()) update(joined);
+  } catch (...) {
+    if (recorder != nullptr && begun) recorder->fail();
+    kept_->undo();
+    throw;
+  }
+  if (recorder != nullptr) {
+    recorder->on_failure(kept_);
+  } else {
+    kept_->keep();
+  }
+}
+
+// Gradients of another dtype are converted where they are read; only outside of
+// a recording that takes a pass of its own.
+void Optimizer::update(JoinedBatch& joined) const {
+  Batch& batch = joined.batch;
+  const DType dtype = batch.params.impl()->dtype;
+  const PutBack own(batch.grads);
+  if (batch.grads.impl()->dtype != dtype) {
+    batch.grads = foreach_to(batch.grads, dtype);
+  }
+  update_group(joined.groups.front(), joined.numbers.scalars(), batch);
+}
+
+// A batch lies on one device, which is what one recording can do.
+void Optimizer::rehearse_batches() {
+  for (JoinedBatch& joined : batches_.batches()) {
+    const ListImpl* const grads = joined.batch.grads.impl().get();
+    const bool moved = joined.rehearsed != grads->content_hash;
+    rehearse([&] { update(joined); },
+             [&](const ListImpl& list) {
+               return joined.is_new || (moved && &list == grads);
+             });
+  }
+  for (JoinedBatch& joined : batches_.batches()) {
+    joined.rehearsed = joined.batch.grads.impl()->content_hash;
+    joined.is_new = false;
+  }
+}
+
+void Optimizer::gather_groups(std::vector<GroupToUpdate>& groups) {
+  groups.clear();
+  for (std::size_t g = 0; g < group_count(); ++g) {
+    groups.push_back({&group(g), specs_of(g)});
+  }
+}
+
+// Usually nothing is new but where the gradients are.
+void Optimizer::refresh_batches(const GradientSource& gradients) {
+  gather_groups(groups_);
+  const std::span<const GroupToUpdate> groups = groups_;
+  const auto try_update = [&](JoinedBatch& joined) {
+    return rehearse([&] { update(joined); },
+                    [](const ListImpl&) { return false; });
+  };
+  const auto change =
+      batches_.refresh(groups, kept_->states, gradients, try_update);
+  if (change == GroupBatches::Change::nothing) return;
+  if (change == GroupBatches::Change::params) {
+    check_parameters(groups_of(*this));
+  }
+  batches_.rebuild(groups, kept_->states, gradients, try_update);
+  if (change == GroupBatches::Change::params) kept_->states.drop_unreachable();
+}
+
+void Optimizer::check_states(const std::string& place, std::size_t group_index,
+                             const Tensor& param,
+                             const ParamStates& states) const {
+  check_group(group_index);
+  fuse::check_states(place, param, specs_of(group_index), states);
+}
+
+std::string Optimizer::name() const { return class_name(typeid(*this)); }
+
+std::vector<Tensor> Optimizer::parameters() const {
+  std::vector<Tensor> all;
+  for (std::size_t g = 0; g < group_count(); ++g) {
+    const auto& params = group(g).params;
+    all.insert(all.end(), params.begin(), params.end());
+  }
+  return all;
+}
+
+void Optimizer::zero_grad(bool set_to_none, std::source_location place) const {
+  const CallPlace call(place);
+  if (set_to_none) {
+    for (Tensor& param : parameters()) {
+      if (param.defined()) param.set_grad(Tensor());
+    }
+    return;
+  }
+  // List by list as `step` does, so that both fuse. Groups are only looked at.
+  std::vector<GroupToUpdate> groups;
+  const_cast<Optimizer&>(*this).gather_groups(groups);
+  for (const auto& params : batches_.params_by_list(groups)) {
+    std::vector<Tensor> grads;
+    std::set<const void*> known;  // several may share a gradient
+    for (const Tensor& param : params) {
+      if (!known.insert(param.grad().impl().get()).second) continue;
+      grads.push_back(without_repeats(param.grad()));
+    }
+    foreach_zero_(TensorList(std::move(grads), "grads"));
+  }
+}
+
+}  // namespace fuse

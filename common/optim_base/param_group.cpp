@@ -1,0 +1,222 @@
+#include "fusebook/optim_base/param_group.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+
+#include "fusebook/support/error.h"
+
+namespace fuse {
+namespace {
+
+std::string full_name(const char* name, int index) {
+  return index < 0 ? name
+                   : std::string(name) + "[" + std::to_string(index) + "]";
+}
+
+// Does `text` say "name", or "name[index]"? Asks for no memory.
+bool goes_by(std::string_view text, std::string_view name, int index) {
+  if (index < 0) return text == name;
+  if (!text.starts_with(name) || !text.ends_with(']')) return false;
+  text.remove_prefix(name.size());
+  if (!text.starts_with('[')) return false;
+  int number = -1;
+  const char* const end = text.data() + text.size() - 1;
+  const auto result = std::from_chars(text.data() + 1, end, number);
+  return result.ec == std::errc() && result.ptr == end && number == index;
+}
+
+}  // namespace
+
+ParamGroup::ParamGroup(NamedParams named) {
+  for (auto& [name, tensor] : named) {
+    param_names.push_back(std::move(name));
+    params.push_back(std::move(tensor));
+  }
+}
+
+std::vector<ParamGroup::Named> ParamGroup::scalars() {
+  std::vector<Named> all;
+  visit_scalars(&all, [](void* list, const Named& named) {
+    static_cast<std::vector<Named>*>(list)->push_back(named);
+  });
+  return all;
+}
+
+// Schedulers look up what they move at every step: no memory is asked for.
+Scalar* ParamGroup::find(const std::string& name) {
+  struct Search {
+    std::string_view name;
+    Scalar* found;
+  } search{name, nullptr};
+  visit_scalars(&search, [](void* context, const Named& named) {
+    auto& wanted = *static_cast<Search*>(context);
+    if (goes_by(wanted.name, named.name, named.index)) {
+      wanted.found = named.scalar;
+    }
+  });
+  return search.found;
+}
+
+void ParamGroup::name_numbers(int group) {
+  visit_scalars(&group, [](void* context, const Named& named) {
+    Origin origin = named.scalar->origin();
+    origin.name = named.name;
+    origin.index = named.index;
+    origin.group = *static_cast<int*>(context);
+    named.scalar->set_origin(origin);
+  });
+}
+
+std::vector<std::pair<std::string, Scalar*>> ParamGroup::numbers() {
+  std::vector<std::pair<std::string, Scalar*>> all;
+  for (const Named& named : scalars()) {
+    all.emplace_back(full_name(named.name, named.index), named.scalar);
+  }
+  return all;
+}
+
+Scalar& ParamGroup::operator[](const std::string& name) {
+  if (Scalar* const found = find(name)) return *found;
+  std::string known;
+  for (const Named& named : scalars()) {
+    const std::string candidate = full_name(named.name, named.index);
+    known += (known.empty() ? "" : ", ") + candidate;
+  }
+  for (const auto& [flag, on] : flags()) known += std::string(", ") + flag;
+  throw Error("a parameter group of this optimizer has no \"" + name +
+              "\"; it has " + known);
+}
+
+std::vector<std::pair<std::string, bool*>> ParamGroup::flags() {
+  std::vector<std::pair<std::string, bool*>> all;
+  visit_flags(&all, [](void* list, const char* name, bool& on) {
+    static_cast<decltype(all)*>(list)->emplace_back(name, &on);
+  });
+  return all;
+}
+
+void ParamGroup::check_option(const std::string& name,
+                              const OptionValue& value) {
+  const auto switches = flags();
+  const bool is_switch =
+      std::any_of(switches.begin(), switches.end(),
+                  [&](const auto& flag) { return flag.first == name; });
+  const bool number = std::holds_alternative<Scalar>(value);
+  if (is_switch && number) {
+    throw Error("\"" + name + "\" is true or false, not a number");
+  }
+  if (is_switch) return;
+  // An unknown name is an error of the look-up, which knows all that there are.
+  if (name != "initial_lr") static_cast<void>((*this)[name]);
+  if (!number) throw Error("\"" + name + "\" is a number, not true or false");
+}
+
+void ParamGroup::check(const GroupOptions& values) {
+  for (const auto& [name, value] : values) check_option(name, value);
+}
+
+void ParamGroup::set(const GroupOptions& values) {
+  check(values);
+  for (const auto& [name, value] : values) {
+    if (const bool* const wanted = std::get_if<bool>(&value)) {
+      for (const auto& [known, on] : flags()) {
+        if (known == name) *on = *wanted;
+      }
+    } else if (name == "initial_lr") {
+      initial_lr = std::get<Scalar>(value).value();
+    } else {
+      (*this)[name] = std::get<Scalar>(value);
+    }
+  }
+}
+
+namespace {
+
+// Where a parameter stands.
+struct Place {
+  std::size_t group;
+  std::size_t param;
+};
+
+std::string describe(const std::vector<const ParamGroup*>& groups,
+                     const Place& place) {
+  return describe_param(groups, place.group, place.param);
+}
+
+[[noreturn]] void refuse_twice(const std::vector<const ParamGroup*>& groups,
+                               const Place& first, const Place& again) {
+  const std::string start = "optimizer: " + describe(groups, again);
+  if (first.group == again.group) {
+    throw Error(start + " is the same tensor as parameter " +
+                std::to_string(first.param) +
+                " of that group; list every parameter once");
+  }
+  throw Error(start + " is the same tensor as " + describe(groups, first) +
+              "; a parameter belongs to one group");
+}
+
+void check_count(const ParamGroup& group, std::size_t g) {
+  const std::size_t names = group.param_names.size();
+  if (names == 0 || names == group.params.size()) return;
+  throw Error("optimizer: group " + std::to_string(g) + " has " +
+              std::to_string(names) + " names for " +
+              std::to_string(group.params.size()) + " parameters");
+}
+
+void check_names(const std::vector<const ParamGroup*>& groups) {
+  std::set<std::string_view> seen;
+  std::optional<std::size_t> named;
+  std::optional<std::size_t> unnamed;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    check_count(*groups[g], g);
+    if (groups[g]->params.empty()) continue;
+    (groups[g]->param_names.empty() ? unnamed : named) = g;
+    for (const std::string& name : groups[g]->param_names) {
+      if (seen.insert(name).second) continue;
+      throw Error("optimizer: two parameters are called \"" + name + "\"");
+    }
+  }
+  if (!named || !unnamed) return;
+  throw Error("optimizer: the parameters of group " + std::to_string(*named) +
+              " have names, those of group " + std::to_string(*unnamed) +
+              " have none; name all of them or none");
+}
+
+}  // namespace
+
+std::string describe_param(const std::vector<const ParamGroup*>& groups,
+                           std::size_t group, std::size_t param) {
+  if (group >= groups.size() || groups[group] == nullptr) {
+    throw Error("describe_param: there is no group " + std::to_string(group));
+  }
+  const auto& names = groups[group]->param_names;
+  const std::string place = "parameter " + std::to_string(param) +
+                            " of group " + std::to_string(group);
+  return param < names.size() ? place + " (\"" + names[param] + "\")" : place;
+}
+
+void check_parameters(const std::vector<const ParamGroup*>& groups) {
+  std::unordered_map<const TensorImpl*, Place> seen;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (groups[g] == nullptr) {
+      throw Error("check_parameters: group " + std::to_string(g) + " is null");
+    }
+    for (std::size_t i = 0; i < groups[g]->params.size(); ++i) {
+      const Tensor& param = groups[g]->params[i];
+      if (!param.defined()) {
+        throw Error("optimizer: " + describe_param(groups, g, i) +
+                    " is an undefined tensor");
+      }
+      const auto [first, fresh] = seen.try_emplace(param.impl().get(), g, i);
+      if (!fresh) refuse_twice(groups, first->second, {g, i});
+    }
+  }
+  check_names(groups);
+}
+
+}  // namespace fuse

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "fusebook/tensor/tensor.h"
+#include "fusebook/trace/facts.h"
+#include "fusebook/trace/scalar.h"
+
+namespace fuse {
+
+/// Parameters with their names, as `named_parameters()` of a model gives them.
+using NamedParams = std::vector<std::pair<std::string, Tensor>>;
+
+/// Options by their names in torch.optim, numbers and switches:
+/// `{{"lr", 0.1}, {"betas[0]", tensor(0.8)}, {"amsgrad", true}}`.
+using OptionValue = std::variant<bool, Scalar>;
+/// Options by name, in any order; those that are not named stay as they are.
+using GroupOptions = std::vector<std::pair<std::string, OptionValue>>;
+
+/// Parameters that share their hyper-parameters.
+class ParamGroup {
+ public:
+  explicit ParamGroup(std::vector<Tensor> tensors)
+      : params(std::move(tensors)) {}
+  explicit ParamGroup(NamedParams named);
+  virtual ~ParamGroup() = default;
+
+  /// A hyper-parameter by its name in torch.optim: "lr", "eps", "betas[0]".
+  /// Throws Error naming the known ones.
+  Scalar& operator[](const std::string& name);
+  /// The same, or null where this optimizer has no such hyper-parameter.
+  Scalar* find(const std::string& name);
+  /// All hyper-parameters by name, in the order of the options.
+  std::vector<std::pair<std::string, Scalar*>> numbers();
+  /// The options that are switched on or off, such as "amsgrad".
+  std::vector<std::pair<std::string, bool*>> flags();
+  /// Sets options, "initial_lr" too. Throws Error for a name that is not known,
+  /// or a number where there is a switch; then nothing has changed.
+  void set(const GroupOptions& values);
+  /// Throws what `set` would throw.
+  void check(const GroupOptions& values);
+  /// Says which hyper-parameters of which group these are, for reports.
+  void name_numbers(int group);
+  /// Adds all options, for recompiles that they explain.
+  void tell(Facts& facts);
+  /// False when the tensors are updated one after the other.
+  virtual bool foreach () const = 0;
+  /// True when nothing but numbers, names and parameters distinguishes this group
+  /// from another one of the same optimizer.
+  virtual bool is_like(const ParamGroup& other) const = 0;
+
+  /// A hyper-parameter with its name, a string literal.
+  struct Named {
+    const char* name;
+    int index;  ///< -1 for a single number
+    Scalar* scalar;
+  };
+  /// Calls visit(named) for each hyper-parameter, in the order of the options.
+  template <class Visit>
+  void for_each_number(Visit& visit) {
+    visit_scalars(&visit, [](void* context, const Named& named) {
+      (*static_cast<Visit*>(context))(named);
+    });
+  }
+
+  std::vector<Tensor> params;  ///< The parameters of the group.
+  /// Names of the parameters, in their order, or empty.
+  std::vector<std::string> param_names;
+  /// The learning rate that schedules start from: a number of its own, set by
+  /// the first scheduler, that stays as it is while a tensor `lr` moves.
+  std::optional<double> initial_lr;
+
+ protected:
+  ParamGroup(const ParamGroup&) = default;
+  ParamGroup& operator=(const ParamGroup&) = default;
+  /// Calls visit(context, named) for each hyper-parameter.
+  virtual void visit_scalars(void* context,
+                             void (*visit)(void*, const Named&)) = 0;
+  /// Calls visit(context, name, on) for each switch.
+  virtual void visit_flags(void* context,
+                           void (*visit)(void*, const char*, bool&)) = 0;
+
+ private:
+  std::vector<Named> scalars();
+  void check_option(const std::string& name, const OptionValue& value);
+};
+
+/// "parameter 3 of group 0", with its name where it has one.
+std::string describe_param(const std::vector<const ParamGroup*>& groups,
+                           std::size_t group, std::size_t param);
+
+/// Checks what torch.optim checks: all parameters are defined, each is there
+/// once, all have names or none has, and no two have the same. Throws Error.
+void check_parameters(const std::vector<const ParamGroup*>& groups);
+
+}  // namespace fuse

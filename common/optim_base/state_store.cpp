@@ -1,0 +1,192 @@
+#include "fusebook/optim_base/state_store.h"
+
+#include "fusebook/support/error.h"
+
+namespace fuse {
+namespace {
+
+constexpr StateSpec step_spec = {.name = "step", .rate = Rate::entry};
+
+const StateSpec& find_spec(const std::string& place,
+                           std::span<const StateSpec> specs,
+                           const std::string& name) {
+  if (name == step_spec.name) return step_spec;
+  for (const StateSpec& spec : specs) {
+    if (name == spec.name) return spec;
+  }
+  throw Error(place + name +
+              " is nothing that this optimizer keeps with its options");
+}
+
+DType dtype_of(const StateSpec& spec, const Tensor& param) {
+  return spec.dtype.value_or(param.dtype());
+}
+
+std::string kind_of(const Shape& shape, DType dtype) {
+  return "shape " + to_string(shape) + " and " + name_of(dtype);
+}
+
+}  // namespace
+
+void check_states(const std::string& place, const Tensor& param,
+                  std::span<const StateSpec> specs, const ParamStates& states) {
+  check_defined(param, "the parameter");
+  if (states.empty()) return;
+  if (!states.contains("step")) throw Error(place + "step is missing");
+  for (const auto& [name, tensor] : states) {
+    const StateSpec& spec = find_spec(place, specs, name);
+    const bool number = spec.rate == Rate::entry;
+    if (!tensor.defined()) throw Error(place + name + " is undefined");
+    const Shape shape = number ? Shape{} : param.shape();
+    const DType dtype = number ? DType::float64 : dtype_of(spec, param);
+    if (tensor.shape() == shape && tensor.dtype() == dtype) continue;
+    throw Error(place + name + " has " +
+                kind_of(tensor.shape(), tensor.dtype()) + ", but must have " +
+                kind_of(shape, dtype));
+  }
+}
+
+std::vector<StateSpec> with_initials(std::span<const StateSpec> specs,
+                                     ParamGroup& group) {
+  std::vector<StateSpec> resolved(specs.begin(), specs.end());
+  for (StateSpec& spec : resolved) {
+    if (spec.initial_from == nullptr) continue;
+    spec.initial = group[spec.initial_from].value();
+  }
+  return resolved;
+}
+
+void StateStore::create(std::span<const Tensor> params,
+                        std::span<const StateSpec> specs) {
+  create_steps(params);
+  for (const StateSpec& spec : specs) create_states(params, spec);
+}
+
+void StateStore::create_steps(std::span<const Tensor> params) {
+  std::vector<Entry*> fresh;
+  std::vector<Tensor> theirs;
+  for (const Tensor& param : params) {
+    Entry& entry = entries_[param.impl().get()];
+    entry.param = param;
+    if (entry.step.defined()) continue;
+    made_.push_back({param.impl().get(), nullptr});
+    fresh.push_back(&entry);
+    theirs.push_back(param);
+  }
+  const std::vector<Tensor> steps = scalars_beside(theirs);
+  for (std::size_t i = 0; i < fresh.size(); ++i) fresh[i]->step = steps[i];
+}
+
+void StateStore::create_states(std::span<const Tensor> params,
+                               const StateSpec& spec) {
+  std::vector<Tensor*> numbers;
+  std::vector<Tensor> theirs;
+  for (const Tensor& param : params) {
+    Tensor& tensor = entries_[param.impl().get()].tensors[spec.name];
+    if (tensor.defined()) continue;
+    made_.push_back({param.impl().get(), spec.name});
+    if (spec.rate == Rate::entry) {
+      numbers.push_back(&tensor);
+      theirs.push_back(param);
+    } else {
+      tensor = empty_like(param, dtype_of(spec, param));
+      tensor.fill_(spec.initial);
+    }
+  }
+  std::vector<Tensor> fresh = scalars_beside(theirs);
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    fresh[i].fill_(spec.initial);
+    *numbers[i] = fresh[i];
+  }
+}
+
+const StateStore::Entry* StateStore::find(const Tensor& param) const {
+  const auto found = entries_.find(param.impl().get());
+  return found != entries_.end() ? &found->second : nullptr;
+}
+
+Tensor StateStore::state(const Tensor& param, std::string_view name) const {
+  const Entry* const entry = find(param);
+  if (entry == nullptr) return {};
+  if (name == "step") return entry->step;
+  const auto tensor = entry->tensors.find(name);
+  return tensor != entry->tensors.end() ? tensor->second : Tensor();
+}
+
+ParamStates StateStore::states(const Tensor& param) const {
+  const Entry* const entry = find(param);
+  if (entry == nullptr || !entry->step.defined()) return {};
+  ParamStates all = entry->tensors;
+  all.emplace("step", entry->step);
+  return all;
+}
+
+void StateStore::restore(const Tensor& param, const ParamStates& states) {
+  check_defined(param, "the parameter");
+  for (const auto& [name, value] : states) check_defined(value, name.c_str());
+  ++version_;
+  if (states.empty()) {
+    entries_.erase(param.impl().get());
+    return;
+  }
+  Entry& kept = entries_[param.impl().get()];
+  kept.param = param;
+  std::erase_if(kept.tensors, [&](const auto& state) {
+    return !states.contains(state.first);
+  });
+  for (const auto& [name, value] : states) {
+    Tensor& tensor = name == "step" ? kept.step : kept.tensors[name];
+    if (!tensor.defined()) tensor = value;
+    tensor.copy_(value);
+  }
+}
+
+// Single numbers lie side by side, as `create` puts them.
+void StateStore::prepare(const std::vector<Tensor>& params,
+                         std::vector<ParamStates>& states) const {
+  std::vector<Tensor*> numbers;
+  std::vector<Tensor> theirs;
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    check_defined(params[i], "a parameter");
+    for (auto& [name, tensor] : states[i]) {
+      check_defined(tensor, name.c_str());
+      if (state(params[i], name).defined()) continue;
+      if (tensor.dim() == 0 && tensor.dtype() == DType::float64) {
+        numbers.push_back(&tensor);
+        theirs.push_back(params[i]);
+      } else {
+        // In the same order of dimensions as a state that is made anew.
+        Tensor laid_out = empty_like(params[i], tensor.dtype());
+        laid_out.copy_(tensor);
+        tensor = laid_out;
+      }
+    }
+  }
+  std::vector<Tensor> fresh = scalars_beside(theirs);
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    fresh[i].copy_(*numbers[i]);
+    *numbers[i] = fresh[i];
+  }
+}
+
+void StateStore::take_back() {
+  if (!made_.empty()) ++version_;
+  for (const auto& [param, name] : made_) {
+    const auto entry = entries_.find(param);
+    if (entry == entries_.end()) continue;
+    if (name == nullptr) {
+      entries_.erase(entry);
+    } else {
+      entry->second.tensors.erase(name);
+    }
+  }
+  made_.clear();
+}
+
+void StateStore::drop_unreachable() {
+  std::erase_if(entries_, [](const auto& entry) {
+    return entry.second.param.impl().use_count() == 1;
+  });
+}
+
+}  // namespace fuse

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "fusebook/device/device.h"
+#include "fusebook/ir/plan.h"
+#include "fusebook/runtime/kernel.h"
+#include "fusebook/runtime/launch_table.h"
+#include "fusebook/trace/facts.h"
+
+namespace fuse {
+
+/// A program with the kernel that runs it, for one structure and one set of
+/// baked scalars, and the table it was last launched on.
+struct CompiledProgram {
+  std::uint64_t hash = 0;
+  Program program;  ///< its structure and scalars; the lists may be gone
+  Facts facts;      ///< of the call that it was made in
+  Plan plan;
+  std::shared_ptr<Kernel> kernel;
+  Table table;
+  bool counts_as_launch = true;
+  /// The kernel was made for it; else for an earlier program whose bodies serve.
+  bool made = true;
+  /// Made for operations that no kernel of the function had a body for, in that
+  /// segment of a call.
+  bool new_operations = false;
+  int segment = 0;
+  std::uint64_t last_call = 0;  ///< number of the call that used it last
+  bool captured = false;        ///< a graph refers to it: it stays
+};
+
+/// The device whose memory its lists lie in.
+Device device_of(const Program& program);
+
+}  // namespace fuse

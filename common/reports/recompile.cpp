@@ -1,0 +1,83 @@
+#include "fusebook/reports/recompile.h"
+
+#include "fusebook/reports/recording_diff.h"
+#include "fusebook/support/source_place.h"
+
+namespace fuse {
+namespace {
+
+std::string comma_separated(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    text += (text.empty() ? "" : ", ") + word;
+  }
+  return text;
+}
+
+}  // namespace
+
+KernelLimit limit_for(Policy policy, const KernelStore& kernels,
+                      const Request& request, int segment) {
+  if (policy == Policy::specialize &&
+      kernels.made_for(request) >= specialization_limit) {
+    return KernelLimit::values;
+  }
+  const bool is_full = kernels.made_in(segment) >= operations_limit;
+  return is_full && kernels.has_new_operations(request)
+             ? KernelLimit::operations
+             : KernelLimit::none;
+}
+
+RecompileReport explain(const FunctionOptions& options,
+                        const KernelStore& kernels, const Request& request,
+                        const Facts& facts, int segment) {
+  RecompileReport why = {
+      options.name,
+      {short_path(options.place.file_name()), options.place.line()},
+      {},
+      {},
+      {}};
+  const auto& programs = kernels.programs();
+  for (std::size_t i = programs.size(); i-- > 0;) {
+    const CompiledProgram& known = *programs[i];
+    if (!request.is_like(known)) continue;
+    add_failures(why, known.plan, request.program);
+  }
+  const CompiledProgram* before = kernels.last_in(segment);
+  if (before == nullptr && !programs.empty()) before = programs.back().get();
+  if (!why.failures.empty() || before == nullptr) return why;
+  add_changes(why, before->program, request.program);
+  if (why.changes.empty()) {
+    add_difference(why, diff_recordings({before->program, before->facts},
+                                        {request.program, facts}));
+  }
+  return why;
+}
+
+std::string limit_warning(KernelLimit limit, const RecompileReport& why) {
+  const std::string function = "function " + why.where() + " has ";
+  if (limit == KernelLimit::values) {
+    return function + std::to_string(specialization_limit) +
+           " kernels for values of " + comma_separated(why.moved()) +
+           "; for other values it runs eagerly from now on. Make it a 0-d "
+           "tensor, or compile with Policy::promote";
+  }
+  std::string last;
+  for (const std::string& change : why.changes) last += " (" + change + ")";
+  return function + std::to_string(operations_limit) +
+         " kernels for operations that differ; others run eagerly from now "
+         "on" +
+         last +
+         ". Keep switches and the lengths of loops as they are, or compile "
+         "a function for each way it is called";
+}
+
+std::string limit_event(KernelLimit limit) {
+  return limit == KernelLimit::values
+             ? "operation by operation: the policy gives these operations no "
+               "further kernel"
+             : "operation by operation: the function has the kernels for "
+               "operations that differ that it may have";
+}
+
+}  // namespace fuse

@@ -1,0 +1,213 @@
+#include "fusebook/reports/recording_diff.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "fusebook/reports/class_name.h"
+#include "fusebook/support/number_text.h"
+#include "fusebook/support/source_place.h"
+
+namespace fuse {
+namespace {
+
+using Kind = OptionFact::Kind;
+
+LogPlace log_place(const std::source_location& place) {
+  return {short_path(place.file_name()), place.line()};
+}
+
+// ---- optimizers -------------------------------------------------------------
+
+std::string path_of(std::size_t group, const OptionFact& option) {
+  std::string path = "param_groups[" + std::to_string(group) + "]";
+  if (option.name == nullptr) return path;
+  path += "[\"" + std::string(option.name) + "\"]";
+  if (option.index >= 0) path += "[" + std::to_string(option.index) + "]";
+  return path;
+}
+
+std::string value_text(const OptionFact& option) {
+  if (option.kind == Kind::tensor) return "a tensor";
+  if (option.kind == Kind::flag) return option.value != 0 ? "true" : "false";
+  return number_text(option.value);
+}
+
+// Numbers are switches where they are zero, and constants unless they are
+// tensors; their values are guarded.
+bool changes_operations(const OptionFact& before, const OptionFact& now) {
+  if (before.kind != now.kind) return true;
+  return before.kind != Kind::tensor && (before.value == 0) != (now.value == 0);
+}
+
+std::string group_text(std::size_t group, std::int64_t before,
+                       std::int64_t now) {
+  const std::string path = path_of(group, {});
+  if (before == 0) {
+    return path + " takes part: " + std::to_string(now) +
+           (now == 1 ? " parameter has a gradient"
+                     : " parameters have a gradient");
+  }
+  return path + " takes no part: no parameter has a gradient";
+}
+
+// The first difference of two steps of one optimizer class.
+std::string diff_steps(const Facts& before, const Facts& now,
+                       std::size_t step) {
+  const auto groups_before = before.groups(step);
+  const auto groups_now = now.groups(step);
+  const std::size_t both = std::min(groups_before.size(), groups_now.size());
+  for (std::size_t g = 0; g < both; ++g) {
+    const auto options_before = before.options(step, g);
+    const auto options_now = now.options(step, g);
+    const std::size_t count =
+        std::min(options_before.size(), options_now.size());
+    const bool took_part = groups_before[g].params > 0;
+    const bool takes_part = groups_now[g].params > 0;
+    for (std::size_t o = 0; took_part && takes_part && o < count; ++o) {
+      if (!changes_operations(options_before[o], options_now[o])) continue;
+      return path_of(g, options_now[o]) + " was " +
+             value_text(options_before[o]) + " and is " +
+             value_text(options_now[o]);
+    }
+    if (took_part != takes_part) {
+      return group_text(g, groups_before[g].params, groups_now[g].params);
+    }
+  }
+  if (groups_before.size() < groups_now.size()) {
+    return path_of(both, {}) + " is new";
+  }
+  if (groups_before.size() > groups_now.size()) {
+    return path_of(both, {}) + " is gone";
+  }
+  return "";
+}
+
+struct Difference {
+  std::string text;
+  std::optional<std::size_t> step;  // of the recording of now
+};
+
+Difference diff_facts(const Facts& before, const Facts& now) {
+  const std::size_t count = std::max(before.steps().size(), now.steps().size());
+  for (std::size_t k = 0; k < count; ++k) {
+    if (k >= now.steps().size()) {
+      return {"a step of " + class_name(*before.steps()[k].optimizer) +
+                  " is no longer recorded",
+              {}};
+    }
+    const std::string own = class_name(*now.steps()[k].optimizer);
+    if (k >= before.steps().size()) {
+      return {"a step of " + own + " is recorded as well", k};
+    }
+    if (*before.steps()[k].optimizer != *now.steps()[k].optimizer) {
+      return {"a step of " + class_name(*before.steps()[k].optimizer) +
+                  " was recorded and one of " + own + " is",
+              k};
+    }
+    std::string text = diff_steps(before, now, k);
+    if (!text.empty()) return {std::move(text), k};
+  }
+  return {};
+}
+
+// ---- operations -------------------------------------------------------------
+
+// Not conversions, which nobody wrote.
+bool is_written(const Node& node) {
+  return node.arity > 0 && node.op != OpCode::cast && node.op != OpCode::fill;
+}
+
+std::vector<ValueId> operations_of(const Program& program) {
+  std::vector<ValueId> all;
+  for (std::size_t i = 0; i < program.nodes().size(); ++i) {
+    if (is_written(program.nodes()[i])) all.push_back(ValueId(i));
+  }
+  return all;
+}
+
+// Names of the operations that `more` has beyond those of `less`.
+std::string surplus(const Program& less, const Program& more) {
+  std::map<OpCode, int> known;
+  for (const ValueId id : operations_of(less)) ++known[less.node(id).op];
+  std::string text;
+  for (const ValueId id : operations_of(more)) {
+    const OpCode op = more.node(id).op;
+    if (--known[op] >= 0) continue;
+    text += (text.empty() ? "" : ", ") + std::string(name_of(op));
+  }
+  return text;
+}
+
+std::string surplus_text(const Recorded& before, const Recorded& now) {
+  const std::string added = surplus(before.program, now.program);
+  const std::string dropped = surplus(now.program, before.program);
+  std::string text;
+  if (!added.empty()) text += ", which adds " + added;
+  if (!dropped.empty()) {
+    text += (added.empty() ? ", which drops " : " and drops ") + dropped;
+  }
+  return text;
+}
+
+bool same_operation(const Node& a, const Node& b) {
+  return a.op == b.op && a.rate == b.rate && a.dtype == b.dtype;
+}
+
+// "mul at a.cpp:9", noting the place.
+std::string operation_text(const Program& program, ValueId id,
+                           std::vector<LogPlace>& places) {
+  std::string text(name_of(program.node(id).op));
+  if (program.place(id).line() == 0) return text;
+  places.push_back(log_place(program.place(id)));
+  return text + " at " + to_string(places.back());
+}
+
+std::string more_text(std::size_t count) {
+  if (count == 1) return "";
+  return count == 2 ? ", and 1 more"
+                    : ", and " + std::to_string(count - 1) + " more";
+}
+
+RecordingDiff diff_operations(const Program& before, const Program& now) {
+  const std::vector<ValueId> old = operations_of(before);
+  const std::vector<ValueId> own = operations_of(now);
+  std::size_t k = 0;
+  while (k < old.size() && k < own.size() &&
+         same_operation(before.node(old[k]), now.node(own[k]))) {
+    ++k;
+  }
+  RecordingDiff diff;
+  const std::string number = "operation " + std::to_string(k + 1);
+  if (k < old.size() && k < own.size()) {
+    diff.text = number + " was " + operation_text(before, old[k], diff.places) +
+                " and is " + operation_text(now, own[k], diff.places);
+  } else if (k < own.size()) {
+    diff.text = number + ", " + operation_text(now, own[k], diff.places) +
+                ", is new" + more_text(own.size() - k);
+  } else if (k < old.size()) {
+    diff.text = number + ", " + operation_text(before, old[k], diff.places) +
+                ", is gone" + more_text(old.size() - k);
+  } else {
+    diff.text = "the same ones take other lists or numbers";
+  }
+  return diff;
+}
+
+}  // namespace
+
+RecordingDiff diff_recordings(const Recorded& before, const Recorded& now) {
+  const Difference fact = diff_facts(before.facts, now.facts);
+  if (fact.text.empty()) return diff_operations(before.program, now.program);
+  RecordingDiff diff;
+  diff.text = fact.text + surplus_text(before, now);
+  if (!fact.step) return diff;
+  const std::source_location place = now.facts.steps()[*fact.step].place;
+  if (place.line() == 0) return diff;
+  diff.places.push_back(log_place(place));
+  diff.text += " (step() at " + to_string(diff.places.back()) + ")";
+  return diff;
+}
+
+}  // namespace fuse

@@ -1,0 +1,91 @@
+#include "fusebook/tensor/list_registry.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace fuse {
+namespace {
+
+bool same_layout(const Layout& a, const Layout& b) {
+  return std::equal(a.sizes, a.sizes + a.rank, b.sizes, b.sizes + b.rank) &&
+         std::equal(a.strides, a.strides + a.rank, b.strides,
+                    b.strides + b.rank);
+}
+
+bool same_memory(const ListImpl& a, const ListImpl& b) {
+  return a.dtype == b.dtype && a.rate == b.rate && a.device == b.device &&
+         a.addresses == b.addresses && a.numels == b.numels &&
+         std::equal(a.layouts.begin(), a.layouts.end(), b.layouts.begin(),
+                    b.layouts.end(), same_layout);
+}
+
+}  // namespace
+
+std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t word) {
+  hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+  return hash ^ (hash >> 32);
+}
+
+std::uint64_t mix_hash(std::uint64_t hash, const Shape& shape) {
+  hash = mix_hash(hash, shape.size());
+  for (const std::int64_t size : shape) {
+    hash = mix_hash(hash, std::uint64_t(size));
+  }
+  return hash;
+}
+
+std::uint64_t content_of(const ListImpl& list) {
+  std::uint64_t hash =
+      mix_hash(std::uint64_t(list.dtype), std::uint64_t(list.rate));
+  for (const Layout& layout : list.layouts) {
+    for (std::size_t d = 0; d < layout.rank; ++d) {
+      hash = mix_hash(hash, std::uint64_t(layout.strides[d]));
+    }
+  }
+  for (std::size_t i = 0; i < list.count; ++i) {
+    hash += place_hash(i, list.addresses[i], list.numels[i]);
+  }
+  return hash;
+}
+
+void ListRegistry::add(ListImpl& list) {
+  const std::scoped_lock lock(mutex_);
+  identify(list);
+  lists_.emplace(list.content_hash, &list);
+}
+
+// The node stays, so that no memory is asked for.
+void ListRegistry::move(ListImpl& list, std::uint64_t old_content) {
+  const std::scoped_lock lock(mutex_);
+  auto node = lists_.extract(find(list, old_content));
+  identify(list);
+  node.key() = list.content_hash;
+  lists_.insert(std::move(node));
+}
+
+void ListRegistry::remove(const ListImpl& list) {
+  const std::scoped_lock lock(mutex_);
+  lists_.erase(find(list, list.content_hash));
+}
+
+void ListRegistry::identify(ListImpl& list) {
+  const auto [first, last] = lists_.equal_range(list.content_hash);
+  const auto twin = std::find_if(first, last, [&](const auto& known) {
+    return same_memory(*known.second, list);
+  });
+  list.id = twin != last ? twin->second->id : ++last_id_;
+}
+
+ListRegistry::Lists::iterator ListRegistry::find(const ListImpl& list,
+                                                 std::uint64_t content) {
+  const auto [first, last] = lists_.equal_range(content);
+  return std::find_if(first, last,
+                      [&](const auto& known) { return known.second == &list; });
+}
+
+ListRegistry& list_registry() {
+  static auto* const instance = new ListRegistry;  // outlives static lists
+  return *instance;
+}
+
+}  // namespace fuse

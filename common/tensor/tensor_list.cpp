@@ -1,0 +1,218 @@
+#include "fusebook/tensor/tensor_list.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "fusebook/support/error.h"
+#include "fusebook/tensor/borrowed_list.h"
+#include "fusebook/tensor/list_registry.h"
+#include "fusebook/tensor/tensor_layout.h"
+#include "fusebook/tensor/tracer.h"
+
+namespace fuse {
+namespace {
+
+std::string name_of(const ListImpl& list, std::size_t i) {
+  const std::string label = list.label.empty() ? "tensor list" : list.label;
+  return label + "[" + std::to_string(i) + "]";
+}
+
+void check(const ListImpl& list, const std::vector<Tensor>& tensors) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].defined()) {
+      throw Error(name_of(list, i) +
+                  " is an undefined tensor; leave it out of the list");
+    }
+    if (tensors[i].dtype() != tensors[0].dtype()) {
+      throw Error(name_of(list, i) + " is " + name_of(tensors[i].dtype()) +
+                  " but " + name_of(list, 0) + " is " +
+                  name_of(tensors[0].dtype()) +
+                  "; make one list for each dtype");
+    }
+    if (tensors[i].device() != tensors[0].device()) {
+      throw Error(name_of(list, i) + " is on " +
+                  to_string(tensors[i].device()) + " but " + name_of(list, 0) +
+                  " is on " + to_string(tensors[0].device()) +
+                  "; make one list for each device");
+    }
+    if (list.rate == Rate::entry && tensors[i].dim() != 0) {
+      throw Error(name_of(list, i) + " has shape " +
+                  to_string(tensors[i].shape()) +
+                  "; a list of per-tensor scalars takes 0-d tensors");
+    }
+  }
+}
+
+std::shared_ptr<ListImpl> make(std::vector<Tensor> tensors, Rate rate,
+                               const char* label) {
+  auto impl = std::make_shared<ListImpl>();
+  impl->rate = rate;
+  impl->label = label;
+  check(*impl, tensors);
+  impl->hold(std::move(tensors));
+  return impl;
+}
+
+}  // namespace
+
+ListImpl::~ListImpl() {
+  if (id != 0) list_registry().remove(*this);
+}
+
+void ListImpl::hold(std::vector<Tensor> list) {
+  tensors = std::move(list);
+  count = tensors.size();
+  if (count > 0) {
+    dtype = tensors[0].dtype();
+    device = tensors[0].device();
+  }
+  shape_hash = 0;
+  addresses.reserve(count);
+  numels.reserve(count);
+  bool strided = false;
+  for (const Tensor& tensor : tensors) {
+    strided = strided || !tensor.is_contiguous();
+    addresses.push_back(tensor.raw_data());
+    numels.push_back(tensor.numel());
+    shape_hash = mix_hash(shape_hash, tensor.shape());
+  }
+  if (strided) {
+    for (const Tensor& tensor : tensors) {
+      layouts.push_back(layout_of(*tensor.impl()));
+      repeats = repeats || has_repeats(*tensor.impl());
+    }
+  }
+  find_place();
+  content_hash = content_of(*this);
+  list_registry().add(*this);
+}
+
+std::size_t ListImpl::extent_bytes(std::size_t i) const {
+  const std::int64_t elements =
+      layouts.empty() ? numels[i] : extent(numels[i], layouts[i]);
+  return std::size_t(elements) * size_of(dtype);
+}
+
+void ListImpl::find_place() {
+  begin = UINTPTR_MAX;
+  end = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto address = reinterpret_cast<std::uintptr_t>(addresses[i]);
+    begin = std::min(begin, address);
+    end = std::max(end, address + extent_bytes(i));
+  }
+}
+
+bool ListImpl::meets(const TensorImpl& tensor) const {
+  const auto first = reinterpret_cast<std::uintptr_t>(tensor.data);
+  const std::uintptr_t last = first + fuse::extent_bytes(tensor);
+  if (end <= first || last <= begin) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto at = reinterpret_cast<std::uintptr_t>(addresses[i]);
+    if (at + extent_bytes(i) <= first || last <= at) continue;
+    const Region region =
+        make_region(addresses[i], numels[i],
+                    layouts.empty() ? nullptr : &layouts[i], size_of(dtype));
+    if (overlap(region, region_of(tensor))) return true;
+  }
+  return false;
+}
+
+const std::vector<Tensor>& ListImpl::handles() {
+  if (owners != nullptr && tensors.size() != count) tensors = borrowed(*this);
+  return tensors;
+}
+
+ListView ListImpl::view() const {
+  return {id,
+          addresses.data(),
+          numels.data(),
+          count,
+          label.empty() ? nullptr : label.c_str(),
+          layouts.empty() ? nullptr : layouts.data(),
+          content_hash,
+          repeats};
+}
+
+TensorList::TensorList() : TensorList(std::vector<Tensor>()) {}
+
+TensorList::TensorList(std::vector<Tensor> tensors, const char* label)
+    : impl_(make(std::move(tensors), Rate::element, label)) {}
+
+TensorList TensorList::per_tensor(std::vector<Tensor> scalars,
+                                  const char* label) {
+  return TensorList(make(std::move(scalars), Rate::entry, label));
+}
+
+TensorList TensorList::from_blob(std::span<void* const> addresses,
+                                 const TensorList& like, const char* label) {
+  if (!like.defined()) {
+    refuse_moved_from(std::source_location::current(), "the list of sizes");
+  }
+  like.check_computed();
+  return foreign_list(like, addresses, label, "rebind", like.impl()->dtype);
+}
+
+void TensorList::rebind(std::span<void* const> addresses) const {
+  ListImpl& own = self();
+  if (own.owners == nullptr || own.gradients) {
+    throw Error(
+        "rebind: this list holds its tensors; only one made with "
+        "TensorList::from_blob can be put elsewhere");
+  }
+  if (Tracer* const recorder = Tracer::current();
+      recorder != nullptr && recorder->uses(own)) {
+    recorder->flush("a list of the recording is put elsewhere");
+  }
+  put_elsewhere(own, addresses);
+}
+
+const std::vector<Tensor>& TensorList::tensors() const { return read(self()); }
+
+const Tensor& TensorList::operator[](std::size_t i) const {
+  const std::vector<Tensor>& all = read(self());
+  if (i < all.size()) return all[i];
+  throw Error("TensorList::operator[]: there is no tensor " +
+              std::to_string(i) + " in a list of " +
+              std::to_string(all.size()) + ", counted from 0");
+}
+
+const std::vector<Tensor>& TensorList::read(ListImpl& list) {
+  compute(list);
+  return list.handles();
+}
+
+void TensorList::check_computed() const { compute(self()); }
+
+void TensorList::compute(const ListImpl& list) {
+  if (list.recorder != nullptr) {
+    list.recorder->flush("a list is read before it is computed");
+  }
+  if (list.id == 0) {
+    throw Error(
+        "this list was never computed: the compiled function that recorded it "
+        "ended with an exception");
+  }
+}
+
+std::shared_ptr<ListImpl> number_list(const Tensor& number,
+                                      const std::string& label) {
+  check_defined(number, "the number");
+  static std::mutex mutex;
+  TensorImpl& impl = *number.impl();
+  const std::scoped_lock lock(mutex);
+  auto& list = impl.as_number;
+  if (list == nullptr) {  // of a handle of its own, else it held itself
+    list = make({Tensor(bare(impl))}, Rate::uniform, label.c_str());
+  }
+  return list;
+}
+
+bool bitwise_equal(const TensorList& a, const TensorList& b) {
+  if (!a.defined() || !b.defined()) {
+    refuse_moved_from(std::source_location::current(), "one of the lists");
+  }
+  return bitwise_equal(a.tensors(), b.tensors());
+}
+
+}  // namespace fuse

@@ -1,0 +1,74 @@
+#include "fusebook/trace/operands.h"
+
+#include "fusebook/support/call_place.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/source_place.h"
+
+namespace fuse {
+namespace {
+
+[[noreturn]] void refuse_length(const Callee& callee, Operands operands,
+                                std::size_t first, std::size_t k) {
+  throw Error(callee.function() + ": " + callee.describe(operands, k) +
+              " has " + std::to_string(operands[k]->list.size()) +
+              " tensors but " + callee.describe(operands, first) + " has " +
+              std::to_string(operands[first]->list.size()) + ", at " +
+              callee.where());
+}
+
+// Where a list lies, or will lie.
+const Device& device_of(const ListImpl& list) {
+  return list.like != nullptr ? list.like->device : list.device;
+}
+
+[[noreturn]] void refuse_devices(const Callee& callee, Operands operands,
+                                 std::size_t first, std::size_t k) {
+  throw Error(callee.function() + ": " + callee.describe(operands, k) +
+              " is on " + to_string(device_of(*operands[k]->list.impl())) +
+              " but " + callee.describe(operands, first) + " is on " +
+              to_string(device_of(*operands[first]->list.impl())) + ", at " +
+              callee.where() + "; move the tensors with to()");
+}
+
+}  // namespace
+
+std::string Callee::where() const { return at(CallPlace::or_else(place)); }
+
+std::string Callee::describe(Operands operands, std::size_t k) const {
+  std::string text = k < outputs ? "output " + std::to_string(k + 1)
+                                 : "operand " + std::to_string(k - outputs + 1);
+  if (!operands[k]->is_list) return text;
+  const std::string& label = operands[k]->list.impl()->label;
+  return label.empty() ? text : text + " (" + label + ")";
+}
+
+const ListImpl& shapes_of(const ListImpl& list) {
+  return list.like != nullptr ? *list.like : list;
+}
+
+bool check_lists(const Callee& callee, Operands operands) {
+  std::size_t first = operands.size();
+  std::size_t first_elements = operands.size();
+  bool alike = true;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (!operands[k]->is_list) continue;
+    const ListImpl& list = *operands[k]->list.impl();
+    // An error if it never got a value, and thus no shapes.
+    if (list.recorder == nullptr) operands[k]->list.check_computed();
+    if (first == operands.size()) first = k;
+    if (list.count != operands[first]->list.size()) {
+      refuse_length(callee, operands, first, k);
+    }
+    const ListImpl& other = *operands[first]->list.impl();
+    if (list.count > 0 && device_of(list) != device_of(other)) {
+      refuse_devices(callee, operands, first, k);
+    }
+    if (list.rate != Rate::element) continue;
+    if (first_elements == operands.size()) first_elements = k;
+    const ListImpl& model = *operands[first_elements]->list.impl();
+    alike = alike && shapes_of(list).shape_hash == shapes_of(model).shape_hash;
+  }
+  return alike;
+}
+
+}  // namespace fuse

@@ -1,0 +1,199 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fusebook/ir/program.h"
+#include "fusebook/tensor/tensor_list.h"
+#include "fusebook/tensor/tracer.h"
+#include "fusebook/trace/broadcast.h"
+#include "fusebook/trace/facts.h"
+#include "fusebook/trace/list_places.h"
+#include "fusebook/trace/operands.h"
+#include "fusebook/trace/scalar.h"
+#include "fusebook/trace/undo.h"
+
+namespace fuse {
+
+class Function;
+
+/// Runs a finished program; returns when its stores are in memory.
+class Executor {
+ public:
+  Executor() = default;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+  virtual ~Executor() = default;
+  virtual void execute(const Program& program) = 0;
+  /// A value was needed early; throws Error where that is forbidden.
+  virtual void graph_break(const std::string& why) = 0;
+  /// Where optimizers say what they are; null where nobody wants to know.
+  virtual Facts* facts() { return nullptr; }
+  /// The function that is being recorded, if it is one.
+  virtual const Function* function() const { return nullptr; }
+  /// A tensor is about to be written by something that is not recorded.
+  virtual void outside_write(const TensorImpl& /*tensor*/) {}
+  /// An operation that writes into a list in memory is about to be recorded.
+  virtual void before_store(OpCode /*op*/, const TensorList& /*target*/,
+                            Operands /*operands*/,
+                            std::source_location /*place*/) {}
+};
+
+/// Turns list operations into a program, and hands it over when it is complete
+/// or when a value is needed. One at a time on each thread.
+class Recorder final : public Tracer {
+ public:
+  /// With `bake`, plain numbers are recorded as constants, else as arguments.
+  Recorder(Executor& executor, bool bake) : executor_(executor), bake_(bake) {}
+  /// Drops what was not flushed.
+  ~Recorder() { abandon(); }
+
+  /// The recorder of this thread, or nullptr outside `compile`.
+  static Recorder* current() {
+    return static_cast<Recorder*>(Tracer::current());
+  }
+
+  /// Appends an operation; the result is computed later.
+  TensorList apply(OpCode op, Operands operands, std::source_location place);
+  /// Appends an operation whose result replaces the content of `target`.
+  void apply_into(OpCode op, const TensorList& target, Operands operands,
+                  std::source_location place);
+  /// Appends the conversion of a list of elements.
+  TensorList cast(const TensorList& list, DType dtype,
+                  std::source_location place);
+  ValueId record_scalar(OpCode op, std::span<const Scalar* const> operands,
+                        std::source_location place) override;
+  bool loads(const Scalar& scalar) const override;
+  std::shared_ptr<LaterNumber> later(ValueId value) override;
+  Number number(ValueId value) const override;
+
+  /// Where a call begins that records several operations and computes all it
+  /// stores before the first store.
+  struct CallMark {
+    std::uint64_t recording = 0;
+    std::int32_t begin = 0;
+  };
+  CallMark begin_call() const;
+  void end_call(CallMark mark);
+
+  void flush(const std::string& why) override;
+  /// Executes the rest.
+  void finish();
+  /// Forgets the rest; lists that were not computed stay without a value.
+  void abandon();
+  /// Has `undo` taken back if what is recorded now is never executed.
+  void on_failure(std::shared_ptr<Undo> undo) {
+    undos_.push_back(std::move(undo));
+  }
+  /// Something went wrong half-way through what belongs together: nothing that
+  /// was recorded may be executed any more, whoever catches the error.
+  void fail() { failed_ = true; }
+  /// True when the recording reads (or stores, if `stores_only`) this memory.
+  bool involves(const TensorImpl& tensor, bool stores_only);
+
+  bool uses(const ListImpl& list) const override;
+  /// Keeps a gradient that its tensor lets go of until nothing recorded needs
+  /// it.
+  void keep(std::shared_ptr<TensorImpl> gradient) {
+    released_.push_back(std::move(gradient));
+  }
+
+  Facts* facts() const { return executor_.facts(); }
+  const Function* function() const { return executor_.function(); }
+  /// Passes on what an access from outside writes to.
+  void outside_write(const TensorImpl& tensor) {
+    executor_.outside_write(tensor);
+  }
+  /// The lists of the segment, one a slot, while it is executed too.
+  std::span<const std::shared_ptr<ListImpl>> lists() const { return held_; }
+
+ private:
+  friend class Recording;
+
+  // A list that was recorded, and the memory its value goes into.
+  struct Result {
+    std::shared_ptr<ListImpl> list;
+    std::vector<Tensor> memory;
+  };
+
+  bool touch(Operands operands);
+  ValueId record(OpCode op, Operands operands, std::source_location place);
+  ValueId record_alike(OpCode op, Operands operands, bool any_on_gpu,
+                       std::source_location place);
+  // For operands of several shapes: see recorder_broadcast.cpp.
+  class Alike;
+  TensorList apply_to_shapes(OpCode op, Operands operands,
+                             std::source_location place);
+  ValueId record_in_shapes(OpCode op, Operands operands, const ListShapes& to,
+                           std::source_location place);
+  void flush_unspread(Operands operands, const ListShapes& to,
+                      std::source_location place);
+  ValueId spread(ValueId value, const ListShapes& to,
+                 std::source_location place);
+  ValueId spread_anew(ValueId value, const ListShapes& to,
+                      std::source_location place);
+  TensorList broadcast(const TensorList& list, const ListShapes& to,
+                       std::source_location place);
+  TensorList pending_in(ValueId value, const std::shared_ptr<ListImpl>& like);
+  ValueId value_of(const TensorList& list, std::source_location place);
+  ValueId value_of(const Scalar& scalar, std::source_location place);
+  ValueId load(const Scalar& number, std::source_location place);
+  static void check_groups(Operands operands, std::size_t count);
+  void take_slots(Operands operands);
+  void check_device(const ListImpl& list) const;
+  const ListImpl* first_placed() const;
+  bool awaits_numbers() const;
+  void read_numbers();
+  std::int32_t slot_of(const std::shared_ptr<ListImpl>& list);
+  TensorList pending(ValueId value, Operands operands);
+  std::shared_ptr<ListImpl> take_spare();
+  std::vector<Result> materialize();
+  void execute();
+  void keep_effects();
+  void take_back_effects();
+
+  Executor& executor_;
+  bool bake_;
+  Program program_;
+  std::vector<std::shared_ptr<ListImpl>> held_;  // one a slot
+  ListPlaces places_;  // of the lists that were asked about
+  std::vector<std::shared_ptr<ListImpl>> pending_;     // without memory so far
+  std::vector<std::shared_ptr<ListImpl>> spare_;       // to be pending again
+  std::vector<std::shared_ptr<TensorImpl>> released_;  // may still be read
+  struct Later {
+    ValueId value;
+    std::shared_ptr<LaterNumber> number;
+  };
+  // By value: what it was broadcast to last.
+  struct Spread {
+    std::uint64_t shapes = 0;
+    ValueId value = -1;
+  };
+  std::vector<Spread> spread_;
+  std::vector<Later> later_;  // numbers that the host may ask for
+  std::vector<std::shared_ptr<Undo>> undos_;
+  bool failed_ = false;
+};
+
+/// Makes a recorder the current one of this thread for a scope.
+class Recording {
+ public:
+  explicit Recording(Recorder& recorder);
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+  ~Recording();
+
+ private:
+  Tracer* previous_;
+};
+
+/// Makes this process notice accesses to the data of tensors that a recording
+/// has plans for.
+void watch_accesses();
+
+}  // namespace fuse

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <source_location>
+#include <string>
+
+#include "fusebook/ir/plan.h"
+
+namespace fuse {
+
+/// How a place in a source file is written.
+using PlaceText = std::string (*)(const std::source_location& place);
+
+/// What a body is written for. On a GPU elements also move in packs.
+enum class Target : std::uint8_t { cpu, gpu };
+
+/// True for a body that a CPU runs with several elements at once, through the
+/// text of lanes.h: it has 16-bit elements, and computes them in float32.
+bool runs_in_lanes(const Body& body);
+
+/// Writes a body as `struct Body<number>`: what the loops of device.h or gpu_loops.h
+/// need, with named values. With `place_text`, each line says which operation it is
+/// and where it was written.
+void write_body(const Body& body, int number, Target target,
+                PlaceText place_text, std::ostream& out);
+
+}  // namespace fuse

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+
+#include "fusebook/codegen/emit_body.h"
+#include "fusebook/ir/plan.h"
+
+namespace fuse {
+
+/// The generated part of a kernel's source: the operations it uses and one
+/// struct a body, with named values. It depends on the bodies alone, never on
+/// how many tensors there are or where they lie.
+std::string generate_bodies(const Plan& plan);
+
+/// The same for people: beside each line the operation and the place it was
+/// written at. What is compiled has none of that, so that equal kernels are
+/// equal wherever they come from.
+std::string annotated_bodies(const Plan& plan, Target target,
+                             PlaceText place_text);
+
+/// The complete source for the host compiler: device.h, where 16-bit elements
+/// need it lanes.h, the bodies, and the exported functions `fuse_init`, `fuse_run` and `fuse_finish`.
+std::string generate_cpu_source(const Plan& plan);
+
+/// The complete source for a GPU: device.h, gpu_loops.h, the bodies, and the
+/// kernel `fuse_kernel`, whose parameters gpu_layout.h describes.
+std::string generate_gpu_source(const Plan& plan);
+
+/// What of that source belongs to this plan: all but the two headers. It says
+/// nothing of places, addresses, sizes or the architecture, so that a machine
+/// without a GPU generates what one with a GPU runs.
+std::string generate_gpu_part(const Plan& plan);
+
+/// The complete source for a GPU of the kernel `sum_chunks`, which sums.h
+/// describes.
+std::string gpu_sums_source();
+
+}  // namespace fuse

@@ -1,0 +1,46 @@
+#include <mutex>
+
+#include "fusebook/cpu/cpu_kernel.h"
+#include "fusebook/jit/jit.h"
+#include "fusebook/prelude/host_math.h"
+
+namespace fuse {
+namespace {
+
+class CompiledKernel final : public CpuKernel {
+ public:
+  explicit CompiledKernel(std::shared_ptr<Library> library)
+      : library_(std::move(library)),
+        run_(reinterpret_cast<Run>(library_->symbol("fuse_run"))),
+        finish_(reinterpret_cast<Finish>(library_->symbol("fuse_finish"))) {
+    const auto init =
+        reinterpret_cast<void (*)(const Calls*)>(library_->symbol("fuse_init"));
+    std::call_once(library_->prepared(), [&] { init(&host_calls()); });
+  }
+
+ protected:
+  void run(const Table& table, std::size_t part) override {
+    const Launch launch = table.launch();
+    run_(&launch, &table.parts()[part]);
+  }
+  void finish(const Table& table, i64 row) override {
+    const Launch launch = table.launch();
+    finish_(&launch, row);
+  }
+
+ private:
+  using Run = void (*)(const Launch*, const Part*);
+  using Finish = void (*)(const Launch*, i64);
+
+  std::shared_ptr<Library> library_;
+  Run run_;
+  Finish finish_;
+};
+
+}  // namespace
+
+std::shared_ptr<Kernel> make_cpu_kernel(const std::string& source) {
+  return std::make_shared<CompiledKernel>(build_library(source));
+}
+
+}  // namespace fuse

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "fusebook/ir/plan.h"
+#include "fusebook/runtime/kernel.h"
+#include "fusebook/runtime/launch_table.h"
+
+namespace fuse {
+
+/// A kernel whose parts run on CPU threads.
+class CpuKernel : public Kernel {
+ public:
+  void launch(const Table& table) final;
+
+ protected:
+  /// Before the parts of a launch run: gets memory for so many of them.
+  virtual void prepare(std::size_t /*parts*/) {}
+  /// Runs one part of the table; must not throw.
+  virtual void run(const Table& table, std::size_t part) = 0;
+  /// The per-tensor stores of a row that several parts shared.
+  virtual void finish(const Table& table, i64 row) = 0;
+};
+
+/// The plan run operation by operation over tiles of 512 elements, with the
+/// prebuilt loops. Needs no compiler.
+std::shared_ptr<Kernel> make_interpreter(const Plan& plan);
+
+/// The plan as generated code. Throws NoCompiler or Error as build_library.
+std::shared_ptr<Kernel> make_cpu_kernel(const std::string& source);
+
+}  // namespace fuse

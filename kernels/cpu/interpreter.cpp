@@ -1,0 +1,65 @@
+#include <vector>
+
+#include "fusebook/cpu/cpu_kernel.h"
+#include "fusebook/cpu/tile_program.h"
+#include "fusebook/cpu/tile_runner.h"
+
+namespace fuse {
+namespace {
+
+class Interpreter final : public CpuKernel {
+ public:
+  explicit Interpreter(const Plan& plan) : bodies_(plan.bodies) {
+    for (const Body& body : bodies_) {
+      direct_.push_back(make_tile_program(body, true));
+      careful_.push_back(make_tile_program(body, false));
+    }
+  }
+
+ protected:
+  void prepare(std::size_t parts) override {
+    while (runners_.size() < parts) runners_.push_back(make_runners());
+  }
+
+  void run(const Table& table, std::size_t part) override {
+    const Launch launch = table.launch();
+    std::vector<TileRunner>& runners = runners_[part];
+    for (TileRunner& runner : runners) runner.start(launch, table.coincident());
+    device::for_each_row(launch, table.parts()[part],
+                         [&](const Row& row, i64 begin, i64 end, bool whole) {
+                           runners[std::size_t(row.body)].run(row, begin, end,
+                                                              whole);
+                         });
+  }
+
+  void finish(const Table& table, i64 row) override {
+    const Launch launch = table.launch();
+    const Row& bound = launch.rows[row];
+    TileRunner& runner = runners_[0][std::size_t(bound.body)];
+    runner.start(launch, table.coincident());
+    runner.finish(bound);
+  }
+
+ private:
+  std::vector<TileRunner> make_runners() const {
+    std::vector<TileRunner> runners;
+    runners.reserve(bodies_.size());
+    for (std::size_t b = 0; b < bodies_.size(); ++b) {
+      runners.emplace_back(bodies_[b], direct_[b], careful_[b]);
+    }
+    return runners;
+  }
+
+  std::vector<Body> bodies_;
+  std::vector<TileProgram> direct_;
+  std::vector<TileProgram> careful_;
+  std::vector<std::vector<TileRunner>> runners_;  // [part][body]
+};
+
+}  // namespace
+
+std::shared_ptr<Kernel> make_interpreter(const Plan& plan) {
+  return std::make_shared<Interpreter>(plan);
+}
+
+}  // namespace fuse

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fusebook/ir/plan.h"
+#include "fusebook/ops/loops.h"
+
+namespace fuse {
+
+/// Where an operand of a tile step comes from, or its result goes.
+struct Place {
+  enum class Kind : std::uint8_t { memory, buffer, scalar };
+  Kind kind = Kind::buffer;
+  std::int32_t index = -1;  ///< slot, buffer, or scalar
+};
+
+/// One prebuilt loop over a tile.
+struct TileStep {
+  Loop loop = nullptr;
+  int arity = 0;
+  Place in[4];
+  Place out;
+};
+
+/// A value of the per-tensor stage as one operand type of the elements; float32
+/// or float64.
+struct TileScalar {
+  std::int32_t value = -1;
+  DType dtype{};
+};
+
+/// A copy of a finished buffer into memory at the end of a tile.
+struct TileCopy {
+  std::int32_t buffer = -1;
+  std::int32_t slot = -1;
+};
+
+/// The element stage of a body as loops over tiles. Buffers hold float32 or
+/// float64: 16-bit elements are widened when they are loaded, their results
+/// rounded in place, and stores narrow them again.
+struct TileProgram {
+  std::vector<TileStep> steps;
+  std::vector<TileScalar> scalars;
+  std::vector<TileCopy> copies;
+  int buffers = 0;
+};
+
+/// Elements in a tile: small enough that all buffers stay in the L1 cache.
+inline constexpr i64 tile_size = 512;
+
+/// Lowers a body. With `direct`, values go straight into the memory they will
+/// be stored to where no later step reads what they overwrite; that needs
+/// tensors which do not share memory across lists.
+TileProgram make_tile_program(const Body& body, bool direct);
+
+}  // namespace fuse

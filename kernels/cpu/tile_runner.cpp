@@ -1,0 +1,218 @@
+#include "fusebook/cpu/tile_runner.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+
+#include "fusebook/cpu/traffic.h"
+#include "fusebook/layout/strided_copy.h"
+
+namespace fuse {
+namespace {
+
+double read_scalar(DType dtype, const void* address) {
+  double value = 0;
+  loops().casts[std::size_t(dtype)][std::size_t(DType::float64)][0](
+      &value, &address, 1);
+  return value;
+}
+
+void write_scalar(DType dtype, void* address, double value) {
+  const void* const in = &value;
+  loops().casts[std::size_t(DType::float64)][std::size_t(dtype)][0](address,
+                                                                    &in, 1);
+}
+
+double evaluate(const BodyNode& node, const std::vector<double>& values) {
+  if (node.op == OpCode::cast) {
+    // Into eight bytes, which hold a number of any type.
+    double stored = 0;
+    write_scalar(node.dtype, &stored, values[std::size_t(node.in[0])]);
+    return read_scalar(node.dtype, &stored);
+  }
+  std::array<double, 4> in{};
+  for (std::size_t k = 0; k < node.arity; ++k) {
+    in[k] = values[std::size_t(node.in[k])];
+  }
+  return apply_to_numbers(node.op, std::span(in).first(node.arity));
+}
+
+bool is_input(const BodyNode& node) {
+  return node.op == OpCode::argument || node.op == OpCode::load;
+}
+
+}  // namespace
+
+TileRunner::TileRunner(const Body& body, const TileProgram& direct,
+                       const TileProgram& careful)
+    : body_(body),
+      direct_(direct),
+      careful_(careful),
+      values_(body.nodes.size()),
+      scalars_(std::max(direct.scalars.size(), careful.scalars.size())),
+      buffers_(std::size_t(std::max(direct.buffers, careful.buffers))),
+      staged_(body.strided() ? body.slots.size() : 0) {}
+
+void TileRunner::start(const Launch& launch, bool coincident) {
+  launch_ = launch;
+  tiles_ = coincident ? &careful_ : &direct_;
+  ready_ = false;
+  for (std::size_t i = 0; i < body_.nodes.size(); ++i) {
+    const BodyNode& node = body_.nodes[i];
+    if (node.op == OpCode::constant) {
+      values_[i] = node.value;
+    } else if (node.rate == Rate::uniform) {
+      values_[i] = node.op == OpCode::argument ? launch.args[node.index]
+                                               : evaluate(node, values_);
+    }
+  }
+}
+
+void TileRunner::run(const Row& row, i64 begin, i64 end, bool whole) {
+  prepare(row);
+  stage(row);
+  const bool whole_row = tiles_->buffers == 0 && strides_ == nullptr;
+  const i64 step = whole_row ? end - begin : tile_size;
+  for (i64 i = begin; i < end; i += step) run_tile(i, std::min(step, end - i));
+  if (whole) store_entry();
+}
+
+void TileRunner::finish(const Row& row) {
+  prepare(row);
+  store_entry();
+}
+
+// Reads what the per-tensor stage starts from; false when it is what the last
+// row had, bit for bit.
+bool TileRunner::read_inputs(const Row& row) {
+  const double* columns = launch_.columns + row.instance * launch_.column_count;
+  bool changed = !ready_;
+  for (std::size_t i = 0; i < body_.nodes.size(); ++i) {
+    const BodyNode& node = body_.nodes[i];
+    if (node.rate != Rate::entry || !is_input(node)) continue;
+    const double value =
+        node.op == OpCode::argument
+            ? columns[node.index]
+            : read_scalar(body_.slots[std::size_t(node.index)].dtype,
+                          pointers_[node.index]);
+    if (std::memcmp(&value, &values_[i], sizeof(value)) == 0) continue;
+    values_[i] = value;
+    changed = true;
+  }
+  return changed;
+}
+
+// The per-tensor stage, once for neighbours that have the same inputs.
+void TileRunner::prepare(const Row& row) {
+  pointers_ = launch_.pointers + row.pointers;
+  if (!read_inputs(row)) return;
+  for (std::size_t i = 0; i < body_.nodes.size(); ++i) {
+    const BodyNode& node = body_.nodes[i];
+    if (node.rate != Rate::entry || is_input(node)) continue;
+    values_[i] = evaluate(node, values_);
+  }
+  for (std::size_t k = 0; k < tiles_->scalars.size(); ++k) {
+    const TileScalar& scalar = tiles_->scalars[k];
+    write_scalar(scalar.dtype, &scalars_[k],
+                 values_[std::size_t(scalar.value)]);
+  }
+  ready_ = true;
+}
+
+// Elements that lie apart are brought together tile by tile.
+void TileRunner::stage(const Row& row) {
+  row_ = &row;
+  strides_ = nullptr;
+  if (staged_.empty()) return;
+  const i64* const strides = launch_.strides + row.pointers;
+  for (std::size_t s = 0; s < body_.slots.size(); ++s) {
+    if (strides[s] != 1) strides_ = strides;
+  }
+}
+
+void TileRunner::gather(i64 first, i64 n) {
+  for (std::size_t s = 0; s < body_.slots.size(); ++s) {
+    if (strides_[s] == 1 || !body_.slots[s].loaded) continue;
+    const auto size = size_of(body_.slots[s].dtype);
+    const char* const from = static_cast<const char*>(pointers_[s]) +
+                             first * strides_[s] * i64(size);
+    copy_strided(staged_[s].values, 1, from, strides_[s], n, size);
+  }
+}
+
+void TileRunner::scatter(i64 first, i64 n) {
+  for (std::size_t s = 0; s < body_.slots.size(); ++s) {
+    if (strides_[s] == 1 || !body_.slots[s].stored) continue;
+    const auto size = size_of(body_.slots[s].dtype);
+    char* const to =
+        static_cast<char*>(pointers_[s]) + first * strides_[s] * i64(size);
+    copy_strided(to, strides_[s], staged_[s].values, 1, n, size);
+  }
+}
+
+void* TileRunner::address(Place place, i64 first) {
+  const auto index = std::size_t(place.index);
+  if (place.kind == Place::Kind::scalar) return &scalars_[index];
+  if (place.kind == Place::Kind::buffer) return buffers_[index].values;
+  if (strides_ != nullptr && strides_[index] != 1) return staged_[index].values;
+  return static_cast<char*>(pointers_[place.index]) +
+         first * i64(size_of(body_.slots[index].dtype));
+}
+
+void TileRunner::run_tile(i64 first, i64 n) {
+  if (strides_ != nullptr) gather(first, n);
+  for (const TileStep& step : tiles_->steps) {
+    const void* in[4] = {};
+    for (int k = 0; k < step.arity; ++k) in[k] = address(step.in[k], first);
+    step.loop(address(step.out, first), in, n);
+  }
+  for (const TileCopy& copy : tiles_->copies) {
+    const DType dtype = body_.slots[std::size_t(copy.slot)].dtype;
+    std::memcpy(address({Place::Kind::memory, copy.slot}, first),
+                buffers_[std::size_t(copy.buffer)].values,
+                std::size_t(n) * size_of(dtype));
+  }
+  if (strides_ != nullptr) scatter(first, n);
+  if (TrafficCounter* const counter = TrafficCounter::current()) {
+    count_tile(*counter, n);
+  }
+}
+
+void TileRunner::count_tile(TrafficCounter& counter, i64 n) const {
+  std::vector<TrafficCounter::Elements> moved(body_.slots.size());
+  for (const TileStep& step : tiles_->steps) {
+    for (int k = 0; k < step.arity; ++k) {
+      if (step.in[k].kind != Place::Kind::memory) continue;
+      auto& of_slot = moved[std::size_t(step.in[k].index)];
+      if (of_slot.stores == 0) of_slot.loads = n;
+    }
+    if (step.out.kind != Place::Kind::memory) continue;
+    moved[std::size_t(step.out.index)].stores += n;
+  }
+  for (const TileCopy& copy : tiles_->copies) {
+    moved[std::size_t(copy.slot)].stores += n;
+  }
+  for (std::size_t s = 0; s < moved.size(); ++s) {
+    if (body_.slots[s].rate == Rate::element)
+      counter.add(tensor_of(s), moved[s]);
+  }
+}
+
+// The first of its lines begins where the tensor does.
+const void* TileRunner::tensor_of(std::size_t slot) const {
+  const Row* first = row_;
+  while (first > launch_.rows && first[-1].entry == row_->entry) --first;
+  return launch_.pointers[first->pointers + i64(slot)];
+}
+
+void TileRunner::store_entry() const {
+  for (const Store& store : body_.stores) {
+    const BodySlot& slot = body_.slots[std::size_t(store.slot)];
+    if (slot.rate != Rate::entry) continue;
+    write_scalar(slot.dtype, pointers_[store.slot],
+                 values_[std::size_t(store.value)]);
+  }
+}
+
+}  // namespace fuse

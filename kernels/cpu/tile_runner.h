@@ -1,0 +1,63 @@
+#pragma once
+
+#include <vector>
+
+#include "fusebook/cpu/tile_program.h"
+#include "fusebook/ir/plan.h"
+#include "fusebook/prelude/device.h"
+
+namespace fuse {
+
+class TrafficCounter;
+
+/// Runs rows of one body tile by tile; each thread has its own. It keeps its
+/// memory, so that launches after the first allocate nothing.
+class TileRunner {
+ public:
+  /// `body` and the two ways to run it (see make_tile_program) must live on.
+  TileRunner(const Body& body, const TileProgram& direct,
+             const TileProgram& careful);
+
+  /// Before the rows of a launch: computes what they all share. `coincident`
+  /// as in Table.
+  void start(const Launch& launch, bool coincident);
+  /// Elements [begin, end) of a row; with `whole`, its per-tensor stores too.
+  void run(const Row& row, i64 begin, i64 end, bool whole);
+  /// The per-tensor stores of a row whose elements are done.
+  void finish(const Row& row);
+
+ private:
+  // One tile of the wider type. The line behind it keeps the tiles of several
+  // buffers out of each other's cache sets.
+  struct alignas(64) Buffer {
+    double values[tile_size];
+    double apart[8];
+  };
+
+  void prepare(const Row& row);
+  bool read_inputs(const Row& row);
+  void stage(const Row& row);
+  void run_tile(i64 first, i64 n);
+  void gather(i64 first, i64 n);
+  void scatter(i64 first, i64 n);
+  const void* tensor_of(std::size_t slot) const;
+  void count_tile(TrafficCounter& counter, i64 n) const;
+  void store_entry() const;
+  void* address(Place place, i64 first);
+
+  const Body& body_;
+  const TileProgram& direct_;
+  const TileProgram& careful_;
+  const TileProgram* tiles_ = nullptr;
+  Launch launch_{};
+  void* const* pointers_ = nullptr;  // of the row being run
+  const i64* strides_ = nullptr;     // if some of its elements lie apart
+  const Row* row_ = nullptr;
+  bool ready_ = false;           // values_ are those of some row
+  std::vector<double> values_;   // of the stages before the elements
+  std::vector<double> scalars_;  // each holds one value of its dtype
+  std::vector<Buffer> buffers_;
+  std::vector<Buffer> staged_;  // of each slot, where bodies are strided
+};
+
+}  // namespace fuse

@@ -1,0 +1,55 @@
+#include "fusebook/cuda/gpu_module.h"
+
+#include <algorithm>
+
+#include "fusebook/prelude/gpu_layout.h"
+#include "fusebook/support/error.h"
+
+namespace fuse {
+
+GpuModule::GpuModule(GpuContext& context, const ModuleImage& image)
+    : GpuModule(context, image.resources) {
+  constexpr const char* doing = "loading a kernel";
+  const CudaApi& api = context.api();
+  const CurrentContext current(context);
+  context.check(api.module_load_data(&module_, image.bytes.data()),
+                "cuModuleLoadData", doing);
+  context.check(api.module_get_function(&function_, module_, gpu_kernel_name),
+                "cuModuleGetFunction", doing);
+  int blocks = 0;
+  context.check(api.occupancy_blocks(&blocks, function_, gpu_block, 0),
+                "cuOccupancyMaxActiveBlocksPerMultiprocessor", doing);
+  resident_blocks_ = unsigned(blocks) *
+                     unsigned(std::max(1, context.device().multiprocessors));
+  ask_resources();
+}
+
+unsigned GpuModule::resident_blocks() const {
+  if (resident_blocks_ > 0) return resident_blocks_;
+  throw Error(context_.label() +
+              ": the kernel takes more of a multiprocessor than there is, with "
+              "blocks of " +
+              std::to_string(gpu_block) +
+              " threads; compile the step as several functions");
+}
+
+void GpuModule::ask_resources() {
+  const auto ask = [&](int attribute, int* value) {
+    context_.check(
+        context_.api().func_get_attribute(value, attribute, function_),
+        "cuFuncGetAttribute", "loading a kernel");
+  };
+  ask(cuda::function_registers, &resources_.registers);
+  ask(cuda::function_shared_size, &resources_.shared_bytes);
+}
+
+GpuModule::~GpuModule() {
+  if (module_ == nullptr) return;
+  context_.quietly([&] {
+    // Launches of it may not have begun yet.
+    context_.api().stream_synchronize(context_.stream());
+    context_.api().module_unload(module_);
+  });
+}
+
+}  // namespace fuse

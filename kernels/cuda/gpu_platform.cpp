@@ -1,0 +1,56 @@
+#include "fusebook/cuda/gpu_platform.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace fuse {
+namespace {
+
+std::string list_devices(const std::string& platform, std::size_t count) {
+  if (count == 1) return "the only one is " + platform + ":0";
+  return "there are " + std::to_string(count) + ", from " + platform +
+         ":0 to " + platform + ":" + std::to_string(count - 1);
+}
+
+}  // namespace
+
+GpuPlatform::GpuPlatform(std::string name, CudaDriver driver,
+                         std::shared_ptr<ModuleCompiler> compiler,
+                         Lifetime lifetime)
+    : name_(std::move(name)),
+      driver_(std::move(driver)),
+      compiler_(std::move(compiler)),
+      lifetime_(lifetime) {}
+
+const GpuStatus& GpuPlatform::status_locked() {
+  if (asked_ && status_.usable()) return status_;
+  status_ = look_for_gpus(driver_);
+  asked_ = true;
+  return status_;
+}
+
+GpuStatus GpuPlatform::status() {
+  const std::lock_guard lock(mutex_);
+  return status_locked();
+}
+
+std::shared_ptr<Gpu> GpuPlatform::gpu(int ordinal) {
+  const std::lock_guard lock(mutex_);
+  const GpuStatus& found = status_locked();
+  if (!found.usable()) throw NoGpu(found.problem);
+  const std::size_t count = found.devices.size();
+  if (ordinal < 0 || std::size_t(ordinal) >= count) {
+    throw Error("there is no device " + name_ + ":" + std::to_string(ordinal) +
+                ": " + list_devices(name_, count));
+  }
+  gpus_.resize(count);
+  std::weak_ptr<Gpu>& known = gpus_[std::size_t(ordinal)];
+  if (auto gpu = known.lock()) return gpu;
+  auto gpu = std::make_shared<Gpu>(
+      *driver_.api, name_, found.devices[std::size_t(ordinal)], compiler_);
+  known = gpu;
+  if (lifetime_ == Lifetime::for_ever) held_.push_back(gpu);
+  return gpu;
+}
+
+}  // namespace fuse

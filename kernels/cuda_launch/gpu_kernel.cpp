@@ -1,0 +1,244 @@
+#include "fusebook/cuda_launch/gpu_kernel.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "fusebook/cuda_launch/gpu_table.h"
+#include "fusebook/prelude/gpu_layout.h"
+
+namespace fuse {
+namespace {
+
+constexpr std::size_t most_tables = 4;
+
+bool too_many_to_pass(const Table& table) {
+  return i64(table.args().size()) > gpu_value_args;
+}
+
+bool same_bits(std::span<const double> a, std::span<const double> b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+// No more blocks than run at the same time, and of those only as many as all
+// get the same number of chunks, or one less: nobody works on when the others
+// are done.
+unsigned grid_for(i64 chunks, const GpuModule& module) {
+  const i64 most = std::min<i64>(chunks, i64(module.resident_blocks()));
+  const i64 rounds = (chunks + most - 1) / most;
+  return unsigned((chunks + rounds - 1) / rounds);
+}
+
+std::string number_text(double value) {
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value);
+  return {text.data(), end.ptr};
+}
+
+// "argument 2, whose value has changed from 0.1 to 0.2"
+std::string first_change(const char* what, std::span<const double> old,
+                         std::span<const double> now) {
+  std::size_t i = 0;
+  while (i < now.size() && i < old.size() &&
+         std::memcmp(&old[i], &now[i], sizeof(double)) == 0) {
+    ++i;
+  }
+  std::string text = std::string(what) + " " + std::to_string(i);
+  if (i < old.size() && i < now.size()) {
+    text += ", whose value has changed from " + number_text(old[i]) + " to " +
+            number_text(now[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+GpuKernel::GpuKernel(std::shared_ptr<Gpu> gpu,
+                     std::shared_ptr<GpuModule> module)
+    : gpu_(std::move(gpu)), module_(std::move(module)) {}
+
+void GpuKernel::launch(const Table& table) {
+  if (table.rows().empty()) return;
+  gpu_->context().refuse_in_recording("a launch of its own");
+  DeviceTable& on_device = find_table(table);
+  update_scalars(table, on_device);
+  update_arguments(table, on_device);
+  GpuLaunch launch = on_device.launch;
+  launch.table.column_count = table.launch().column_count;
+  if (on_device.scalars != nullptr) {
+    const auto* const first =
+        static_cast<const double*>(on_device.scalars->block.data());
+    const std::size_t args = too_many_to_pass(table) ? table.args().size() : 0;
+    launch.table.args = args > 0 ? first : nullptr;
+    launch.table.columns = table.columns().empty() ? nullptr : first + args;
+  }
+  run(on_device, launch);
+}
+
+// Finds the table of a version; where it is to be changed, only one that no
+// graph will read again.
+bool GpuKernel::make_newest(std::uint64_t version, bool idle) {
+  if (version == 0) return false;
+  const auto known =
+      std::find_if(tables_.begin(), tables_.end(), [&](const auto& held) {
+        return held->version == version && (!idle || held.use_count() == 1);
+      });
+  if (known == tables_.end()) return false;
+  std::rotate(known, known + 1, tables_.end());
+  return true;
+}
+
+GpuKernel::DeviceTable& GpuKernel::find_table(const Table& table) {
+  if (make_newest(table.version(), false)) return *tables_.back();
+  const bool captures = gpu_->context().is_capturing();
+  if (!captures && make_newest(table.moved_from(), true)) {
+    upload_moved(table, *tables_.back());
+    return *tables_.back();
+  }
+  const GpuTableLayout layout = lay_out(table);
+  gpu_->context().refuse_while_capturing(
+      "the addresses of its " + std::to_string(table.rows().size()) +
+      " tensors on the device (an upload of " + std::to_string(layout.bytes) +
+      " bytes)");
+  upload_table(table, layout, *take_table());
+  return *tables_.back();
+}
+
+// The one used longest ago of those that no graph will read again. What is in
+// flight there is safe: the upload comes after it on the same stream.
+std::shared_ptr<GpuKernel::DeviceTable> GpuKernel::take_table() {
+  const auto idle =
+      std::find_if(tables_.begin(), tables_.end(),
+                   [](const auto& held) { return held.use_count() == 1; });
+  if (tables_.size() >= most_tables && idle != tables_.end()) {
+    std::rotate(idle, idle + 1, tables_.end());
+  } else {
+    tables_.push_back(std::make_shared<DeviceTable>());
+  }
+  return tables_.back();
+}
+
+void GpuKernel::upload_table(const Table& table, const GpuTableLayout& layout,
+                             DeviceTable& to) {
+  to.version = 0;
+  to.was_launched = false;
+  to.scalars = nullptr;
+  if (to.block.bytes() < layout.bytes) to.block = GpuBlock(gpu_, layout.bytes);
+  gpu_->staging().upload(
+      to.block.address(), layout.bytes, "uploading a table of addresses",
+      [&](void* memory) { write_table(table, layout, memory); });
+  ++counters_.table_uploads;
+  counters_.bytes_uploaded += std::int64_t(layout.bytes);
+  to.pointers = layout.pointers;
+  to.launch = launch_at(layout, to.block.address());
+  to.version = table.version();
+}
+
+// Whatever reads the old addresses is before this on the stream.
+void GpuKernel::upload_moved(const Table& table, DeviceTable& to) {
+  const AddressSpan moved = table.moved();
+  const auto addresses =
+      table.pointers().subspan(moved.begin, moved.end - moved.begin);
+  to.version = 0;
+  gpu_->staging().upload(
+      to.block.address() + to.pointers + moved.begin * sizeof(void*),
+      addresses.size_bytes(), "uploading addresses that have changed",
+      [&](void* memory) {
+        std::memcpy(memory, static_cast<const void*>(addresses.data()),
+                    addresses.size_bytes());
+      });
+  ++counters_.table_moves;
+  counters_.bytes_uploaded += std::int64_t(addresses.size_bytes());
+  to.version = table.version();
+}
+
+void GpuKernel::update_scalars(const Table& table, DeviceTable& to) {
+  wanted_.clear();
+  if (too_many_to_pass(table)) {
+    wanted_.assign(table.args().begin(), table.args().end());
+  }
+  wanted_.insert(wanted_.end(), table.columns().begin(), table.columns().end());
+  if (wanted_.empty()) {
+    to.scalars = nullptr;
+    return;
+  }
+  if (to.scalars != nullptr) {
+    if (same_bits(to.scalars->values, wanted_)) return;
+    gpu_->context().refuse_while_capturing(first_change(
+        "a new upload of its scalars for groups of tensors: number",
+        to.scalars->values, wanted_));
+  }
+  gpu_->context().refuse_while_capturing(
+      "its " + std::to_string(wanted_.size()) + " scalars on the device");
+  // A graph goes on reading those that it was captured with.
+  if (to.scalars == nullptr || to.scalars.use_count() > 1) {
+    to.scalars = std::make_shared<Scalars>();
+  }
+  upload_scalars(*to.scalars);
+}
+
+void GpuKernel::upload_scalars(Scalars& to) {
+  const std::size_t bytes = wanted_.size() * sizeof(double);
+  to.values.clear();
+  if (to.block.bytes() < bytes) to.block = GpuBlock(gpu_, bytes);
+  gpu_->staging().upload(
+      to.block.address(), bytes, "uploading scalars",
+      [&](void* memory) { std::memcpy(memory, wanted_.data(), bytes); });
+  ++counters_.scalar_uploads;
+  counters_.bytes_uploaded += std::int64_t(bytes);
+  to.values = wanted_;
+}
+
+void GpuKernel::update_arguments(const Table& table, DeviceTable& to) {
+  wanted_.clear();
+  if (!too_many_to_pass(table)) {
+    wanted_.assign(table.args().begin(), table.args().end());
+  }
+  wanted_.resize(std::size_t(gpu_argument_count(i64(table.args().size()))));
+  if (gpu_->context().is_capturing()) {
+    if (!to.was_launched) {
+      gpu_->context().refuse_while_capturing("a launch that is its first");
+    }
+    if (!same_bits(to.arguments, wanted_)) {
+      gpu_->context().refuse_while_capturing(
+          first_change("argument", to.arguments, wanted_));
+    }
+  }
+  std::swap(to.arguments, wanted_);
+}
+
+void GpuKernel::run(DeviceTable& table, const GpuLaunch& launch) {
+  GpuContext& context = gpu_->context();
+  const CurrentContext current(context);
+  const unsigned grid = grid_for(launch.chunk_count, *module_);
+  GpuLaunch by_value = launch;
+  std::array<void*, 2> parameters = {&by_value, table.arguments.data()};
+  const cuda::Result code = context.api().launch_kernel(
+      module_->function(), grid, 1, 1, unsigned(gpu_block), 1, 1, 0,
+      context.stream(), parameters.data(), nullptr);
+  if (code != cuda::success) {
+    context.check(code, "cuLaunchKernel",
+                  "launching a kernel over " +
+                      std::to_string(launch.chunk_count) + " chunks");
+  }
+  ++counters_.launches;
+  table.was_launched = true;
+  if (!context.is_capturing()) return;
+  context.keep_for_graph(tables_.back());
+  context.keep_for_graph(table.scalars);
+  context.keep_for_graph(module_);
+}
+
+std::shared_ptr<GpuKernel> make_gpu_kernel(const std::string& source,
+                                           std::shared_ptr<Gpu> gpu) {
+  auto module = gpu->module(source);
+  static_cast<void>(module->resident_blocks());  // an error if there is none
+  return std::make_shared<GpuKernel>(std::move(gpu), std::move(module));
+}
+
+}  // namespace fuse

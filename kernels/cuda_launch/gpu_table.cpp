@@ -1,0 +1,100 @@
+#include "fusebook/cuda_launch/gpu_table.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "fusebook/prelude/gpu_layout.h"
+
+namespace fuse {
+namespace {
+
+constexpr std::size_t alignment = 16;
+
+i64 chunks_of(const Row& row) {
+  return std::max<i64>(1, (row.numel + gpu_chunk - 1) / gpu_chunk);
+}
+
+// Appends a part to the layout; returns where it starts.
+std::size_t place(std::size_t* end, std::size_t count, std::size_t size) {
+  const std::size_t start = (*end + alignment - 1) / alignment * alignment;
+  *end = start + count * size;
+  return start;
+}
+
+template <class T>
+void write(char* memory, std::size_t at, std::span<const T> items) {
+  if (items.empty()) return;
+  const auto* const bytes = static_cast<const void*>(items.data());
+  std::memcpy(memory + at, bytes, items.size_bytes());
+}
+
+// All that the tensors have, by number of the tensor.
+std::vector<i64> count_shares(std::span<const Row> rows, i64 tensors) {
+  std::vector<i64> shares(std::size_t(tensors), 0);
+  for (const Row& row : rows) shares[std::size_t(row.entry)] += chunks_of(row);
+  return shares;
+}
+
+template <class T>
+T* pointer_at(cuda::Address start, std::size_t offset) {
+  return reinterpret_cast<T*>(std::uintptr_t(start) + offset);
+}
+
+}  // namespace
+
+GpuTableLayout lay_out(const Table& table) {
+  GpuTableLayout layout;
+  for (const Row& row : table.rows()) {
+    layout.chunk_count += chunks_of(row);
+    layout.tensor_count = std::max(layout.tensor_count, row.entry + 1);
+  }
+  std::size_t* const end = &layout.bytes;
+  layout.pointers = place(end, table.pointers().size(), sizeof(void*));
+  layout.strided = !table.strides().empty();
+  layout.strides = place(end, table.strides().size(), sizeof(i64));
+  layout.chunks = place(end, std::size_t(layout.chunk_count), sizeof(Chunk));
+  layout.tickets =
+      place(end, std::size_t(layout.tensor_count), sizeof(unsigned));
+  return layout;
+}
+
+void write_table(const Table& table, const GpuTableLayout& layout,
+                 void* memory) {
+  // Gaps between the parts are zero as well, and so are the tickets.
+  std::memset(memory, 0, layout.bytes);
+  char* const start = static_cast<char*>(memory);
+  write(start, layout.pointers, table.pointers());
+  write(start, layout.strides, table.strides());
+  const auto shares = count_shares(table.rows(), layout.tensor_count);
+  char* next = start + layout.chunks;
+  for (const Row& row : table.rows()) {
+    for (i64 k = 0; k < chunks_of(row); ++k) {
+      const Chunk chunk = {row.pointers,
+                           row.entry,
+                           row.body,
+                           row.instance,
+                           k * gpu_chunk,
+                           std::min((k + 1) * gpu_chunk, row.numel),
+                           shares[std::size_t(row.entry)]};
+      std::memcpy(next, &chunk, sizeof(chunk));
+      next += sizeof(chunk);
+    }
+  }
+}
+
+GpuLaunch launch_at(const GpuTableLayout& layout, cuda::Address start) {
+  GpuLaunch launch = {};
+  launch.table.pointers = pointer_at<void* const>(start, layout.pointers);
+  if (layout.strided) {
+    launch.table.strides = pointer_at<const i64>(start, layout.strides);
+  }
+  launch.chunks = pointer_at<const Chunk>(start, layout.chunks);
+  launch.chunk_count = layout.chunk_count;
+  launch.tickets = pointer_at<unsigned>(start, layout.tickets);
+  return launch;
+}
+
+}  // namespace fuse

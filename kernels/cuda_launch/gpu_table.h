@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+
+#include "fusebook/cuda/cuda_types.h"
+#include "fusebook/runtime/launch_table.h"
+
+namespace fuse {
+
+/// Where the parts of a table lie once it is uploaded, in bytes from its start:
+/// addresses, strides (if there are any), chunks, and the tickets, which are
+/// zero.
+struct GpuTableLayout {
+  std::size_t pointers = 0;
+  std::size_t strides = 0;
+  bool strided = false;
+  std::size_t chunks = 0;
+  std::size_t tickets = 0;
+  std::size_t bytes = 0;
+  i64 chunk_count = 0;
+  i64 tensor_count = 0;
+};
+
+GpuTableLayout lay_out(const Table& table);
+
+/// Writes the `layout.bytes` bytes of the table to `memory`: each row cut into
+/// chunks at multiples of `gpu_chunk` elements. A row without elements gets one
+/// chunk too, for its per-tensor stores.
+void write_table(const Table& table, const GpuTableLayout& layout,
+                 void* memory);
+
+/// What a kernel is given when the table was uploaded to `start`; without
+/// scalars.
+GpuLaunch launch_at(const GpuTableLayout& layout, cuda::Address start);
+
+}  // namespace fuse

@@ -1,0 +1,466 @@
+#include "fusebook/cuda_sim/gpu_sim.h"
+
+#include <sys/sysinfo.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "fusebook/cuda_sim/gpu_sim_block.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/warning.h"
+
+namespace fuse {
+namespace {
+
+using cuda::Address;
+using cuda::Result;
+
+using Operation = std::function<Result()>;
+using Clock = std::chrono::steady_clock;
+
+// What the handles of the interface stand for here.
+struct SimGraph {
+  std::vector<Operation> operations;
+};
+struct SimStream {
+  std::unique_ptr<SimGraph> captured;  // while it records instead of running
+};
+struct SimEvent {
+  Clock::time_point time = {};
+};
+struct SimModule {
+  std::string text;
+  std::map<std::string, std::unique_ptr<SimKernel>> kernels;
+};
+
+template <class To, class From>
+To as(From handle) {
+  return reinterpret_cast<To>(handle);
+}
+
+SimStream* stream_of(cuda::Stream stream) { return as<SimStream*>(stream); }
+
+// The memory that was handed out.
+class SimMemory {
+ public:
+  Result allocate(Address* address, std::size_t bytes) {
+    if (bytes == 0) return cuda::invalid_value;
+    if (bytes > free_bytes()) return cuda::out_of_memory;
+    void* const block = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    if (block == nullptr) return cuda::out_of_memory;
+    *address = reinterpret_cast<Address>(block);
+    const std::lock_guard lock(mutex_);
+    blocks_[*address] = bytes;
+    return cuda::success;
+  }
+
+  Result release(Address address) {
+    const std::lock_guard lock(mutex_);
+    if (blocks_.erase(address) == 0) return cuda::invalid_value;
+    std::free(reinterpret_cast<void*>(address));
+    return cuda::success;
+  }
+
+  // All bytes lie in one block.
+  bool holds(Address address, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    auto after = blocks_.upper_bound(address);
+    if (after == blocks_.begin()) return false;
+    --after;
+    return address + bytes <= after->first + after->second;
+  }
+
+  static std::size_t free_bytes() { return info().freeram * info().mem_unit; }
+  static std::size_t total_bytes() { return info().totalram * info().mem_unit; }
+
+ private:
+  static struct sysinfo info() {
+    struct sysinfo now = {};
+    sysinfo(&now);
+    return now;
+  }
+
+  std::mutex mutex_;
+  std::map<Address, std::size_t> blocks_;
+};
+
+SimMemory& memory() {
+  static auto* const all = new SimMemory;  // outlives every static object
+  return *all;
+}
+
+Result submit(cuda::Stream stream, Operation operation) {
+  SimStream* const target = stream_of(stream);
+  if (target == nullptr || target->captured == nullptr) return operation();
+  target->captured->operations.push_back(std::move(operation));
+  return cuda::success;
+}
+
+Result copy(Address to, Address from, std::size_t bytes, cuda::Stream stream) {
+  return submit(stream, [=] {
+    std::memmove(reinterpret_cast<void*>(to),
+                 reinterpret_cast<const void*>(from), bytes);
+    return cuda::success;
+  });
+}
+
+// ---- the calls -------------------------------------------------------------
+
+Result init(unsigned /*flags*/) { return cuda::success; }
+
+Result driver_get_version(int* version) {
+  *version = 13000;
+  return cuda::success;
+}
+
+Result device_get_count(int* count) {
+  *count = 1;
+  return cuda::success;
+}
+
+Result device_get(cuda::Device* device, int ordinal) {
+  if (ordinal != 0) return cuda::invalid_device;
+  *device = 0;
+  return cuda::success;
+}
+
+Result device_get_name(char* name, int length, cuda::Device /*device*/) {
+  const std::string text = "CUDA simulator";
+  const std::size_t kept = std::min(text.size(), std::size_t(length) - 1);
+  std::memcpy(name, text.data(), kept);
+  name[kept] = '\0';
+  return cuda::success;
+}
+
+Result device_get_attribute(int* value, int attribute,
+                            cuda::Device /*device*/) {
+  switch (attribute) {
+    case cuda::attribute_max_threads_per_block:
+      *value = 1024;
+      break;
+    case cuda::attribute_multiprocessor_count:
+      *value = sim_multiprocessors;
+      break;
+    case cuda::attribute_capability_major:
+      *value = sim_capability / 10;
+      break;
+    case cuda::attribute_capability_minor:
+      *value = sim_capability % 10;
+      break;
+    default:
+      *value = 0;
+  }
+  return cuda::success;
+}
+
+Result device_total_mem(std::size_t* bytes, cuda::Device /*device*/) {
+  *bytes = SimMemory::total_bytes();
+  return cuda::success;
+}
+
+Result primary_ctx_retain(cuda::Context* context, cuda::Device /*device*/) {
+  static char one = 0;
+  *context = as<cuda::Context>(&one);
+  return cuda::success;
+}
+
+Result primary_ctx_release(cuda::Device /*device*/) { return cuda::success; }
+Result ctx_push(cuda::Context /*context*/) { return cuda::success; }
+Result ctx_set_current(cuda::Context /*context*/) { return cuda::success; }
+
+Result ctx_pop(cuda::Context* context) {
+  return primary_ctx_retain(context, 0);
+}
+
+Result mem_get_info(std::size_t* free, std::size_t* total) {
+  *free = SimMemory::free_bytes();
+  *total = SimMemory::total_bytes();
+  return cuda::success;
+}
+
+Result mem_alloc(Address* address, std::size_t bytes) {
+  return memory().allocate(address, bytes);
+}
+
+Result mem_free(Address address) { return memory().release(address); }
+
+Result mem_host_alloc(void** address, std::size_t bytes, unsigned /*flags*/) {
+  *address = std::malloc(bytes);
+  return *address == nullptr ? cuda::out_of_memory : cuda::success;
+}
+
+Result mem_free_host(void* address) {
+  std::free(address);
+  return cuda::success;
+}
+
+Result memcpy_htod_async(Address to, const void* from, std::size_t bytes,
+                         cuda::Stream stream) {
+  if (!memory().holds(to, bytes)) return cuda::invalid_value;
+  return copy(to, reinterpret_cast<Address>(from), bytes, stream);
+}
+
+Result memcpy_dtoh_async(void* to, Address from, std::size_t bytes,
+                         cuda::Stream stream) {
+  if (!memory().holds(from, bytes)) return cuda::invalid_value;
+  return copy(reinterpret_cast<Address>(to), from, bytes, stream);
+}
+
+Result memcpy_dtod_async(Address to, Address from, std::size_t bytes,
+                         cuda::Stream stream) {
+  const bool valid = memory().holds(to, bytes) && memory().holds(from, bytes);
+  return valid ? copy(to, from, bytes, stream) : cuda::invalid_value;
+}
+
+Result memset_d8_async(Address to, unsigned char value, std::size_t bytes,
+                       cuda::Stream stream) {
+  if (!memory().holds(to, bytes)) return cuda::invalid_value;
+  return submit(stream, [=] {
+    std::memset(reinterpret_cast<void*>(to), value, bytes);
+    return cuda::success;
+  });
+}
+
+Result stream_create(cuda::Stream* stream, unsigned /*flags*/) {
+  *stream = as<cuda::Stream>(new SimStream);
+  return cuda::success;
+}
+
+Result stream_destroy(cuda::Stream stream) {
+  delete stream_of(stream);
+  return cuda::success;
+}
+
+// A graph is recorded, not run, so there is nothing to wait for.
+Result stream_synchronize(cuda::Stream stream) {
+  const SimStream* const target = stream_of(stream);
+  const bool captures = target != nullptr && target->captured != nullptr;
+  return captures ? cuda::capture_unsupported : cuda::success;
+}
+
+Result stream_wait_event(cuda::Stream /*stream*/, cuda::Event /*event*/,
+                         unsigned /*flags*/) {
+  return cuda::success;
+}
+
+Result stream_begin_capture(cuda::Stream stream, int /*mode*/) {
+  SimStream* const target = stream_of(stream);
+  if (target == nullptr) return cuda::capture_unsupported;
+  target->captured = std::make_unique<SimGraph>();
+  return cuda::success;
+}
+
+Result stream_end_capture(cuda::Stream stream, cuda::Graph* graph) {
+  SimStream* const target = stream_of(stream);
+  if (target == nullptr || target->captured == nullptr) {
+    return cuda::capture_invalidated;
+  }
+  *graph = as<cuda::Graph>(target->captured.release());
+  return cuda::success;
+}
+
+Result stream_is_capturing(cuda::Stream stream, int* status) {
+  const SimStream* const target = stream_of(stream);
+  *status = target != nullptr && target->captured != nullptr ? 1 : 0;
+  return cuda::success;
+}
+
+Result graph_instantiate(cuda::GraphExec* exec, cuda::Graph graph,
+                         unsigned long long /*flags*/) {
+  *exec = as<cuda::GraphExec>(new SimGraph(*as<SimGraph*>(graph)));
+  return cuda::success;
+}
+
+Result graph_launch(cuda::GraphExec exec, cuda::Stream /*stream*/) {
+  for (const Operation& operation : as<SimGraph*>(exec)->operations) {
+    if (const Result code = operation(); code != cuda::success) return code;
+  }
+  return cuda::success;
+}
+
+Result graph_exec_destroy(cuda::GraphExec exec) {
+  delete as<SimGraph*>(exec);
+  return cuda::success;
+}
+
+Result graph_destroy(cuda::Graph graph) {
+  delete as<SimGraph*>(graph);
+  return cuda::success;
+}
+
+Result event_create(cuda::Event* event, unsigned /*flags*/) {
+  *event = as<cuda::Event>(new SimEvent);
+  return cuda::success;
+}
+
+Result event_destroy(cuda::Event event) {
+  delete as<SimEvent*>(event);
+  return cuda::success;
+}
+
+Result event_record(cuda::Event event, cuda::Stream stream) {
+  return submit(stream, [=] {
+    as<SimEvent*>(event)->time = Clock::now();
+    return cuda::success;
+  });
+}
+
+Result event_query(cuda::Event /*event*/) { return cuda::success; }
+Result event_synchronize(cuda::Event /*event*/) { return cuda::success; }
+
+Result event_elapsed_time(float* milliseconds, cuda::Event begin,
+                          cuda::Event end) {
+  using Milliseconds = std::chrono::duration<float, std::milli>;
+  *milliseconds =
+      Milliseconds(as<SimEvent*>(end)->time - as<SimEvent*>(begin)->time)
+          .count();
+  return cuda::success;
+}
+
+Result module_load_data(cuda::Module* module, const void* image) {
+  auto* const loaded = new SimModule;
+  loaded->text = static_cast<const char*>(image);
+  *module = as<cuda::Module>(loaded);
+  return cuda::success;
+}
+
+Result module_unload(cuda::Module module) {
+  delete as<SimModule*>(module);
+  return cuda::success;
+}
+
+Result module_get_function(cuda::Function* function, cuda::Module module,
+                           const char* name) {
+  auto* const loaded = as<SimModule*>(module);
+  auto& kernel = loaded->kernels[name];
+  // NoCompiler and the compiler's own words reach the caller as they are.
+  if (kernel == nullptr) {
+    kernel = std::make_unique<SimKernel>(loaded->text, name);
+  }
+  *function = as<cuda::Function>(kernel.get());
+  return cuda::success;
+}
+
+Result func_get_attribute(int* value, int /*attribute*/,
+                          cuda::Function /*function*/) {
+  *value = 0;
+  return cuda::success;
+}
+
+Result run_kernel(const SimKernel& kernel, SimSize grid, SimSize block,
+                  void* const* parameters) {
+  try {
+    kernel.launch(grid, block, parameters);
+    return cuda::success;
+  } catch (const Error& error) {
+    warn(error.what());
+    return cuda::launch_failed;
+  }
+}
+
+// Parameters are read when the launch is submitted, as on a device.
+// NOLINTNEXTLINE(readability-function-size): the driver's own parameters
+Result launch_kernel(cuda::Function function, unsigned grid_x, unsigned grid_y,
+                     unsigned grid_z, unsigned block_x, unsigned block_y,
+                     unsigned block_z, unsigned /*shared_bytes*/,
+                     cuda::Stream stream, void** parameters, void** /*extra*/) {
+  const auto* const kernel = as<const SimKernel*>(function);
+  const SimSize grid = {grid_x, grid_y, grid_z};
+  const SimSize block = {block_x, block_y, block_z};
+  if (grid.count() <= 0 || block.count() <= 0 || block.count() > 1024) {
+    return cuda::invalid_value;
+  }
+  std::vector<std::vector<char>> kept;
+  for (std::size_t k = 0; k < kernel->parameter_sizes().size(); ++k) {
+    const char* const from = static_cast<const char*>(parameters[k]);
+    kept.emplace_back(from, from + kernel->parameter_sizes()[k]);
+  }
+  return submit(stream, [=]() mutable {
+    std::vector<void*> values;
+    for (auto& value : kept) values.push_back(value.data());
+    return run_kernel(*kernel, grid, block, values.data());
+  });
+}
+
+Result occupancy_blocks(int* blocks, cuda::Function /*function*/,
+                        int /*threads*/, std::size_t /*shared_bytes*/) {
+  *blocks = sim_blocks_each;
+  return cuda::success;
+}
+
+struct CodeName {
+  Result code;
+  const char* name;
+  const char* text;
+};
+constexpr CodeName code_names[] = {
+    {cuda::success, "CUDA_SUCCESS", "no error"},
+    {cuda::invalid_value, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {cuda::out_of_memory, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {cuda::invalid_device, "CUDA_ERROR_INVALID_DEVICE",
+     "invalid device ordinal"},
+    {cuda::launch_failed, "CUDA_ERROR_LAUNCH_FAILED",
+     "unspecified launch failure"},
+    {cuda::capture_unsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+     "operation not permitted when stream is capturing"},
+    {cuda::capture_invalidated, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+     "operation failed due to a previous error during capture"},
+};
+
+const CodeName* find_code(Result code) {
+  for (const CodeName& known : code_names) {
+    if (known.code == code) return &known;
+  }
+  return nullptr;
+}
+
+Result get_error_name(Result code, const char** text) {
+  const CodeName* const known = find_code(code);
+  *text = known == nullptr ? nullptr : known->name;
+  return known == nullptr ? cuda::invalid_value : cuda::success;
+}
+
+Result get_error_string(Result code, const char** text) {
+  const CodeName* const known = find_code(code);
+  *text = known == nullptr ? nullptr : known->text;
+  return known == nullptr ? cuda::invalid_value : cuda::success;
+}
+
+}  // namespace
+
+namespace {
+
+// The text is what the simulated driver loads.
+class SimCompiler final : public ModuleCompiler {
+ public:
+  ModuleImage compile(const std::string& source, int /*capability*/) override {
+    return {source, {}};
+  }
+};
+
+}  // namespace
+
+GpuPlatform& sim_platform() {
+  static auto* const platform = new GpuPlatform(
+      "cuda-sim", {&sim_api(), {}, false}, std::make_shared<SimCompiler>());
+  return *platform;
+}
+
+const CudaApi& sim_api() {
+  static CudaApi api = {
+  // not const: tests let its calls fail
+#define CUDA_CALL(member, symbol, parameters) &member,
+#include "fusebook/cuda/cuda_calls.def"
+#undef CUDA_CALL
+  };
+  return api;
+}
+
+}  // namespace fuse

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fusebook/jit/jit.h"
+
+namespace fuse {
+
+/// In which order the simulator runs the blocks of a grid, and the threads of a
+/// block between two barriers. A correct kernel cannot tell them apart.
+enum class SimOrder : std::uint8_t { ascending, descending, shuffled };
+
+/// Chooses the order for later launches of this process; `seed` is for
+/// `shuffled`.
+void set_sim_order(SimOrder order, std::uint64_t seed = 0);
+
+struct SimSize {
+  unsigned x = 1;
+  unsigned y = 1;
+  unsigned z = 1;
+  std::int64_t count() const { return std::int64_t(x) * y * z; }
+};
+
+/// A kernel of CUDA text, compiled by the host's compiler. It runs thread by
+/// thread on the caller's thread, each on a stack of its own: it goes on to the
+/// next one where it waits at __syncthreads().
+class SimKernel {
+ public:
+  /// Compiles kernel `name` of `text`. Throws NoCompiler or Error as
+  /// build_library does.
+  SimKernel(const std::string& text, const std::string& name);
+
+  /// Sizes of the kernel's parameters in bytes.
+  const std::vector<std::size_t>& parameter_sizes() const { return sizes_; }
+
+  /// Runs all blocks. Throws Error when some threads of a block wait at a
+  /// barrier that others of it never reach.
+  void launch(SimSize grid, SimSize block, void* const* parameters) const;
+
+ private:
+  std::string name_;
+  std::shared_ptr<Library> library_;
+  std::vector<std::size_t> sizes_;
+};
+
+}  // namespace fuse

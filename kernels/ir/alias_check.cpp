@@ -1,0 +1,150 @@
+#include "fusebook/ir/alias_check.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "fusebook/ir/memory_ranges.h"
+
+namespace fuse {
+namespace {
+
+using Range = MemoryRange;
+
+std::vector<Range> collect(const Plan& plan, const Program& program) {
+  std::vector<Range> ranges;
+  for (std::size_t i = 0; i < plan.instances.size(); ++i) {
+    const Instance& instance = plan.instances[i];
+    const Body& body = plan.bodies[std::size_t(instance.body)];
+    for (std::size_t s = 0; s < body.slots.size(); ++s) {
+      const std::int32_t slot = instance.slots[s];
+      const std::size_t count = program.lists()[std::size_t(slot)].count;
+      for (std::size_t e = 0; e < count; ++e) {
+        Range range = make_range(program, slot, e);
+        if (range.begin == range.end) continue;
+        range.instance = std::int32_t(i);
+        range.stored = body.slots[s].stored;
+        ranges.push_back(range);
+      }
+    }
+  }
+  return ranges;
+}
+
+// Two lists may share a tensor at one place, if all reads come first.
+bool harmless(const Program& program, const Range& a, const Range& b) {
+  if (a.stored && b.stored) return false;
+  if (a.entry != b.entry || a.instance != b.instance) return false;
+  // Every tensor reads it, before and after others were stored.
+  if (is_number(program, a) || is_number(program, b)) return false;
+  const Range& stored = a.stored ? a : b;
+  const Range& read = a.stored ? b : a;
+  return program.last_read(read.slot) < program.first_store(stored.slot);
+}
+
+// All ranges of [first, last) are the same bytes.
+bool check_equal(const Program& program, const Range* first,
+                 const Range* last) {
+  // Thousands of entries may read one tensor.
+  const auto is_stored = [](const Range& range) { return range.stored; };
+  if (std::none_of(first, last, is_stored)) return false;
+  bool shared = false;
+  for (const Range* a = first; a != last; ++a) {
+    for (const Range* b = a + 1; b != last; ++b) {
+      if (!a->stored && !b->stored) continue;
+      if (!harmless(program, *a, *b)) refuse_overlap(program, *a, *b);
+      shared = true;
+    }
+  }
+  return shared;
+}
+
+// Brings a stored range, if there is one, to the front.
+const Range& representative(const Range* first, const Range* last) {
+  const Range* stored =
+      std::find_if(first, last, [](const Range& r) { return r.stored; });
+  return stored != last ? *stored : *first;
+}
+
+// The same where tensors have strides: ranges that overlap need not have a byte
+// in common, and equal ones need not be the same tensor.
+class StridedCheck {
+ public:
+  StridedCheck(const Program& program, const std::vector<Range>& sorted)
+      : program_(program), ranges_(sorted) {
+    for (const Range& range : sorted)
+      regions_.push_back(region_of(program, range));
+  }
+
+  bool run() {
+    for (std::size_t i = 0; i < ranges_.size(); ++i) {
+      const Range& range = ranges_[i];
+      if (range.stored) refuse_shared_elements(program_, range);
+      check_against(stored_, i);
+      if (range.stored) check_against(read_, i);
+      (range.stored ? stored_ : read_).push_back(i);
+    }
+    return shared_;
+  }
+
+ private:
+  // All that ended before will meet nothing any more.
+  void check_against(std::vector<std::size_t>& open, std::size_t i) {
+    const Range& range = ranges_[i];
+    std::erase_if(open, [&](std::size_t other) {
+      return ranges_[other].end <= range.begin;
+    });
+    for (const std::size_t other : open) {
+      if (!overlap(regions_[other], regions_[i])) continue;
+      const Range& first = ranges_[other];
+      if (!same_tensor(program_, first, range) ||
+          !harmless(program_, first, range)) {
+        refuse_overlap(program_, first, range);
+      }
+      shared_ = true;
+    }
+  }
+
+  const Program& program_;
+  const std::vector<Range>& ranges_;
+  std::vector<Region> regions_;
+  std::vector<std::size_t> stored_;  // ranges that reach to here
+  std::vector<std::size_t> read_;
+  bool shared_ = false;
+};
+
+}  // namespace
+
+bool check_overlaps(const Plan& plan, const Program& program) {
+  std::vector<Range> ranges = collect(plan, program);
+  std::sort(ranges.begin(), ranges.end(), before);
+  const bool strided =
+      std::any_of(ranges.begin(), ranges.end(),
+                  [](const Range& range) { return range.layout != nullptr; });
+  if (strided) return StridedCheck(program, ranges).run();
+  bool shared = false;
+  const Range* furthest = nullptr;
+  const Range* furthest_stored = nullptr;
+  const Range* const end = ranges.data() + ranges.size();
+  for (const Range* first = ranges.data(); first != end;) {
+    const Range* last = first + 1;
+    while (last != end && !before(*first, *last)) ++last;
+    if (last - first > 1 && check_equal(program, first, last)) shared = true;
+    const Range& range = representative(first, last);
+    if (furthest_stored != nullptr && furthest_stored->end > range.begin) {
+      refuse_overlap(program, *furthest_stored, range);
+    }
+    if (range.stored && furthest != nullptr && furthest->end > range.begin) {
+      refuse_overlap(program, range, *furthest);
+    }
+    if (furthest == nullptr || range.end > furthest->end) furthest = &range;
+    if (range.stored &&
+        (furthest_stored == nullptr || range.end > furthest_stored->end)) {
+      furthest_stored = &range;
+    }
+    first = last;
+  }
+  return shared;
+}
+
+}  // namespace fuse

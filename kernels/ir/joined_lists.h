@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fusebook/ir/program.h"
+
+namespace fuse {
+
+/// Which lists of a program run through one loop, because operations take both
+/// of them, directly or by way of others. Slots and values stand for lists.
+class JoinedLists {
+ public:
+  using Id = std::int32_t;
+
+  explicit JoinedLists(const Program& program);
+  void clear();
+
+  Id of_slot(std::int32_t slot) const { return slot; }
+  Id of_value(ValueId value) const { return first_value_ + value; }
+
+  /// Joins the lists of a value, or of a slot, with others. Returns what keeps
+  /// them from one loop: other numbers of elements, or with strides other shapes.
+  std::string join_value(ValueId value, Id with);
+  std::string join_slot(std::int32_t slot, Id with);
+  bool are_joined(std::int32_t a, std::int32_t b) const {
+    return find(a) == find(b);
+  }
+
+ private:
+  Id find(Id id) const;
+  std::string join(Id a, Id b);
+  std::string compare(Id a, Id b) const;
+
+  const Program& program_;
+  Id first_value_;
+  std::vector<Id> parents_;
+  // Of each root, and of values of earlier parts: a slot with elements, and one
+  // with strides; -1 for none.
+  std::vector<std::int32_t> sized_;
+  std::vector<std::int32_t> strided_;
+};
+
+}  // namespace fuse

@@ -1,0 +1,85 @@
+#include "fusebook/ir/lower_body.h"
+
+#include <algorithm>
+
+#include "fusebook/ir/simplify.h"
+
+namespace fuse {
+namespace {
+
+using Kind = ScalarUse::Kind;
+
+void place_scalar(BodyNode& node, const ScalarUse& use) {
+  node.origin = use.origin;
+  if (use.kind == Kind::baked) {
+    node.op = OpCode::constant;
+    node.value = use.value;
+    return;
+  }
+  node.op = OpCode::argument;
+  node.index = use.index;
+  if (use.kind == Kind::column) node.rate = Rate::entry;
+}
+
+BodyNode make_node(const BodySource& source, std::size_t i) {
+  const Node& node = source.nodes[i];
+  BodyNode made;
+  made.op = node.op;
+  made.rate = node.rate;
+  made.dtype = node.dtype;
+  made.arity = node.arity;
+  made.place = source.places[i];
+  std::copy(node.in, node.in + node.arity, made.in);
+  if (node.op == OpCode::load) made.index = node.in[0];
+  if (node.op == OpCode::constant || node.op == OpCode::argument) {
+    place_scalar(made, source.scalars[std::size_t(node.in[0])]);
+  }
+  return made;
+}
+
+// What depends on a column changes with it.
+void raise_rates(Body& body) {
+  for (BodyNode& node : body.nodes) {
+    for (int k = 0; k < node.arity; ++k) {
+      const Rate rate = body.nodes[std::size_t(node.in[k])].rate;
+      node.rate = std::max(node.rate, rate);
+    }
+  }
+}
+
+void mark_slots(Body& body) {
+  for (const BodyNode& node : body.nodes) {
+    if (node.op == OpCode::load) {
+      body.slots[std::size_t(node.index)].loaded = true;
+    }
+  }
+  for (const Store& store : body.stores) {
+    body.slots[std::size_t(store.slot)].stored = true;
+  }
+}
+
+}  // namespace
+
+Body lower_body(const BodySource& source) {
+  Body body;
+  for (std::size_t s = 0; s < source.slots.size(); ++s) {
+    const SlotInfo info = source.slots[s];
+    body.slots.push_back(
+        {info.dtype, info.rate, false, false, source.names[s], info.strided});
+  }
+  for (std::size_t i = 0; i < source.nodes.size(); ++i) {
+    body.nodes.push_back(make_node(source, i));
+  }
+  body.stores = source.stores;
+  for (const ScalarUse& use : source.scalars) {
+    if (use.kind == Kind::column) {
+      body.columns = std::max(body.columns, use.index + 1);
+    }
+  }
+  raise_rates(body);
+  simplify(body);
+  mark_slots(body);
+  return body;
+}
+
+}  // namespace fuse

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "fusebook/ir/program.h"
+#include "fusebook/layout/memory_overlap.h"
+
+namespace fuse {
+
+/// The memory of one tensor in one slot of a program.
+struct MemoryRange {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+  std::size_t entry = 0;
+  std::int32_t slot = -1;
+  std::int32_t instance = -1;  ///< of a plan, where it belongs to one
+  bool stored = false;
+  const Layout* layout = nullptr;  ///< null in row-major order
+};
+
+MemoryRange make_range(const Program& program, std::int32_t slot,
+                       std::size_t entry);
+
+/// The order in which ranges are compared: of memory.
+bool before(const MemoryRange& a, const MemoryRange& b);
+
+/// Exactly the bytes that elements lie in.
+Region region_of(const Program& program, const MemoryRange& range);
+
+/// True when both are the same elements in the same places.
+bool same_tensor(const Program& program, const MemoryRange& a,
+                 const MemoryRange& b);
+
+/// True for a number that every tensor reads.
+bool is_number(const Program& program, const MemoryRange& range);
+
+/// "params[3]"
+std::string describe(const Program& program, const MemoryRange& range);
+
+/// "stored at file:line"; empty for an unknown place.
+std::string at_place(const char* what, const std::source_location& place);
+
+/// Throws Error: both overlap, one is stored, and nothing says which comes first.
+[[noreturn]] void refuse_overlap(const Program& program, const MemoryRange& a,
+                                 const MemoryRange& b);
+
+/// Throws Error when several elements of a stored tensor share memory.
+void refuse_shared_elements(const Program& program, const MemoryRange& range);
+
+}  // namespace fuse

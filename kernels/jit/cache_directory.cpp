@@ -1,0 +1,123 @@
+#include "fusebook/jit/cache_directory.h"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace fuse {
+namespace {
+
+std::string home_of_user() {
+  std::vector<char> buffer(16384);
+  passwd entry = {};
+  passwd* found = nullptr;
+  const int error =
+      getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found);
+  if (error != 0 || found == nullptr || found->pw_dir == nullptr) return {};
+  return found->pw_dir;
+}
+
+std::string absolute_variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr && *value == '/' ? value : std::string();
+}
+
+// A slash at the end would make lstat and open follow a symbolic link.
+std::string without_trailing_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+std::string chosen_path(std::string_view value) {
+  if (value.empty() || value == "off") return {};
+  std::error_code error;
+  const auto path = std::filesystem::absolute(std::string(value), error);
+  return without_trailing_slashes(error ? std::string(value) : path.string());
+}
+
+// Returns an errno, 0 for success.
+int make_directories(const std::string& path) {
+  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash)) {
+    const std::string part = path.substr(0, slash);
+    if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
+      // An existing parent may refuse for a reason of its own (a read-only
+      // file system): what counts is whether it is there.
+      const int error = errno;
+      struct stat status = {};
+      if (stat(part.c_str(), &status) != 0) return error;
+    }
+    if (slash == std::string::npos) return 0;
+    ++slash;
+  }
+}
+
+std::string why_not_opened(const std::string& path, int error) {
+  struct stat status = {};
+  if (lstat(path.c_str(), &status) == 0) {
+    if (S_ISLNK(status.st_mode)) return "is a symbolic link";
+    if (!S_ISDIR(status.st_mode)) return "is no directory";
+  }
+  return "cannot be opened: " + std::generic_category().message(error);
+}
+
+std::string why_not_trusted(const struct stat& status) {
+  if (status.st_uid != geteuid()) {
+    return "belongs to user " + std::to_string(status.st_uid) +
+           ", not to user " + std::to_string(geteuid());
+  }
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
+  std::array<char, 16> mode;
+  std::snprintf(mode.data(), mode.size(), "%o", status.st_mode & 07777U);
+  return "can be written by others (mode " + std::string(mode.data()) +
+         "; chmod 700 it)";
+}
+
+}  // namespace
+
+std::string cache_path() {
+  const char* const chosen = std::getenv("FUSEBOOK_CACHE_DIR");
+  if (chosen != nullptr) return chosen_path(chosen);
+  if (const auto cache = absolute_variable("XDG_CACHE_HOME"); !cache.empty()) {
+    return cache + "/fusebook";
+  }
+  std::string home = absolute_variable("HOME");
+  if (home.empty()) home = home_of_user();
+  if (home.empty() || home[0] != '/') return {};
+  return home + "/.cache/fusebook";
+}
+
+UniqueFd open_cache_directory(const std::string& path, bool create,
+                              std::string* problem) {
+  constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  problem->clear();
+  UniqueFd directory(open(path.c_str(), flags));
+  if (!directory.valid() && errno == ENOENT && !create) return UniqueFd();
+  if (!directory.valid() && errno == ENOENT) {
+    const int error = make_directories(path);
+    if (error != 0) {
+      *problem = "cannot be made: " + std::generic_category().message(error);
+      return UniqueFd();
+    }
+    directory = UniqueFd(open(path.c_str(), flags));
+  }
+  if (!directory.valid()) {
+    *problem = why_not_opened(path, errno);
+    return UniqueFd();
+  }
+  struct stat status = {};
+  fstat(directory.get(), &status);
+  *problem = why_not_trusted(status);
+  return problem->empty() ? std::move(directory) : UniqueFd();
+}
+
+}  // namespace fuse

@@ -1,0 +1,151 @@
+#include "fusebook/jit/jit.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <optional>
+
+#include "fusebook/jit/disk_cache.h"
+#include "fusebook/jit/host_compiler.h"
+#include "fusebook/jit/instruction_set.h"
+#include "fusebook/jit/loaded_libraries.h"
+#include "fusebook/jit/scratch_directory.h"
+#include "fusebook/jit/shared_object.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/warning.h"
+
+namespace fuse {
+namespace {
+
+std::atomic<long> compiler_runs = 0;
+std::atomic<long> disk_hits = 0;
+
+std::shared_ptr<Library> load_library(const std::string& object) {
+  return std::make_shared<Library>(load_shared_object(object));
+}
+
+// What a kernel's code depends on, apart from its source.
+std::string key_prefix(const HostCompiler& compiler) {
+  std::string text =
+      "Fusebook kernel, format 1\ncompiler:\n" + compiler.identity + "flags:";
+  for (const std::string& flag : compile_flags()) text += " " + flag;
+  return text + "\ninstruction set: " + instruction_set() + "\nsource:\n";
+}
+
+// Compiles and loads inside the cache, so that a finished entry can be renamed
+// into place. Nothing when the cache cannot hold what that needs.
+std::shared_ptr<Library> build_in_cache(const HostCompiler& compiler,
+                                        const std::string& key,
+                                        const std::string& source,
+                                        const KernelCache& cache) {
+  const ScratchDirectory scratch = cache.make_scratch();
+  if (scratch.path().empty()) return nullptr;
+  try {
+    ++compiler_runs;
+    const auto object = compile_object(compiler, source, scratch.path());
+    auto library = load_library(object);
+    cache.store(key, object, scratch.path());
+    return library;
+  } catch (const UnusableDirectory& error) {
+    cache.warn_unusable(error.problem());
+    return nullptr;
+  }
+}
+
+std::shared_ptr<Library> build_uncached(const HostCompiler& compiler,
+                                        const std::string& source) {
+  const ScratchDirectory scratch = make_temporary_directory();
+  ++compiler_runs;
+  return load_library(compile_object(compiler, source, scratch.path()));
+}
+
+// An entry whose checks pass and that still cannot be loaded comes from a
+// system that has changed since.
+std::shared_ptr<Library> load_from_cache(const std::string& key,
+                                         const KernelCache& cache) {
+  const std::optional<std::string> object = cache.load(key);
+  if (!object) return nullptr;
+  try {
+    auto library = load_library(*object);
+    ++disk_hits;
+    return library;
+  } catch (const Error& error) {
+    warn(std::string(error.what()) + "; it is compiled again");
+    return nullptr;
+  }
+}
+
+std::shared_ptr<Library> load_or_build(const HostCompiler& compiler,
+                                       const std::string& prefix,
+                                       const std::string& source) {
+  const std::string key = prefix + source;
+  const KernelCache cache = KernelCache::open();
+  auto library = load_from_cache(key, cache);
+  if (!library) library = build_in_cache(compiler, key, source, cache);
+  if (!library) library = build_uncached(compiler, source);
+  return library;
+}
+
+// The compiler that the environment names, looked up once as long as the
+// environment stays the same: a look-up costs more than a cached kernel.
+class Toolchain {
+ public:
+  bool is_current() const {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const char* const value = std::getenv(names[i]);
+      if (value == nullptr ? values_[i].has_value() : values_[i] != value) {
+        return false;
+      }
+    }
+    return !prefix_.empty();
+  }
+  void find() {
+    prefix_.clear();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const char* const value = std::getenv(names[i]);
+      values_[i].reset();
+      if (value != nullptr) values_[i] = value;
+    }
+    compiler_ = find_host_compiler();
+    prefix_ = key_prefix(compiler_);
+  }
+  const HostCompiler& compiler() const { return compiler_; }
+  const std::string& prefix() const { return prefix_; }
+
+ private:
+  static constexpr std::array<const char*, 3> names = {"FUSEBOOK_CXX", "CXX",
+                                                       "PATH"};
+  std::array<std::optional<std::string>, 3> values_;
+  HostCompiler compiler_;
+  std::string prefix_;
+};
+
+}  // namespace
+
+Library::~Library() {
+  if (handle_ != nullptr) dlclose(handle_);
+}
+
+void* Library::symbol(const char* name) const {
+  void* const address = dlsym(handle_, name);
+  if (address != nullptr) return address;
+  throw Error(std::string("the compiled kernel has no symbol '") + name + "'");
+}
+
+std::shared_ptr<Library> build_library(const std::string& source) {
+  thread_local Toolchain tools;  // of its own in every thread: no lock
+  if (tools.is_current()) {
+    if (auto library = find_library(tools.prefix(), source)) return library;
+  }
+  // A compiler that was replaced in the meantime is noticed here.
+  tools.find();
+  return find_or_build_library(tools.prefix(), source, [&] {
+    return load_or_build(tools.compiler(), tools.prefix(), source);
+  });
+}
+
+JitCounters jit_counters() { return {compiler_runs, disk_hits}; }
+
+}  // namespace fuse

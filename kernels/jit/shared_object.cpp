@@ -1,0 +1,104 @@
+#include "fusebook/jit/shared_object.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+#include "fusebook/jit/scratch_directory.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/file_io.h"
+
+namespace fuse {
+namespace {
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+// dlopen trusts the lengths in a file, and touching a page beyond its end kills
+// the process. Returns what is wrong, or nothing.
+std::string object_fault(const std::string& bytes) {
+  ElfW(Ehdr) header;
+  if (bytes.size() < sizeof(header)) return "it is too short";
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_type != ET_DYN || header.e_phentsize != sizeof(ElfW(Phdr))) {
+    return "it is no shared object for this machine";
+  }
+  const std::uint64_t table = header.e_phoff;
+  const std::uint64_t table_size = header.e_phnum * sizeof(ElfW(Phdr));
+  if (table > bytes.size() || table_size > bytes.size() - table) {
+    return "it is truncated";
+  }
+  for (std::size_t i = 0; i < header.e_phnum; ++i) {
+    ElfW(Phdr) part;
+    std::memcpy(&part, bytes.data() + table + i * sizeof(part), sizeof(part));
+    if (part.p_offset > bytes.size() ||
+        part.p_filesz > bytes.size() - part.p_offset) {
+      return "it is truncated";
+    }
+  }
+  return {};
+}
+
+// dlopen takes a path that it has seen before for the library that it loaded
+// then, and numbers of descriptors return. So every load spells the folder
+// differently: the bits of a serial number as "/" and "/.".
+std::string unique_path(int fd) {
+  static std::atomic<std::uint64_t> serial = 1;
+  std::string path = "/proc/self/fd";
+  for (std::uint64_t bits = serial.fetch_add(1); bits != 0; bits >>= 1) {
+    path += (bits & 1U) != 0 ? "/." : "/";
+  }
+  return path + "/" + std::to_string(fd);
+}
+
+// Kernels from 6.3 on want to be told that the file is for running; older ones
+// do not know the flag.
+UniqueFd make_memory_file() {
+  UniqueFd file(memfd_create("fusebook-kernel", MFD_CLOEXEC | MFD_EXEC));
+  if (!file.valid()) {
+    file = UniqueFd(memfd_create("fusebook-kernel", MFD_CLOEXEC));
+  }
+  return file;
+}
+
+void* load_from_memory(const std::string& bytes) {
+  const UniqueFd file = make_memory_file();
+  if (!file.valid() || !write_all(file.get(), bytes)) return nullptr;
+  return dlopen(unique_path(file.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+// The way where memory files are refused, or /proc is missing.
+void* load_from_disk(const std::string& bytes) {
+  const ScratchDirectory scratch = make_temporary_directory();
+  const std::string path = scratch.path() + "/kernel.so";
+  if (!write_new_file(path, bytes)) {
+    throw Error("cannot write the compiled kernel to '" + path +
+                "': " + errno_text());
+  }
+  if (void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    return handle;
+  }
+  const char* const why = dlerror();
+  throw Error(std::string("the compiled kernel cannot be loaded: ") +
+              (why != nullptr ? why : "no reason given"));
+}
+
+}  // namespace
+
+void* load_shared_object(const std::string& bytes) {
+  if (const std::string fault = object_fault(bytes); !fault.empty()) {
+    throw Error("the compiled kernel cannot be loaded: " + fault);
+  }
+  void* const handle = load_from_memory(bytes);
+  return handle != nullptr ? handle : load_from_disk(bytes);
+}
+
+}  // namespace fuse

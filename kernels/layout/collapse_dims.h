@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "fusebook/layout/layout.h"
+#include "fusebook/prelude/device.h"
+
+namespace fuse {
+
+/// Cuts tensors of one shape, each with strides of its own, into lines: runs of
+/// elements with one stride in each tensor. Dimensions that all of them allow
+/// to be one are merged, so tensors that are dense in the same order are a
+/// single line of stride 1. It keeps its memory from one cut to the next.
+class LineCutter {
+ public:
+  /// Takes the layouts of tensors of `numel` elements each. One without strides
+  /// stands for row-major order; all others have the same sizes. `ordered` is
+  /// the tensor whose strides decide on the order of the lines.
+  void cut(std::span<const Layout> layouts, std::size_t ordered,
+           std::int64_t numel);
+
+  /// Number of lines; 1 where there are no elements, too.
+  i64 count() const { return count_; }
+  /// Elements of each line.
+  i64 length() const { return length_; }
+  /// Distance of neighbours on a line in each tensor, in elements.
+  std::span<const i64> strides() const { return line_; }
+
+  /// Calls visit(offsets) for each line with the place of its first element in
+  /// each tensor, in elements from the tensor's own first one.
+  template <class Visit>
+  void for_each(Visit visit) {
+    offsets_.assign(tensors_, 0);
+    index_.assign(outer_.size(), 0);
+    for (i64 line = 0; line < count_; ++line) {
+      visit(std::span<const i64>(offsets_));
+      advance();
+    }
+  }
+
+ private:
+  // One dimension of all tensors: where its strides start in strides_.
+  struct Dimension {
+    i64 size = 0;
+    std::size_t strides = 0;
+  };
+
+  const i64* strides_of(const Dimension& d) const {
+    return strides_.data() + d.strides;
+  }
+  void gather(std::span<const Layout> layouts, const Layout& shape);
+  void sort(std::size_t ordered);
+  bool merges(const Dimension& outer, const Dimension& inner) const;
+  void merge();
+  void choose_line();
+  void advance();
+
+  std::size_t tensors_ = 0;
+  i64 count_ = 0;
+  i64 length_ = 0;
+  std::vector<Dimension> outer_;  // largest stride first
+  std::vector<i64> strides_;      // of each dimension, one a tensor
+  std::vector<i64> line_;
+  std::vector<i64> offsets_;
+  std::vector<i64> index_;
+};
+
+}  // namespace fuse

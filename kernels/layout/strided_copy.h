@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstddef>
+
+#include "fusebook/prelude/device.h"
+
+namespace fuse {
+
+/// Copies `n` elements of `size` bytes, whose neighbours lie `to_stride` and
+/// `from_stride` elements apart, at any address. The two must not overlap,
+/// except where they are the same.
+void copy_strided(void* to, i64 to_stride, const void* from, i64 from_stride,
+                  i64 n, std::size_t size);
+
+}  // namespace fuse

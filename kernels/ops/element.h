@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include "fusebook/ops/dtype.h"
+#include "fusebook/ops/float16.h"
+#include "fusebook/support/error.h"
+
+namespace fuse {
+
+/// Calls `use(T{})` with the C++ type of `dtype`, and returns what it returns.
+template <class Use>
+decltype(auto) with_type(DType dtype, Use&& use) {
+  switch (dtype) {
+    case DType::float32:
+      return use(float{});
+    case DType::float64:
+      return use(double{});
+    case DType::float16:
+      return use(Float16{});
+    default:
+      return use(BFloat16{});
+  }
+}
+
+/// The same for code that computes in the type itself, which 16-bit types
+/// cannot; `who` says so in the Error that they get.
+template <class Use>
+decltype(auto) with_computing_type(const char* who, DType dtype, Use&& use) {
+  if (is_reduced(dtype)) {
+    throw Error(std::string(who) + " takes float32 and float64, not " +
+                name_of(dtype) + "; convert with to(DType::float32)");
+  }
+  return dtype == DType::float32 ? use(float{}) : use(double{});
+}
+
+template <class T>
+constexpr DType dtype_of = DType::float64;
+template <>
+inline constexpr DType dtype_of<float> = DType::float32;
+template <>
+inline constexpr DType dtype_of<Float16> = DType::float16;
+template <>
+inline constexpr DType dtype_of<BFloat16> = DType::bfloat16;
+
+/// Element `index` of an array of `T` at any address, aligned or not.
+template <class T>
+T load_element(const void* data, std::size_t index) {
+  T value;
+  std::memcpy(&value, static_cast<const char*>(data) + index * sizeof(T),
+              sizeof(T));
+  return value;
+}
+
+template <class T>
+void store_element(void* data, std::size_t index, T value) {
+  std::memcpy(static_cast<char*>(data) + index * sizeof(T), &value, sizeof(T));
+}
+
+}  // namespace fuse

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace fuse {
+
+/// The rows of ops.def, in order, followed by what is no operation but stands
+/// in a program too: `constant`, `argument`, `load` and `cast`.
+enum class OpCode : std::uint8_t {
+#define OP(name, ...) name,
+#include "fusebook/ops/ops.def"
+#undef OP
+  constant,
+  argument,
+  load,
+  cast,
+};
+
+/// Number of rows in ops.def.
+inline constexpr int op_count = int(OpCode::constant);
+
+/// Which operands a random test may draw for an operation.
+enum class Domain : std::uint8_t { any, positive };
+
+/// One row of ops.def as data.
+struct OpInfo {
+  std::string_view name;
+  int arity;
+  /// The expression over a, b, c, d of type T, as text.
+  std::string_view value;
+  Domain domain;
+  /// Bound of the error against the exactly rounded result.
+  double ulp;
+  /// True when it calls the C library for each element.
+  bool calls_library;
+};
+
+/// All rows, indexed by OpCode.
+std::span<const OpInfo> op_table();
+inline const OpInfo& info(OpCode op) { return op_table()[std::size_t(op)]; }
+/// Name of any OpCode, the four extra ones included.
+std::string_view name_of(OpCode op);
+
+}  // namespace fuse

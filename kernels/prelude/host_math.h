@@ -1,0 +1,11 @@
+#pragma once
+
+#include "fusebook/prelude/device.h"
+
+namespace fuse {
+
+/// The host's libm behind plain function pointers: the one table that prebuilt
+/// loops and generated kernels call, so that their bits agree.
+const Calls& host_calls();
+
+}  // namespace fuse

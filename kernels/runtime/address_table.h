@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fusebook/ir/plan.h"
+#include "fusebook/ir/stored_memory.h"
+#include "fusebook/layout/collapse_dims.h"
+#include "fusebook/prelude/device.h"
+#include "fusebook/runtime/bound_lists.h"
+#include "fusebook/runtime/table_parts.h"
+
+namespace fuse {
+
+/// A run of addresses in a table, by their places.
+struct AddressSpan {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+/// What lists of tensors make of a plan: one row a tensor with its addresses
+/// (one row a line of it, where lists are strided), and the shares of the
+/// threads.
+class AddressTable {
+ public:
+  /// How the lists of a program differ from those of this table; other threads
+  /// are another table as well.
+  Change compare(const Program& program, int threads) const;
+  /// Throws Error when a stored tensor overlaps another one; then there is no
+  /// table any more.
+  void build(const Plan& plan, const Program& program, int threads);
+  /// Puts in the addresses of tensors that lie elsewhere now, where that is all
+  /// that has changed. What has not moved is not looked at again. Throws Error
+  /// as `build` does; then the table is the old one.
+  void move(const Plan& plan, const Program& program);
+  /// Lists that are the same memory may be called something else.
+  void rename(const Program& program) { bound_.rename(program.lists()); }
+  /// The table before the last move is another one, which still exists.
+  void forget_moves() { moved_from_ = 0; }
+
+  bool empty() const { return bound_.empty(); }
+  std::span<const Row> rows() const { return rows_; }
+  std::span<void* const> pointers() const { return pointers_; }
+  /// Parallel to the addresses; empty where no tensor is strided.
+  std::span<const i64> strides() const {
+    return strided_ ? std::span<const i64>(strides_) : std::span<const i64>();
+  }
+  /// Where the columns of each instance begin, and behind them where they end: a
+  /// row for all its tensors, or one for each (see Instance::by_tensor).
+  std::span<const i64> column_rows() const { return column_rows_; }
+  const TableParts& parts() const { return parts_; }
+  std::int64_t bytes() const { return bytes_; }
+  bool coincident() const { return coincident_; }
+  std::uint64_t version() const { return version_; }
+  /// The version before the last move, and the addresses that it changed; 0
+  /// after anything else.
+  std::uint64_t moved_from() const { return moved_from_; }
+  AddressSpan moved() const { return moved_; }
+
+ private:
+  // Where a list of the program stands in the rows of an instance.
+  struct Use {
+    std::size_t list;
+    std::size_t instance;
+    std::size_t slot;  // of the body
+    bool stored;
+    Rate rate;
+    std::size_t element_size;
+  };
+
+  void gather(const Plan& plan, const Program& program);
+  void gather_instance(const Plan& plan, const Program& program,
+                       std::size_t instance);
+  void add_tensor(const Row& row, const Instance& bound, const Program& program,
+                  std::size_t e);
+  void add_lines(const Row& row, const Instance& bound, const Body& body,
+                 const Program& program, std::size_t e);
+  bool is_line(std::size_t row) const;
+  void share_out_rows(int threads);
+
+  void find_uses(const Plan& plan, const Program& program);
+  std::span<const Use> uses_of(std::size_t list) const;
+  void find_stored(const Program& program);
+  bool moved_apart(const Program& program);
+  void move_tensor(const Use& use, std::size_t e, std::uintptr_t by);
+
+  BoundLists bound_;
+  std::uint64_t version_ = 0;
+  std::uint64_t moved_from_ = 0;
+  AddressSpan moved_;
+  int threads_ = 0;
+  std::vector<Row> rows_;
+  std::vector<void*> pointers_;
+  bool strided_ = false;
+  std::vector<i64> strides_;  // one a pointer where some body is strided
+  std::vector<i64> column_rows_;
+  LineCutter cutter_;
+  std::vector<Layout> layouts_;  // of the tensors of one entry
+  TableParts parts_;
+  std::int64_t bytes_ = 0;
+  bool coincident_ = false;
+
+  // For moves.
+  std::vector<std::size_t> tensor_rows_;     // first row of each tensor
+  std::vector<std::size_t> instance_first_;  // first tensor of each instance
+  std::vector<Use> uses_;                    // by list
+  std::vector<std::size_t> first_use_;       // of each list
+  StoredMemory stored_;
+  bool stored_known_ = false;
+};
+
+}  // namespace fuse

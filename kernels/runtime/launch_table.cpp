@@ -1,0 +1,138 @@
+#include "fusebook/runtime/launch_table.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace fuse {
+namespace {
+
+// What the rows of one column are filled with.
+struct ColumnSource {
+  double single = 0;
+  const double* values = nullptr;  // one a group, where they differ
+  const std::int32_t* groups = nullptr;
+
+  double value(i64 tensor) const {
+    return values == nullptr ? single : values[groups[tensor]];
+  }
+};
+
+ColumnSource source_of(const Number& number) {
+  if (number.is_single()) return {number.value, nullptr, nullptr};
+  return {0, number.column->values.data(),
+          number.column->groups->of_tensor.data()};
+}
+
+}  // namespace
+
+bool Table::lists_changed(const Program& program, int threads) const {
+  if (now_.compare(program, threads) == Change::none) return false;
+  return std::none_of(kept_.begin(), kept_.end(), [&](const Kept& kept) {
+    return kept.table.compare(program, threads) == Change::none;
+  });
+}
+
+bool Table::bind(const Plan& plan, const Program& program, int threads) {
+  bool changed = false;
+  if (now_.compare(program, threads) != Change::none) {
+    const std::uint64_t content = content_of(program.lists());
+    changed = !find_kept(program, threads, content);
+    if (changed) replace(plan, program, threads, content);
+  }
+  now_.rename(program);
+  gather_scalars(plan, program);
+  return changed;
+}
+
+// Makes the table that fits the current one.
+bool Table::find_kept(const Program& program, int threads,
+                      std::uint64_t content) {
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    Kept& kept = kept_[i];
+    if (kept.content != content) continue;
+    if (kept.table.compare(program, threads) != Change::none) continue;
+    std::swap(kept.table, now_);
+    std::swap(kept.content, content_);
+    std::rotate(kept_.begin(), kept_.begin() + std::ptrdiff_t(i),
+                kept_.begin() + std::ptrdiff_t(i) + 1);
+    return true;
+  }
+  return false;
+}
+
+// Gradients that are new in each step never come back: for them one table, the
+// one in the cache, is changed again and again. What was here before may come
+// yet another time, and then there will be a table for it.
+void Table::replace(const Plan& plan, const Program& program, int threads,
+                    std::uint64_t content) {
+  const bool keeps = came_back(content);
+  if (keeps) keep_current();
+  if (now_.compare(program, threads) == Change::moved) {
+    now_.move(plan, program);
+  } else {
+    now_.build(plan, program, threads);
+  }
+  if (keeps) now_.forget_moves();  // the table it was is still there
+  content_ = content;
+  seen_[next_seen_++ % seen_.size()] = content;
+}
+
+bool Table::came_back(std::uint64_t content) const {
+  return std::find(seen_.begin(), seen_.end(), content) != seen_.end();
+}
+
+void Table::keep_current() {
+  if (now_.empty()) return;
+  if (kept_.size() + 1 < most_kept) kept_.emplace_back();
+  std::rotate(kept_.begin(), kept_.end() - 1, kept_.end());
+  kept_.front().table = now_;
+  kept_.front().content = content_;
+}
+
+Launch Table::launch() const {
+  return {rows().data(),     pointers().data(),
+          args_.data(),      columns_.data(),
+          column_count_,     strides().empty() ? nullptr : strides().data(),
+          i64(rows().size())};
+}
+
+void Table::gather_scalars(const Plan& plan, const Program& program) {
+  const auto scalars = program.scalars();
+  args_.resize(plan.args.size());
+  for (std::size_t k = 0; k < args_.size(); ++k) {
+    const std::int32_t scalar = plan.args[k];
+    args_[k] = scalar < 0 ? 0 : scalars[std::size_t(scalar)].value;
+  }
+  column_count_ = plan.column_count;
+  if (column_count_ == 0) {
+    columns_.clear();
+    return;
+  }
+  const auto rows = now_.column_rows();
+  columns_.resize(std::size_t(rows.back() * column_count_));
+  for (std::size_t i = 0; i < plan.instances.size(); ++i) {
+    gather_columns(scalars, plan.instances[i].columns, rows[i], rows[i + 1]);
+  }
+}
+
+// Rows of columns from `begin` on: one for each tensor, or one for all of them.
+// Row by row, so that memory is gone through once.
+void Table::gather_columns(std::span<const ScalarLeaf> scalars,
+                           std::span<const std::int32_t> columns, i64 begin,
+                           i64 end) {
+  constexpr std::size_t at_once = 16;
+  std::array<ColumnSource, at_once> sources;
+  for (std::size_t first = 0; first < columns.size(); first += at_once) {
+    const std::size_t count = std::min(at_once, columns.size() - first);
+    for (std::size_t k = 0; k < count; ++k) {
+      sources[k] = source_of(scalars[std::size_t(columns[first + k])]);
+    }
+    double* row = columns_.data() + std::size_t(begin * column_count_) + first;
+    for (i64 e = 0; e < end - begin; ++e, row += column_count_) {
+      for (std::size_t k = 0; k < count; ++k) row[k] = sources[k].value(e);
+    }
+  }
+}
+
+}  // namespace fuse

@@ -1,0 +1,57 @@
+#include "fusebook/runtime/openmp_threads.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <atomic>
+
+namespace fuse {
+namespace {
+
+// What compilers call for `#pragma omp parallel`. GCC's runtime has it, and
+// LLVM's and Intel's have it for programs that GCC compiled.
+using Parallel = void (*)(void (*body)(void*), void* data, unsigned threads,
+                          unsigned flags);
+
+std::atomic<bool> forked = false;
+
+struct Region {
+  std::atomic<int> next = 0;
+  int parts;
+  void (*run)(void* context, int part);
+  void* context;
+};
+
+// Each thread of the team takes parts until none is left, however many threads
+// the runtime gave.
+void take_parts(void* data) {
+  Region& region = *static_cast<Region*>(data);
+  for (;;) {
+    const int part = region.next.fetch_add(1, std::memory_order_relaxed);
+    if (part >= region.parts) return;
+    region.run(region.context, part);
+  }
+}
+
+// Before main(): the program may use OpenMP, and fork, before our first region.
+[[maybe_unused]] const int watching =
+    pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
+
+Parallel find_parallel() {
+  return reinterpret_cast<Parallel>(dlsym(RTLD_DEFAULT, "GOMP_parallel"));
+}
+
+}  // namespace
+
+bool run_on_openmp(int threads, int parts, void (*run)(void* context, int part),
+                   void* context) {
+  static const Parallel parallel = find_parallel();
+  if (parallel == nullptr || forked.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  Region region{.parts = parts, .run = run, .context = context};
+  parallel(take_parts, &region, unsigned(threads), 0);
+  return true;
+}
+
+}  // namespace fuse

@@ -1,0 +1,349 @@
+#include "fusebook/runtime/parallel.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fusebook/runtime/openmp_threads.h"
+#include "fusebook/support/error.h"
+
+// Nothing in this file owns memory or has a destructor, and the threads are
+// detached: a process may leave through exit() while workers sleep or spin.
+
+namespace fuse {
+namespace {
+
+constexpr int max_threads = 1024;
+using Clock = std::chrono::steady_clock;
+// How long a worker looks for the next region before it goes to sleep.
+constexpr auto spin_time = std::chrono::microseconds(80);
+// How long a caller waits for the last parts before it goes to sleep.
+constexpr auto wait_time = std::chrono::microseconds(200);
+
+int count_cpus() {
+  // The kernel refuses a mask that is smaller than its own.
+  for (std::size_t sets = 1; sets <= 64; sets *= 2) {
+    std::vector<cpu_set_t> mask(sets);
+    const std::size_t bytes = sets * sizeof(cpu_set_t);
+    if (sched_getaffinity(0, bytes, mask.data()) == 0) {
+      return CPU_COUNT_S(bytes, mask.data());
+    }
+    if (errno != EINVAL) break;
+  }
+  return 1;
+}
+
+bool parse_count(std::string_view text, int* count) {
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, *count);
+  return error == std::errc() && rest == end && *count >= 1 &&
+         *count <= max_threads;
+}
+
+int default_thread_count(int cpus) {
+  const char* const text = std::getenv("FUSEBOOK_THREADS");
+  if (text == nullptr || *text == '\0') {
+    return cpus < max_threads ? cpus : max_threads;
+  }
+  int count = 0;
+  if (parse_count(text, &count)) return count;
+  throw UsageError("FUSEBOOK_THREADS is '" + std::string(text) +
+                   "', which is no whole number from 1 to " +
+                   std::to_string(max_threads) +
+                   ": set it to the number of threads to use, or unset it to "
+                   "use every CPU this process may run on");
+}
+
+std::atomic<int> chosen_count = 0;   // by set_thread_count; 0: none
+std::atomic<int> default_count = 0;  // 0: not looked up yet
+std::atomic<int> cpu_count = 0;      // 0: not looked up yet
+
+int cpus() {
+  int count = cpu_count.load(std::memory_order_relaxed);
+  if (count == 0) {
+    count = count_cpus();
+    cpu_count.store(count, std::memory_order_relaxed);
+  }
+  return count;
+}
+
+void pause_cpu() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
+#endif
+}
+
+// Work that can be claimed: how many threads may take part (high half) and how
+// many parts nobody has claimed yet (low half). One word, so that a claim can
+// never mix two regions: whoever lowers it owns a part of the region that was
+// published with it, and that region cannot end before the part is done.
+using Offer = std::uint64_t;
+constexpr Offer make_offer(int threads, int parts) {
+  return (Offer(std::uint32_t(threads)) << 32) | std::uint32_t(parts);
+}
+constexpr int threads_of(Offer offer) { return int(offer >> 32); }
+constexpr int parts_of(Offer offer) { return int(offer & 0xffffffffU); }
+constexpr bool is_for(Offer offer, int worker) {
+  return parts_of(offer) > 0 && worker < threads_of(offer);
+}
+
+// One cache line a worker: wakers look at `asleep` alone.
+struct alignas(64) Worker {
+  std::atomic<int> asleep = 0;
+};
+
+struct Region {
+  int parts = 0;
+  void (*run)(void* context, int part) = nullptr;
+  void* context = nullptr;
+};
+
+struct Pool {
+  alignas(64) std::atomic<bool> busy = false;
+  alignas(64) std::atomic<Offer> offer = 0;
+  alignas(64) std::atomic<int> unfinished = 0;
+  // What the caller knew when the last region started.
+  alignas(64) std::atomic<int> cpus = 1;
+  std::atomic<bool> crowded = false;  // more threads than CPUs
+  // The next two change only while `busy` is held.
+  alignas(64) Region region;
+  int workers = 0;  // threads that run, the caller counted as the first
+  Worker worker[max_threads];
+};
+
+constinit Pool pool;
+thread_local bool in_region = false;
+
+// Waits a moment, and gives the CPU away when others may need it.
+void relax(bool give_way) {
+  if (give_way || pool.crowded.load(std::memory_order_relaxed)) {
+    sched_yield();
+    return;
+  }
+  pause_cpu();
+  pause_cpu();
+}
+
+void wake(int index) {
+  std::atomic<int>& asleep = pool.worker[index].asleep;
+  if (asleep.load() == 1 && asleep.exchange(0) == 1) asleep.notify_one();
+}
+
+// Sleepers wake each other as a tree, so that a region of many threads starts
+// after a few system calls, none of which delays the caller by much.
+void wake_children(int index, int threads) {
+  if (2 * index < threads) wake(2 * index);
+  if (2 * index + 1 < threads) wake(2 * index + 1);
+}
+
+bool claim(int index, Offer* offer) {
+  *offer = pool.offer.load(std::memory_order_acquire);
+  while (is_for(*offer, index)) {
+    if (pool.offer.compare_exchange_weak(*offer, *offer - 1,
+                                         std::memory_order_acquire)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Claims parts until none is left, and reports all of them at once: until then
+// the region cannot end, so they all belong to the same one.
+void work_as(int index) {
+  int done = 0;
+  for (Offer offer = 0; claim(index, &offer); ++done) {
+    // Only now is it certain which region this is.
+    if (done == 0) wake_children(index, threads_of(offer));
+    const Region& region = pool.region;
+    region.run(region.context, region.parts - parts_of(offer));
+  }
+  if (done == 0) return;
+  if (pool.unfinished.fetch_sub(done) == done) pool.unfinished.notify_one();
+}
+
+bool spin_for_work(int index) {
+  // Those that no CPU is left for would only be in the way.
+  if (index >= pool.cpus.load(std::memory_order_relaxed)) return false;
+  const auto until = Clock::now() + spin_time;
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (is_for(pool.offer.load(std::memory_order_acquire), index)) {
+        return true;
+      }
+      relax(false);
+    }
+  } while (Clock::now() < until);
+  return false;
+}
+
+void sleep_until_woken(int index) {
+  std::atomic<int>& asleep = pool.worker[index].asleep;
+  asleep.store(1);
+  // Sequentially consistent on both sides: either this sees the new offer, or
+  // whoever made it sees the sleeper.
+  if (is_for(pool.offer.load(), index)) {
+    asleep.store(0);
+    return;
+  }
+  asleep.wait(1);
+}
+
+void* worker_main(void* argument) {
+  const int index = int(reinterpret_cast<std::intptr_t>(argument));
+  in_region = true;
+  for (;;) {
+    if (!spin_for_work(index)) sleep_until_woken(index);
+    work_as(index);
+  }
+  return nullptr;
+}
+
+// Signals are for the program's own threads.
+bool start_worker(int index) {
+  sigset_t all;
+  sigset_t old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  pthread_t thread;
+  const int error =
+      pthread_create(&thread, nullptr, worker_main,
+                     reinterpret_cast<void*>(std::intptr_t(index)));
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  if (error != 0) return false;
+  pthread_setname_np(thread, ("fusebook-" + std::to_string(index)).c_str());
+  pthread_detach(thread);
+  return true;
+}
+
+// A forked child has none of the workers: it starts its own when it needs them.
+void forget_workers() {
+  pool.workers = 0;
+  pool.offer.store(0);
+  pool.unfinished.store(0);
+  pool.busy.store(false);
+  // Reading leaves untouched pages shared with the parent.
+  for (Worker& worker : pool.worker) {
+    if (worker.asleep.load() != 0) worker.asleep.store(0);
+  }
+}
+
+// Returns how many threads there are for a region of at most `wanted`. A
+// machine that refuses more threads gets fewer: the parts are done all the
+// same.
+int grow_pool(int wanted) {
+  [[maybe_unused]] static const int registered =
+      pthread_atfork(nullptr, nullptr, forget_workers);
+  if (pool.workers == 0) pool.workers = 1;
+  while (pool.workers < wanted && start_worker(pool.workers)) ++pool.workers;
+  return pool.workers < wanted ? pool.workers : wanted;
+}
+
+void wait_for_parts() {
+  const auto start = Clock::now();
+  for (int turn = 0; pool.unfinished.load(std::memory_order_acquire) != 0;
+       ++turn) {
+    // A worker that lost its CPU gets it back sooner.
+    relax(turn >= 1024);
+    if (turn % 64 == 63 && Clock::now() - start > wait_time) break;
+  }
+  for (int left = pool.unfinished.load(); left != 0;
+       left = pool.unfinished.load()) {
+    pool.unfinished.wait(left);
+  }
+}
+
+void run_serially(int parts, void (*run)(void*, int), void* context) {
+  const bool nested = in_region;
+  in_region = true;
+  for (int part = 0; part < parts; ++part) run(context, part);
+  in_region = nested;
+}
+
+// Parts on OpenMP's threads may not start regions, as on those of the pool.
+bool share_openmp(int threads, Region region) {
+  return run_on_openmp(
+      threads, region.parts,
+      [](void* context, int part) {
+        const Region& whole = *static_cast<const Region*>(context);
+        in_region = true;
+        whole.run(whole.context, part);
+        in_region = false;
+      },
+      &region);
+}
+
+void run_in_pool(int threads, const Region& region) {
+  in_region = true;
+  pool.cpus.store(cpus(), std::memory_order_relaxed);
+  pool.crowded.store(threads > cpus(), std::memory_order_relaxed);
+  pool.region = region;
+  pool.unfinished.store(region.parts - 1, std::memory_order_relaxed);
+  pool.offer.store(make_offer(threads, region.parts - 1));
+  wake(1);
+  region.run(region.context, 0);
+  work_as(0);
+  wait_for_parts();
+  in_region = false;
+}
+
+}  // namespace
+
+int thread_count() {
+  const int chosen = chosen_count.load(std::memory_order_relaxed);
+  if (chosen != 0) return chosen;
+  int count = default_count.load(std::memory_order_relaxed);
+  if (count == 0) {
+    count = default_thread_count(cpus());
+    default_count.store(count, std::memory_order_relaxed);
+  }
+  return count;
+}
+
+void set_thread_count(int count) {
+  if (count < 0 || count > max_threads) {
+    throw UsageError("the number of threads is " + std::to_string(count) +
+                     ": choose 1 to " + std::to_string(max_threads) +
+                     ", or 0 for the default");
+  }
+  chosen_count.store(count, std::memory_order_relaxed);
+  if (count != 0) return;
+  default_count.store(0, std::memory_order_relaxed);
+  cpu_count.store(0, std::memory_order_relaxed);
+}
+
+void parallel_run(int parts, void (*run)(void* context, int part),
+                  void* context) {
+  if (parts <= 0) return;
+  const int threads = thread_count();
+  const int useful = threads < parts ? threads : parts;
+  if (useful == 1 || in_region) {
+    run_serially(parts, run, context);
+    return;
+  }
+  if (share_openmp(threads, {parts, run, context})) return;
+  if (pool.busy.exchange(true, std::memory_order_acquire)) {
+    run_serially(parts, run, context);
+    return;
+  }
+  const int available = grow_pool(useful);
+  if (available == 1) {
+    run_serially(parts, run, context);
+  } else {
+    run_in_pool(available, {parts, run, context});
+  }
+  pool.busy.store(false, std::memory_order_release);
+}
+
+}  // namespace fuse

@@ -1,0 +1,104 @@
+#include "fusebook/support/output_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "fusebook/support/error.h"
+#include "fusebook/support/file_io.h"
+
+namespace fuse {
+namespace {
+
+std::string reason() { return std::strerror(errno); }
+
+[[noreturn]] void fail_to_write(const std::string& path) {
+  throw Error("cannot write '" + path + "': " + reason());
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// The path with links followed where it exists, else as it is.
+std::string resolved(const std::string& path) {
+  char* real = realpath(path.c_str(), nullptr);
+  if (real == nullptr) return path;
+  std::string result = real;
+  std::free(real);
+  return result;
+}
+
+// A new name lasts once its folder is on the disk. Not every file system can
+// do that, and the file is complete under either name.
+void sync_folder(const std::string& path) {
+  const UniqueFd folder(
+      open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.valid()) static_cast<void>(fsync(folder.get()));
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const std::string& option, const std::string& path)
+    : target_(resolved(path)) {
+  struct stat found{};
+  const bool exists = stat(target_.c_str(), &found) == 0;
+  if (exists && S_ISDIR(found.st_mode)) {
+    throw UsageError(option + ": '" + path + "' is a folder; name a file");
+  }
+  const bool direct = exists && !S_ISREG(found.st_mode);
+  const std::string needed = direct ? target_ : folder_of(target_);
+  if (access(needed.c_str(), W_OK) != 0) {
+    throw UsageError(option + ": cannot write to '" + needed +
+                     "': " + reason());
+  }
+  if (target_.back() == '/') {
+    throw UsageError(option + ": '" + path + "' ends in '/'; name a file");
+  }
+  if (!direct) aside_ = target_ + ".part-" + std::to_string(getpid());
+}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : target_(std::move(other.target_)),
+      aside_(std::move(other.aside_)),
+      pending_(std::exchange(other.pending_, false)) {}
+
+OutputFile::~OutputFile() {
+  if (pending_ && !aside_.empty()) unlink(aside_.c_str());
+}
+
+void OutputFile::write(std::string_view text) { write(std::span(&text, 1)); }
+
+void OutputFile::write(std::span<const std::string_view> pieces) {
+  const bool direct = aside_.empty();
+  const std::string& path = direct ? target_ : aside_;
+  const int flags = direct ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC;
+  const int file = open(path.c_str(), flags | O_CLOEXEC, 0666);
+  if (file < 0) fail_to_write(path);
+  pending_ = true;
+  UniqueFd owner(file);
+  for (const std::string_view piece : pieces) {
+    if (!write_all(file, piece)) fail_to_write(path);
+  }
+  if (!direct && fsync(file) != 0) fail_to_write(path);
+  if (close(owner.release()) != 0) fail_to_write(path);
+}
+
+void OutputFile::commit() {
+  if (!pending_) return;
+  if (!aside_.empty() && rename(aside_.c_str(), target_.c_str()) != 0) {
+    fail_to_write(target_);
+  }
+  pending_ = false;
+  if (!aside_.empty()) sync_folder(target_);
+}
+
+}  // namespace fuse

@@ -1,0 +1,214 @@
+// How a step is called: with a closure, between hooks, and under which place
+// messages know it.
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "fusebook/compile/compile.h"
+#include "fusebook/optim/all.h"
+#include "fusebook/support/error.h"
+#include "support/checkpoint_testing.h"
+#include "support/lion.h"
+#include "support/step_testing.h"
+
+using namespace fuse;
+using namespace step_testing;
+using testing::contains;
+using testing::message_of;
+
+namespace {
+
+using Here = std::source_location;
+
+std::string line_of(const Here& here, unsigned offset = 0) {
+  return std::string(here.file_name()) + ":" +
+         std::to_string(here.line() + offset);
+}
+
+}  // namespace
+
+TEST_CASE("errors of every optimizer name the line that called the step") {
+  for (const auto& kind : checkpoint_testing::kinds()) {
+    CAPTURE(kind.name);
+    const auto opt = kind.make(false);
+    const Tensor param = opt->group(0).params[0];
+    param.impl()->grad = zeros({3, 3}).impl();
+    Here here;
+    const auto eager = message_of<Error>([&] {
+      here = Here::current();
+      opt->step();
+    });
+    CHECK(contains(eager, ", at " + line_of(here, 1)));
+    auto step = compile([&] {
+      here = Here::current();
+      opt->step();
+    });
+    const auto compiled = message_of<Error>([&] { step(); });
+    CHECK(contains(compiled, ", at " + line_of(here, 1)));
+  }
+}
+
+TEST_CASE("overlaps and graph breaks name the line that called the step") {
+  const Tensor both = zeros({12});
+  std::vector<Tensor> params = {both.narrow(0, 0, 8), both.narrow(0, 4, 8)};
+  for (Tensor& param : params) param.set_grad(full({8}, 1));
+  SGD sgd(params);
+  Here here;
+  auto step = compile([&] {
+    here = Here::current();
+    sgd.step();
+  });
+  const std::string overlap = message_of<Error>([&] { step(); });
+  CHECK(contains(overlap, "(stored at " + line_of(here, 1)));
+
+  SGD fine({params[0]});
+  auto broken = compile(
+      [&] {
+        here = Here::current();
+        fine.step();
+        static_cast<void>(params[0].to_vector());
+      },
+      {.fullgraph = true});
+  const std::string message = message_of<Error>([&] { broken(); });
+  CHECK(contains(message, "graph break"));
+  LogCapture log(Log::graph);
+  auto breaks = compile([&] {
+    here = Here::current();
+    fine.step();
+    static_cast<void>(params[0].to_vector());
+  });
+  breaks();
+  const std::string logged = log.take();
+  CHECK(contains(logged, "after the operation at " + line_of(here, 1)));
+}
+
+TEST_CASE("a step with a closure returns the loss") {
+  for (const bool compiled : {false, true}) {
+    Tensor param = full({2}, 3);
+    SGD sgd({param}, {.lr = 0.5});
+    int calls = 0;
+    const auto closure = [&] {
+      ++calls;
+      sgd.zero_grad();
+      param.set_grad(full({2}, 2));
+      return tensor(0.25);
+    };
+    Tensor loss;
+    auto step = compile([&] { loss = sgd.step(closure); });
+    for (int i = 1; i <= 2; ++i) {
+      loss = Tensor();
+      if (compiled) {
+        step();
+      } else {
+        loss = sgd.step(closure);
+      }
+      CHECK(loss.item() == 0.25);
+      CHECK(param.to_vector() == std::vector<double>(2, 3.0 - i));
+      CHECK(calls == i);
+    }
+    if (compiled) {
+      CHECK(step.counters().launches == 2);
+      CHECK(step.counters().compilations == 1);
+    }
+  }
+}
+
+TEST_CASE("a closure that throws makes no step") {
+  Tensor param = full({2}, 3);
+  param.set_grad(full({2}, 2));
+  SGD sgd({param}, {.lr = 0.5});
+  CHECK(message_of<Error>([&] {
+          sgd.step([]() -> double { throw Error("no loss"); });
+        }) == "no loss");
+  CHECK(sgd.steps() == 0);
+  CHECK(param.to_vector() == std::vector<double>{3, 3});
+}
+
+TEST_CASE("hooks run before and after each step until they are removed") {
+  const auto params = make_params({{4}}, 1);
+  auto sgd = std::make_unique<SGD>(params);
+  std::vector<std::string> seen;
+  const auto first = sgd->register_step_pre_hook([&](Optimizer& opt) {
+    seen.push_back("before " + std::to_string(opt.steps()));
+  });
+  const auto second = sgd->register_step_pre_hook(
+      [&](Optimizer&) { seen.emplace_back("second"); });
+  const auto after = sgd->register_step_post_hook([&](Optimizer& opt) {
+    seen.push_back("after " + std::to_string(opt.steps()));
+  });
+  using Seen = std::vector<std::string>;
+  auto step = compile([&] { sgd->step(); });
+  step();
+  CHECK(seen == Seen{"before 0", "second", "after 1"});
+  CHECK(step.counters().launches == 1);
+  seen.clear();
+  first.remove();
+  first.remove();  // once more is no harm
+  sgd->step();
+  CHECK(seen == Seen{"second", "after 2"});
+  seen.clear();
+  sgd->step([&] {
+    seen.emplace_back("closure");
+    return 0.0;
+  });
+  CHECK(seen == Seen{"second", "closure", "after 3"});
+  second.remove();
+  sgd.reset();
+  after.remove();  // of an optimizer that is gone
+}
+
+TEST_CASE("a hook may remove itself, and one that throws makes no step") {
+  const auto params = make_params({{4}}, 1);
+  SGD sgd(params);
+  int calls = 0;
+  std::unique_ptr<RemovableHandle> handle;
+  handle = std::make_unique<RemovableHandle>(
+      sgd.register_step_pre_hook([&](Optimizer&) {
+        ++calls;
+        handle->remove();
+      }));
+  const auto next =
+      sgd.register_step_pre_hook([&](Optimizer&) { calls += 10; });
+  sgd.step();
+  CHECK(calls == 11);
+  sgd.step();
+  CHECK(calls == 21);
+  next.remove();
+  sgd.register_step_pre_hook([](Optimizer&) { throw Error("not today"); });
+  CHECK(message_of<Error>([&] { sgd.step(); }) == "not today");
+  CHECK(sgd.steps() == 2);
+}
+
+TEST_CASE("a gradient that leads back to its tensor does not keep it") {
+  std::weak_ptr<TensorImpl> one;
+  std::weak_ptr<TensorImpl> other;
+  {
+    Tensor p = full({2}, 3);
+    p.set_grad(p);
+    one = p.impl();
+    CHECK(p.grad().raw_data() == p.raw_data());
+    Tensor a = full({2}, 1);
+    Tensor b = full({2}, 2);
+    a.set_grad(b);
+    b.set_grad(a);
+    other = a.impl();
+    CHECK(b.grad().to_vector() == std::vector<double>{1, 1});
+    SGD sgd({p}, {.lr = 0.5});
+    sgd.step();
+    CHECK(p.to_vector() == std::vector<double>{1.5, 1.5});
+  }
+  CHECK(one.expired());
+  CHECK(other.expired());
+}
+
+TEST_CASE("an optimizer may have any number of betas") {
+  std::array<Scalar, 12> betas = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5,
+                                  0.5, 0.5, 0.5, 0.5, 0.5, 0.5};
+  CHECK_NOTHROW(check_betas("Many", betas));
+  betas[11] = 1;
+  CHECK(message_of<Error>([&] { check_betas("Many", betas); }) ==
+        "Many: invalid beta parameter at index 11: 1");
+}

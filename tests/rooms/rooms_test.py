@@ -1,0 +1,116 @@
+"""The rooms are what CONTRIBUTING.md says: folders, links, includes, tests."""
+
+import re
+import unittest
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FLOORS = ("kernels", "common")
+# Folders of tests that are not a room's: of the site, the entry, all rooms at
+# once, or programs of their own.
+OTHER_TESTS = {
+    "bench_gpu", "docs", "entry", "fuzz", "gpu_capture", "gpu_code",
+    "hardening", "interop", "mutants", "new_op", "rooms", "undefined_objects"}
+_ROW = re.compile(r"^\| `((?:kernels|common)/\w+)/` \| (.+) \| (.+) \|$", re.M)
+_CALL = re.compile(r"^fuse_room\(([^)]*)\)", re.M)
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+
+
+def rooms():
+    """Folder to the rooms that it links, as CMake has it."""
+    found = {}
+    for floor in FLOORS:
+        for path in sorted((ROOT / floor).glob("*/CMakeLists.txt")):
+            call = _CALL.search(path.read_text())
+            found[f"{floor}/{path.parent.name}"] = call[1].split()
+    return found
+
+
+def files():
+    """What is compiled or included, by name from the root."""
+    return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+            for floor in FLOORS
+            for path in sorted((ROOT / floor).rglob("*"))
+            if path.suffix in (".h", ".cpp", ".inc", ".def", ".cu", ".in")}
+
+
+class Rooms(unittest.TestCase):
+    def setUp(self):
+        self.rooms = rooms()
+        self.names = {path.rpartition("/")[2]: path for path in self.rooms}
+
+    def test_the_table(self):
+        """Every folder has a row with one sentence and its links."""
+        rows = _ROW.findall((ROOT / "CONTRIBUTING.md").read_text())
+        folders = [str(path.relative_to(ROOT)) for floor in FLOORS
+                   for path in (ROOT / floor).glob("*/")]
+        self.assertEqual(sorted(path for path, _, _ in rows), sorted(folders))
+        for path, sentence, links in rows:
+            with self.subTest(room=path):
+                self.assertRegex(sentence, r"^[A-Z`][^.]*(\.\w[^.]*)*\.$")
+                listed = [] if links == "nothing" else links.split(", ")
+                self.assertEqual(listed, self.rooms[path])
+
+    def test_order(self):
+        """A row stands below all that it links; kernels never links common."""
+        rows = [path for path, _, _ in
+                _ROW.findall((ROOT / "CONTRIBUTING.md").read_text())]
+        for path, links in self.rooms.items():
+            for link in links:
+                with self.subTest(room=path, links=link):
+                    self.assertLess(rows.index(self.names[link]),
+                                    rows.index(path))
+
+    def below(self, name):
+        found = {name}
+        for link in self.rooms[self.names[name]]:
+            found |= self.below(link)
+        return found
+
+    def test_includes_name_a_room_below(self):
+        for path, text in files().items():
+            name = path.split("/")[1]
+            if path == "common/fusebook.h":
+                continue
+            for include in _INCLUDE.findall(text):
+                with self.subTest(file=path, include=include):
+                    parts = include.split("/")
+                    self.assertEqual((parts[0], len(parts)), ("fusebook", 3))
+                    self.assertIn(parts[1], self.below(name))
+                    folder = ROOT / self.names[parts[1]]
+                    self.assertTrue((folder / parts[2]).is_file())
+
+    def test_no_links_in_vain(self):
+        """A room includes something of each room that it links."""
+        used = {path: set() for path in self.rooms}
+        for path, text in files().items():
+            if path.count("/") == 2:
+                used[path.rpartition("/")[0]] |= {
+                    include.split("/")[1] for include in _INCLUDE.findall(text)}
+        for path, links in self.rooms.items():
+            self.assertEqual(set(links) - used[path], set(), path)
+
+    def test_no_circle_of_files(self):
+        graph = {}
+        for path, text in files().items():
+            graph[path] = [
+                f"{self.names[parts[1]]}/{parts[2]}"
+                for parts in (i.split("/") for i in _INCLUDE.findall(text))
+                if len(parts) == 3]
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            self.fail(f"these include each other: {error.args[1]}")
+
+    def test_tests_mirror_the_rooms(self):
+        for path in sorted((ROOT / "tests").rglob("*_test.cpp")):
+            folder = path.relative_to(ROOT / "tests").parts[0]
+            self.assertIn(folder, OTHER_TESTS | set(self.names), path)
+        for path in sorted((ROOT / "tests").glob("*/")):
+            self.assertIn(path.name, OTHER_TESTS | set(self.names) | {
+                "support", "__pycache__"})
+
+
+if __name__ == "__main__":
+    unittest.main()

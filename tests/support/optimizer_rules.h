@@ -1,0 +1,492 @@
+// What torch's documentation says that its optimizers do to one number, as
+// plain float64 code; and the settings that tests put them to.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fusebook/optim/all.h"
+#include "fusebook/tensor/tensor.h"
+
+namespace optimizer_rules {
+
+/// One number of a model, with what the optimizer keeps for it.
+struct Element {
+  double param = 0;
+  std::array<double, 3> state{};
+};
+
+/// The update of one element, given its gradient and which step this is.
+using Rule = std::function<void(Element&, double grad, double step)>;
+
+/// One setting of all options of one optimizer.
+struct Case {
+  std::string label;
+  std::function<std::unique_ptr<fuse::Optimizer>(std::vector<fuse::Tensor>)>
+      make;
+  std::function<fuse::Tensor(const fuse::Optimizer&, const fuse::Tensor&,
+                             const std::string&)>
+      state;
+  Rule rule;
+  /// What Element::state starts from.
+  std::array<double, 3> start{};
+};
+
+struct OptimizerRow {
+  std::string name;
+  std::vector<const char*> states;  ///< in the order of Element::state
+  std::vector<Case> cases;          ///< the first has all defaults but the lr
+};
+
+// ---- single numbers ---------------------------------------------------------
+
+/// A parameter with one element.
+inline fuse::Tensor single(double value,
+                           fuse::DType dtype = fuse::DType::float32) {
+  return fuse::full({1}, value, dtype);
+}
+/// Gives it a gradient, or another one.
+inline void set_grad(fuse::Tensor param, double value) {
+  if (!param.grad().defined()) param.set_grad(fuse::zeros_like(param));
+  param.grad().fill_(value);
+}
+
+inline double first_of(const fuse::Tensor& tensor) {
+  return tensor.to_vector()[0];
+}
+
+/// Within a few roundings of numbers around the larger of `exact` and one.
+inline bool close(double value, double exact, fuse::DType dtype) {
+  const double unit = dtype == fuse::DType::float32 ? 0x1p-24 : 0x1p-53;
+  return std::abs(value - exact) <= 12 * unit * std::max(1.0, std::abs(exact));
+}
+
+// ---- the rules --------------------------------------------------------------
+
+template <class Options>
+double penalized(const Options& o, const Element& x, double grad) {
+  return (o.maximize ? -grad : grad) + o.weight_decay.value() * x.param;
+}
+
+// With decoupled decay the parameter shrinks and the gradient stays.
+template <class Options>
+double decayed(const Options& o, Element& x, double grad) {
+  if (!o.decoupled_weight_decay) return penalized(o, x, grad);
+  x.param -= o.lr.value() * o.weight_decay.value() * x.param;
+  return o.maximize ? -grad : grad;
+}
+
+inline void moments(double beta1, double beta2, Element& x, double g) {
+  x.state[0] = beta1 * x.state[0] + (1 - beta1) * g;
+  x.state[1] = beta2 * x.state[1] + (1 - beta2) * g * g;
+}
+
+inline void apply(const fuse::SGDOptions& o, Element& x, double grad,
+                  double step) {
+  double g = penalized(o, x, grad);
+  const double momentum = o.momentum.value();
+  if (momentum != 0) {
+    double& buffer = x.state[0];
+    buffer = step > 1 ? momentum * buffer + (1 - o.dampening.value()) * g : g;
+    g = o.nesterov ? g + momentum * buffer : buffer;
+  }
+  x.param -= o.lr.value() * g;
+}
+
+inline void apply(const fuse::NAdamOptions& o, Element& x, double grad,
+                  double step) {
+  const double g = decayed(o, x, grad);
+  const double beta1 = o.betas[0].value();
+  const double beta2 = o.betas[1].value();
+  moments(beta1, beta2, x, g);
+  const auto mu_of = [&](double t) {
+    return beta1 * (1 - 0.5 * std::pow(0.96, t * o.momentum_decay.value()));
+  };
+  const double mu = mu_of(step);
+  const double mu_next = mu_of(step + 1);
+  double& mu_product = x.state[2];
+  mu_product *= mu;
+  const double m_hat = mu_next * x.state[0] / (1 - mu_product * mu_next) +
+                       (1 - mu) * g / (1 - mu_product);
+  const double v_hat = x.state[1] / (1 - std::pow(beta2, step));
+  x.param -= o.lr.value() * m_hat / (std::sqrt(v_hat) + o.eps.value());
+}
+
+inline void apply(const fuse::RAdamOptions& o, Element& x, double grad,
+                  double step) {
+  const double g = decayed(o, x, grad);
+  const double beta1 = o.betas[0].value();
+  const double beta2 = o.betas[1].value();
+  moments(beta1, beta2, x, g);
+  const double m_hat = x.state[0] / (1 - std::pow(beta1, step));
+  const double power = std::pow(beta2, step);
+  const double limit = 2 / (1 - beta2) - 1;
+  const double length = limit - 2 * step * power / (1 - power);
+  double factor = 1;
+  if (length > 5) {
+    const double l =
+        std::sqrt(1 - power) / (std::sqrt(x.state[1]) + o.eps.value());
+    factor = l * std::sqrt((length - 4) * (length - 2) * limit /
+                           ((limit - 4) * (limit - 2) * length));
+  }
+  x.param -= o.lr.value() * m_hat * factor;
+}
+
+inline void apply(const fuse::AdamaxOptions& o, Element& x, double grad,
+                  double step) {
+  const double g = penalized(o, x, grad);
+  const double beta1 = o.betas[0].value();
+  double& m = x.state[0];
+  double& u = x.state[1];
+  m = beta1 * m + (1 - beta1) * g;
+  u = std::max(o.betas[1].value() * u, std::abs(g) + o.eps.value());
+  x.param -= o.lr.value() * m / ((1 - std::pow(beta1, step)) * u);
+}
+
+inline void apply(const fuse::AdagradOptions& o, Element& x, double grad,
+                  double step) {
+  const double g = penalized(o, x, grad);
+  const double rate = o.lr.value() / (1 + (step - 1) * o.lr_decay.value());
+  x.state[0] += g * g;
+  x.param -= rate * g / (std::sqrt(x.state[0]) + o.eps.value());
+}
+
+inline void apply(const fuse::AdadeltaOptions& o, Element& x, double grad,
+                  double) {
+  const double g = penalized(o, x, grad);
+  const double rho = o.rho.value();
+  const double eps = o.eps.value();
+  auto& [v, u, unused] = x.state;
+  v = rho * v + (1 - rho) * g * g;
+  const double delta = std::sqrt(u + eps) / std::sqrt(v + eps) * g;
+  u = rho * u + (1 - rho) * delta * delta;
+  x.param -= o.lr.value() * delta;
+}
+
+inline void apply(const fuse::RMSpropOptions& o, Element& x, double grad,
+                  double) {
+  const double g = penalized(o, x, grad);
+  const double alpha = o.alpha.value();
+  auto& [v, buffer, average] = x.state;
+  v = alpha * v + (1 - alpha) * g * g;
+  double variance = v;
+  if (o.centered) {
+    average = alpha * average + (1 - alpha) * g;
+    variance -= average * average;
+  }
+  const double move = g / (std::sqrt(variance) + o.eps.value());
+  if (o.momentum.value() > 0) {
+    buffer = o.momentum.value() * buffer + move;
+    x.param -= o.lr.value() * buffer;
+  } else {
+    x.param -= o.lr.value() * move;
+  }
+}
+
+inline void apply(const fuse::RpropOptions& o, Element& x, double grad,
+                  double) {
+  double g = o.maximize ? -grad : grad;
+  double& prev = x.state[0];
+  double& size = x.state[1];
+  if (prev * g > 0) {
+    size *= o.etas[1].value();
+  } else if (prev * g < 0) {
+    size *= o.etas[0].value();
+    g = 0;
+  }
+  // The documentation bounds what has changed, the code every step size.
+  size = std::clamp(size, o.step_sizes[0].value(), o.step_sizes[1].value());
+  if (g > 0) x.param -= size;
+  if (g < 0) x.param += size;
+  prev = g;
+}
+
+inline void apply(const fuse::ASGDOptions& o, Element& x, double grad,
+                  double step) {
+  const double g = penalized(o, x, grad);
+  auto& [average, eta, mu] = x.state;
+  const double lr = o.lr.value();
+  const double lambd = o.lambd.value();
+  x.param = (1 - lambd * eta) * x.param - eta * g;
+  average += mu * (x.param - average);
+  eta = lr / std::pow(1 + lambd * lr * step, o.alpha.value());
+  mu = 1 / std::max(1.0, step - o.t0.value());
+}
+
+// ---- the settings -----------------------------------------------------------
+
+template <class Kind, class Options>
+Case make_case(const std::string& label, const Options& options,
+               std::array<double, 3> start = {}) {
+  return {label,
+          [options](std::vector<fuse::Tensor> params) {
+            return std::make_unique<Kind>(std::move(params), options);
+          },
+          [](const fuse::Optimizer& optimizer, const fuse::Tensor& param,
+             const std::string& name) {
+            return static_cast<const Kind&>(optimizer).state(param, name);
+          },
+          [options](Element& x, double grad, double step) {
+            apply(options, x, grad, step);
+          },
+          start};
+}
+
+/// A rate as a number, or as a tensor with another value.
+inline fuse::Scalar rate(bool as_tensor, double number, double in_tensor) {
+  return as_tensor ? fuse::Scalar(fuse::tensor(in_tensor))
+                   : fuse::Scalar(number);
+}
+
+inline bool bit(unsigned bits, unsigned k) { return ((bits >> k) & 1U) != 0; }
+
+/// Half of all settings have a tensor for a rate.
+inline bool odd(unsigned bits) { return std::popcount(bits) % 2 != 0; }
+
+inline std::string words(
+    std::initializer_list<std::pair<bool, const char*>> chosen) {
+  std::string text;
+  for (const auto& [on, word] : chosen) {
+    if (on) text += (text.empty() ? "" : ", ") + std::string(word);
+  }
+  return text.empty() ? "defaults" : text;
+}
+
+inline std::vector<Case> sgd_cases() {
+  std::vector<Case> cases;
+  for (unsigned bits = 0; bits < 32; ++bits) {
+    fuse::SGDOptions o;
+    o.maximize = bit(bits, 0);
+    o.weight_decay = bit(bits, 1) ? 0.1 : 0.0;
+    o.lr = rate(odd(bits), 0.05, 0.03);
+    o.nesterov = bit(bits, 2);
+    o.dampening = bit(bits, 3) ? 0.25 : 0.0;
+    o.momentum = bit(bits, 4) ? 0.9 : 0.0;
+    if (o.nesterov && (bit(bits, 3) || !bit(bits, 4))) continue;
+    cases.push_back(make_case<fuse::SGD>(words({{bit(bits, 0), "maximize"},
+                                                {bit(bits, 1), "weight_decay"},
+                                                {odd(bits), "tensor lr"},
+                                                {bit(bits, 2), "nesterov"},
+                                                {bit(bits, 3), "dampening"},
+                                                {bit(bits, 4), "momentum"}}),
+                                         o));
+  }
+  return cases;
+}
+
+/// For NAdam and RAdam.
+template <class Kind, class Options>
+std::vector<Case> decoupling_cases(std::array<double, 3> start) {
+  std::vector<Case> cases;
+  for (unsigned bits = 0; bits < 8; ++bits) {
+    Options o;
+    o.maximize = bit(bits, 0);
+    o.lr = rate(odd(bits), 0.01, 0.02);
+    o.decoupled_weight_decay = bit(bits, 1);
+    o.weight_decay = bit(bits, 2) ? 0.1 : 0.0;
+    cases.push_back(make_case<Kind>(words({{bit(bits, 0), "maximize"},
+                                           {odd(bits), "tensor lr"},
+                                           {bit(bits, 1), "decoupled"},
+                                           {bit(bits, 2), "weight_decay"}}),
+                                    o, start));
+  }
+  // Other betas; below one half lerp takes its other branch. beta2 = 0.5 never
+  // gets long averages, 0.9 soon does.
+  for (const double beta2 : {0.5, 0.9}) {
+    Options o;
+    o.betas = {0.3, beta2};
+    o.eps = 1e-2;
+    o.lr = 0.1;
+    cases.push_back(
+        make_case<Kind>("beta2 " + std::to_string(beta2), o, start));
+  }
+  return cases;
+}
+
+inline std::vector<Case> nadam_cases() {
+  auto cases = decoupling_cases<fuse::NAdam, fuse::NAdamOptions>({0, 0, 1});
+  fuse::NAdamOptions o{.lr = 0.05, .betas = {0.8, 0.99}, .eps = 1e-6};
+  o.momentum_decay = 0.5;
+  o.weight_decay = 0.2;
+  o.maximize = true;
+  cases.push_back(make_case<fuse::NAdam>("momentum_decay", o, {0, 0, 1}));
+  return cases;
+}
+
+inline std::vector<Case> adamax_cases() {
+  std::vector<Case> cases;
+  for (unsigned bits = 0; bits < 8; ++bits) {
+    fuse::AdamaxOptions o;
+    o.maximize = bit(bits, 0);
+    o.lr = rate(odd(bits), 0.02, 0.05);
+    o.weight_decay = bit(bits, 1) ? 0.1 : 0.0;
+    if (bit(bits, 2)) {
+      o.betas = {0.4, 0.3};
+      o.eps = 0.05;
+    }
+    cases.push_back(make_case<fuse::Adamax>(words({{bit(bits, 0), "maximize"},
+                                                   {odd(bits), "tensor lr"},
+                                                   {bit(bits, 1), "decay"},
+                                                   {bit(bits, 2), "betas"}}),
+                                            o));
+  }
+  return cases;
+}
+
+inline std::vector<Case> adagrad_cases() {
+  std::vector<Case> cases;
+  for (unsigned bits = 0; bits < 16; ++bits) {
+    fuse::AdagradOptions o;
+    o.maximize = bit(bits, 0);
+    o.lr = rate(odd(bits), 0.05, 0.1);
+    o.weight_decay = bit(bits, 1) ? 0.1 : 0.0;
+    o.initial_accumulator_value = bit(bits, 2) ? 0.5 : 0.0;
+    if (bit(bits, 3)) {
+      o.lr_decay = 0.3;
+      o.eps = 1e-3;
+    }
+    cases.push_back(make_case<fuse::Adagrad>(
+        words({{bit(bits, 0), "maximize"},
+               {odd(bits), "tensor lr"},
+               {bit(bits, 1), "weight_decay"},
+               {bit(bits, 2), "initial_accumulator_value"},
+               {bit(bits, 3), "lr_decay"}}),
+        o, {bit(bits, 2) ? 0.5 : 0.0}));
+  }
+  return cases;
+}
+
+inline std::vector<Case> adadelta_cases() {
+  std::vector<Case> cases;
+  for (unsigned bits = 0; bits < 8; ++bits) {
+    fuse::AdadeltaOptions o;
+    o.maximize = bit(bits, 0);
+    o.lr = rate(odd(bits), 1.0, 0.5);
+    o.weight_decay = bit(bits, 1) ? 0.1 : 0.0;
+    if (bit(bits, 2)) {
+      o.rho = 0.6;
+      o.eps = 1e-2;
+    }
+    cases.push_back(
+        make_case<fuse::Adadelta>(words({{bit(bits, 0), "maximize"},
+                                         {odd(bits), "tensor lr"},
+                                         {bit(bits, 1), "weight_decay"},
+                                         {bit(bits, 2), "rho"}}),
+                                  o));
+  }
+  return cases;
+}
+
+inline std::vector<Case> rmsprop_cases() {
+  std::vector<Case> cases;
+  for (unsigned bits = 0; bits < 16; ++bits) {
+    fuse::RMSpropOptions o;
+    o.maximize = bit(bits, 0);
+    o.lr = rate(odd(bits), 0.01, 0.02);
+    o.weight_decay = bit(bits, 1) ? 0.1 : 0.0;
+    o.centered = bit(bits, 2);
+    o.momentum = bit(bits, 3) ? 0.5 : 0.0;
+    if (bit(bits, 0)) {
+      o.alpha = 0.8;
+      o.eps = 1e-3;
+    }
+    cases.push_back(
+        make_case<fuse::RMSprop>(words({{bit(bits, 0), "maximize"},
+                                        {odd(bits), "tensor lr"},
+                                        {bit(bits, 1), "weight_decay"},
+                                        {bit(bits, 2), "centered"},
+                                        {bit(bits, 3), "momentum"}}),
+                                 o));
+  }
+  return cases;
+}
+
+inline std::vector<Case> rprop_cases() {
+  std::vector<Case> cases;
+  for (unsigned bits = 0; bits < 4; ++bits) {
+    fuse::RpropOptions o;
+    o.maximize = bit(bits, 0);
+    o.lr = rate(odd(bits), 0.01, 0.03);
+    if (bit(bits, 1)) {
+      // Both bounds are met, and the first step size lies outside.
+      o.etas = {0.3, 1.5};
+      o.step_sizes = {8e-3, 0.0125};
+    }
+    cases.push_back(make_case<fuse::Rprop>(words({{bit(bits, 0), "maximize"},
+                                                  {odd(bits), "tensor lr"},
+                                                  {bit(bits, 1), "bounds"}}),
+                                           o, {0, o.lr.value()}));
+  }
+  return cases;
+}
+
+inline std::vector<Case> asgd_cases() {
+  std::vector<Case> cases;
+  for (unsigned bits = 0; bits < 8; ++bits) {
+    fuse::ASGDOptions o;
+    o.maximize = bit(bits, 0);
+    o.lr = rate(odd(bits), 0.05, 0.1);
+    o.weight_decay = bit(bits, 1) ? 0.1 : 0.0;
+    if (bit(bits, 2)) {
+      o.lambd = 0.2;
+      o.alpha = 0.6;
+      o.t0 = 2.0;
+    }
+    cases.push_back(make_case<fuse::ASGD>(words({{bit(bits, 0), "maximize"},
+                                                 {odd(bits), "tensor lr"},
+                                                 {bit(bits, 1), "weight_decay"},
+                                                 {bit(bits, 2), "averaging"}}),
+                                          o, {0, o.lr.value(), 1}));
+  }
+  return cases;
+}
+
+/// Calls visit.template operator()<Kind>(options) for every optimizer of the
+/// table, with options of which none is off.
+template <class Visit>
+void for_each_kind(Visit visit) {
+  using namespace fuse;
+  visit.template operator()<SGD>(SGDOptions{
+      .lr = 0.05, .momentum = 0.9, .dampening = 0.25, .weight_decay = 0.1});
+  visit.template operator()<NAdam>(NAdamOptions{.weight_decay = 0.1});
+  visit.template operator()<RAdam>(
+      RAdamOptions{.weight_decay = 0.1, .decoupled_weight_decay = true});
+  visit.template operator()<Adamax>(AdamaxOptions{.weight_decay = 0.1});
+  visit.template operator()<Adagrad>(AdagradOptions{
+      .lr_decay = 0.1, .weight_decay = 0.1, .initial_accumulator_value = 0.25});
+  visit.template operator()<Adadelta>(AdadeltaOptions{.weight_decay = 0.1});
+  visit.template operator()<RMSprop>(
+      RMSpropOptions{.weight_decay = 0.1, .momentum = 0.5, .centered = true});
+  visit.template operator()<Rprop>(RpropOptions{});
+  visit.template operator()<ASGD>(
+      ASGDOptions{.lambd = 0.1, .t0 = 2.0, .weight_decay = 0.1});
+}
+
+/// Every optimizer but Adam and AdamW, which have tests of their own.
+inline const std::vector<OptimizerRow>& table() {
+  static const std::vector<OptimizerRow> rows = {
+      {"SGD", {"momentum_buffer"}, sgd_cases()},
+      {"NAdam", {"exp_avg", "exp_avg_sq", "mu_product"}, nadam_cases()},
+      {"RAdam",
+       {"exp_avg", "exp_avg_sq"},
+       decoupling_cases<fuse::RAdam, fuse::RAdamOptions>({})},
+      {"Adamax", {"exp_avg", "exp_inf"}, adamax_cases()},
+      {"Adagrad", {"sum"}, adagrad_cases()},
+      {"Adadelta", {"square_avg", "acc_delta"}, adadelta_cases()},
+      {"RMSprop",
+       {"square_avg", "momentum_buffer", "grad_avg"},
+       rmsprop_cases()},
+      {"Rprop", {"prev", "step_size"}, rprop_cases()},
+      {"ASGD", {"ax", "eta", "mu"}, asgd_cases()},
+  };
+  return rows;
+}
+
+}  // namespace optimizer_rules
