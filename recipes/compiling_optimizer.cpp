@@ -87,15 +87,20 @@ static void compiling_optimizer(const Options& options) {
       print_rung("both", whole.parameters(), [&] { fused(whole); });
 
   step("What was fused");
-  // Look at the bytes above: horizontal fusion saves launches, but only
-  // vertical fusion saves traffic, and for large tensors traffic is time.
-  // Horizontal fusion alone took :value:`horizontal_us / op_by_op_us` the time
-  // of no fusion at all: between one operation on a tensor and the next it goes
-  // over all other tensors, so what the one left in the cache is gone when the
-  // other needs it. The vertical rung and the last ran one and the same kernel.
-  // It knows the operations, never how many tensors there are or what shapes
-  // they have. The bias corrections depend on the step count alone, so they are
-  // worked out once per tensor.
+  // .. recipe-ladder:: The ladder
+  //
+  //    The ladder, drawn from the output above. In the grids tensors go across
+  //    and operations down, and each frame is one launch.
+  //
+  // Horizontal fusion saves launches, but only vertical fusion saves traffic,
+  // and for large tensors traffic is time. Horizontal fusion alone took
+  // :value:`horizontal_us / op_by_op_us` the time of no fusion at all, although
+  // it moves the same bytes: between one operation on a tensor and the next it
+  // goes over all other tensors, so what the one left in the cache is gone when
+  // the other needs it. The vertical rung and the last ran one and the same
+  // kernel. It knows the operations, never how many tensors there are or what
+  // shapes they have. The bias corrections depend on the step count alone, so
+  // they are worked out once per tensor.
   print("compilations:     ", fused.counters().compilations);
   print_block(fused.summary());
 

@@ -8,16 +8,18 @@ writes no page as text.
 import zlib
 from pathlib import Path
 
-from . import (api, api_example, code_links, excerpt, exercise, gallery,
-               graph_picture, nodes, op_table, page, picture, plot, quote,
-               readme, recipe)
+from . import (api, api_example, code_links, drawing, excerpt, exercise,
+               gallery, graph_picture, ladder, nodes, op_table, page, picture,
+               plot, quote, readme, recipe)
+
+_PARTS = (nodes, drawing, recipe, excerpt, exercise, gallery, op_table, picture,
+          plot, ladder, quote, api, api_example, code_links, graph_picture,
+          readme)
 
 
 def setup(app):
-    for module in (nodes, recipe, excerpt, exercise, gallery, op_table,
-                   picture, plot, quote, api, api_example, code_links,
-                   graph_picture, readme):
-        module.setup(app)
+    for part in _PARTS:
+        part.setup(app)
     app.add_source_suffix(".cpp", "recipe")
     app.add_source_parser(recipe.RecipeParser)
     app.connect("env-get-outdated", page.outdated)

@@ -4,17 +4,13 @@
 caption.
 """
 
-from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from .. import examples, graphs
 from ..errors import BookError
 from . import page as pages
-
-
-class graph_picture(nodes.General, nodes.Element):
-    """The picture, and its caption."""
+from .drawing import drawing
 
 
 class GraphPicture(SphinxDirective):
@@ -40,24 +36,10 @@ class GraphPicture(SphinxDirective):
         except KeyError as missing:
             raise self.error(f"a graph-picture needs :{missing.args[0]}:") \
                 from None
-        node = graph_picture(svg=drawn)
+        node = drawing(kind="graph-picture", drawn=drawn)
         self.state.nested_parse(self.content, self.content_offset, node)
         return [node]
 
 
-def _visit(self, node):
-    self.body.append(f'<figure class="graph-picture">\n{node["svg"]}\n'
-                     "<figcaption>\n")
-
-
-def _depart(self, node):
-    self.body.append("</figcaption>\n</figure>\n")
-
-
-def _skip(self, node):
-    pass
-
-
 def setup(app):
-    app.add_node(graph_picture, html=(_visit, _depart), text=(_skip, _skip))
     app.add_directive("graph-picture", GraphPicture)

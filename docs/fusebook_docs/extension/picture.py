@@ -7,8 +7,9 @@ SVG in the page: text stays text, and the colours are those of the page.
 
 import html
 
-from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
+
+from .drawing import drawing
 
 _TENSORS, _OPERATIONS = 4, 5
 _CELL, _GAP, _LEFT, _TOP = 24, 8, 30, 30
@@ -21,10 +22,6 @@ _PANELS = (
 )
 
 
-class picture(nodes.General, nodes.Element):
-    """The four panels."""
-
-
 class FusionPicture(SphinxDirective):
     """The content is the caption."""
 
@@ -32,7 +29,9 @@ class FusionPicture(SphinxDirective):
 
     def run(self):
         self.assert_has_content()
-        node = picture()
+        panels = "\n".join(panel(*row) for row in _PANELS)
+        node = drawing(kind="fusion-picture",
+                      drawn=f'<div class="fusion-panels">\n{panels}\n</div>')
         self.state.nested_parse(self.content, self.content_offset, node)
         return [node]
 
@@ -87,21 +86,5 @@ def _dot(row, column):
     return f'<circle cx="{x}" cy="{y}" r="3.5" fill="currentColor"/>'
 
 
-def _visit(self, node):
-    panels = "\n".join(panel(*row) for row in _PANELS)
-    self.body.append('<figure class="fusion-picture">\n'
-                     f'<div class="fusion-panels">\n{panels}\n</div>\n'
-                     "<figcaption>\n")
-
-
-def _depart(self, node):
-    self.body.append("</figcaption>\n</figure>\n")
-
-
-def _skip(self, node):
-    pass
-
-
 def setup(app):
-    app.add_node(picture, html=(_visit, _depart), text=(_skip, _skip))
     app.add_directive("fusion-picture", FusionPicture)

@@ -15,7 +15,6 @@ import html
 import math
 import re
 
-from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
@@ -23,15 +22,12 @@ from ..errors import BookError
 from ..samples import filled
 from . import page as pages
 from . import quote
+from .drawing import drawing
 
 _WIDTH, _LEFT, _RIGHT = 360, 46, 56
 _PANEL, _HEAD, _GAP, _FOOT = 120, 22, 14, 36
 _DASHES = ("5 3", "none", "2 3", "8 3 2 3")
 _LINE = 14  # the height of a line of text
-
-
-class plot(nodes.General, nodes.Element):
-    """The panels; its children are the caption."""
 
 
 class RecipePlot(SphinxDirective):
@@ -60,7 +56,7 @@ class RecipePlot(SphinxDirective):
                                self.lineno)
         except BookError as error:
             raise self.error(f"recipe-plot: :alt: {error}") from error
-        node = plot(svg=draw(names, rows, alt))
+        node = drawing(kind="recipe-plot", drawn=draw(names, rows, alt))
         self.state.nested_parse(self.content, self.content_offset, node)
         return [node]
 
@@ -207,19 +203,5 @@ def _text(x, y, text, kind, anchor="start"):
             f'text-anchor="{anchor}">{html.escape(text)}</text>')
 
 
-def _visit(self, node):
-    self.body.append(f'<figure class="recipe-plot">\n{node["svg"]}\n'
-                     "<figcaption>\n")
-
-
-def _depart(self, node):
-    self.body.append("</figcaption>\n</figure>\n")
-
-
-def _skip(self, node):
-    pass
-
-
 def setup(app):
-    app.add_node(plot, html=(_visit, _depart), text=(_skip, _skip))
     app.add_directive("recipe-plot", RecipePlot)

@@ -149,6 +149,11 @@ def output_lines(by_device, title, exercise=None, page_devices=()):
     if cpu is not None and cpu.text_of(title):
         for device in _lacking(by_device, page_devices):
             tabs[device] = [f".. recipe-no-output:: {device}", ""]
+    return in_tabs(tabs)
+
+
+def in_tabs(tabs):
+    """Lines by device: as they are for one of them, else each in its tab."""
     if len(tabs) < 2:
         return [line for lines in tabs.values() for line in lines]
     lines = [".. tab-set::", "   :sync-group: device", "   :class: devices", ""]

@@ -1,0 +1,156 @@
+"""The ladder of fusion that `print_rung` prints, read back and drawn.
+
+A rung is one way to run the same step: how many launches it is, the bytes that
+it moves, its time, and a grid that says which launch did which operation for
+which tensor.
+"""
+
+import html
+import re
+from dataclasses import dataclass
+
+from .errors import BookError
+from .values import Value
+
+_HEAD = re.compile(r"(\w+): (\d+) launch(?:es)?, (\d+) MB, @\{(\w+)\}")
+_ROW = re.compile(r"tensor (\d+)((?:\s+\d+)+)")
+
+_WIDTH, _BARS, _LONGEST = 360, 92, 192  # where bars begin, how long one may be
+_KEY, _RUNG = 24, 92
+_CELL_WIDE, _CELL_HIGH, _MORE = 13, 9, 12  # a cell; where tensors are left out
+
+
+@dataclass(frozen=True)
+class Rung:
+    name: str
+    launches: int
+    megabytes: int
+    time: Value
+    tensors: tuple[int, ...]  # of the rows that were printed
+    cells: tuple[tuple[int, ...], ...]  # for each of them, a launch an operation
+
+    @property
+    def launches_text(self):
+        return f"{self.launches} launch{'' if self.launches == 1 else 'es'}"
+
+    @property
+    def megabytes_text(self):
+        return f"{self.megabytes} MB"
+
+    @property
+    def time_text(self):
+        return self.time.shown.strip()
+
+
+def read(text, values):
+    """The rungs in what a step printed, from the first to the last."""
+    found, rows = [], []
+    for line in text.splitlines():
+        if head := _HEAD.fullmatch(line.strip()):
+            rows = []
+            found.append((head, rows))
+        elif row := _ROW.fullmatch(line.strip()):
+            rows.append((int(row[1]), tuple(map(int, row[2].split()))))
+    if len(found) < 2:
+        raise BookError("it printed no ladder of two rungs or more")
+    return [_rung(head, rows, values) for head, rows in found]
+
+
+def _rung(head, rows, values):
+    time = values[head[4]]
+    if not rows or len({len(cells) for _, cells in rows}) != 1:
+        raise BookError(f"the grid of {head[1]!r} has no rows of equal length")
+    if time.kind != "measured" or time.unit != "us":
+        raise BookError(f"{head[4]!r} is no time")
+    return Rung(head[1].replace("_", " "), int(head[2]), int(head[3]), time,
+                *zip(*rows))
+
+
+def frames(rung):
+    """The launches of the printed cells: (launch, first and last row, first and
+    last operation), all counted from zero."""
+    found = {}
+    for row, cells in enumerate(rung.cells):
+        for column, launch in enumerate(cells):
+            top, bottom, left, right = found.get(launch, (row, row, column,
+                                                          column))
+            found[launch] = (min(top, row), max(bottom, row),
+                             min(left, column), max(right, column))
+    return [(launch, *places) for launch, places in found.items()]
+
+
+def words(rungs):
+    """The picture, for those who cannot see it."""
+    return " ".join(f"{rung.name.capitalize()}: {rung.launches_text}, "
+                    f"{rung.megabytes_text}, {rung.time_text}."
+                    for rung in rungs)
+
+
+def svg(rungs):
+    """Each rung as its grid, and bars for its time and its bytes."""
+    height = _KEY + len(rungs) * _RUNG
+    body = [f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" '
+            f'aria-label="{html.escape(words(rungs))}" '
+            'xmlns="http://www.w3.org/2000/svg">', *_key()]
+    slowest = max(rung.time.value for rung in rungs)
+    most = max(rung.megabytes for rung in rungs)
+    for number, rung in enumerate(rungs):
+        top = _KEY + number * _RUNG
+        body += _grid(rung, top + 4)
+        body.append(_text(_BARS, top + 20, rung.name, "title"))
+        body.append(_text(_WIDTH, top + 20, rung.launches_text, "count", "end"))
+        body += _bar(top + 30, rung.time.value / slowest, rung.time_text, True)
+        body += _bar(top + 52, rung.megabytes / most if most else 0,
+                     rung.megabytes_text, False)
+    return "\n".join([*body, "</svg>"])
+
+
+def _key():
+    for x, label, solid in ((_BARS, "time of a step", True),
+                            (_BARS + 112, "bytes moved", False)):
+        yield _box(x, 6, 12, solid)
+        yield _text(x + 18, 16, label, "key")
+
+
+def _bar(y, share, label, solid):
+    wide = max(share * _LONGEST, 1.5)
+    yield _box(_BARS, y, wide, solid)
+    yield _text(_BARS + wide + 6, y + 11, label, "number")
+
+
+def _box(x, y, wide, solid):
+    """Filled or hollow, so that it needs no colour to tell them apart."""
+    fill = 1 if solid else 0.12
+    return (f'<rect class="bar" x="{x}" y="{y}" width="{wide:.1f}" height="14" '
+            f'fill="currentColor" fill-opacity="{fill}" stroke="currentColor" '
+            'stroke-width="1.4"/>')
+
+
+def _grid(rung, top):
+    """Tensors across, operations down, a frame for each launch."""
+    places = _places(rung.tensors)
+    for _, first, last, left, right in frames(rung):
+        x, wide = places[first], places[last] - places[first] + _CELL_WIDE
+        high = (right - left + 1) * _CELL_HIGH
+        yield (f'<rect class="launch" x="{x + 1}" y="{top + left * _CELL_HIGH + 1}" '
+               f'width="{wide - 2}" height="{high - 2}" rx="2" '
+               'fill="currentColor" fill-opacity="0.14" stroke="currentColor" '
+               'stroke-width="1.2"/>')
+    middle = top + len(rung.cells[0]) * _CELL_HIGH / 2 + 3
+    for before, after, x in zip(rung.tensors, rung.tensors[1:], places[1:]):
+        if after != before + 1:
+            yield _text(x - _MORE / 2, middle, "…", "more", "middle")
+
+
+def _places(tensors):
+    """Where each column begins; there is room where some are left out."""
+    places = [2]
+    for before, after in zip(tensors, tensors[1:]):
+        gap = 0 if after == before + 1 else _MORE
+        places.append(places[-1] + _CELL_WIDE + gap)
+    return places
+
+
+def _text(x, y, text, kind, anchor="start"):
+    return (f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" '
+            f'text-anchor="{anchor}">{html.escape(text)}</text>')
