@@ -21,14 +21,15 @@ release = re.search(r"project\(fusebook VERSION ([\d.]+)",
                     _cmake.read_text(encoding="utf-8"))[1]
 
 extensions = ["sphinx_design", "sphinx_copybutton", "fusebook_docs.extension"]
-exclude_patterns = ["_build", "about", "background/result.rst", "examples",
-                    "exercises", "fusebook_docs", "samples"]
+exclude_patterns = ["_build", "_templates", "about", "background/result.rst",
+                    "examples", "exercises", "fusebook_docs", "samples"]
 nitpicky = True
 # Of C++: the standard library, template parameters, and what is inside a class.
 nitpick_ignore_regex = [("cpp:identifier", ".*")]
 
 pygments_dark_style = "github-dark"
 
+templates_path = ["_templates"]
 html_theme = "furo"
 html_title = "Fusebook"
 html_logo = "_static/logo.svg"
@@ -64,4 +65,5 @@ html_theme_options = {
     },
 }
 
+copybutton_selector = "div.highlight pre:not(.kernel-lines)"
 copybutton_exclude = ".linenos, .gp, .go"

@@ -93,6 +93,10 @@ static void one_kernel_by_hand(const Options& options) {
   // ``load`` and ``store`` of ``Packs`` move several at a time. The loop around
   // them is the same for every kernel. It walks over a table in the device's
   // memory, so there may be any number of tensors.
+  //
+  // .. kernel-beside:: common/optim/adam_by_hand.cu
+  //    :mark: update
+  //    :pairs: m: lerp; v: mul, addcmul; p: sqrt, div, add, addcdiv
   Adam adam(twin.parameters(), {.lr = 0.01});
   auto fn = compile([&] { adam.step(); });
   for (int i = 0; i < 3; ++i) fn();

@@ -3,7 +3,7 @@
 
 (function () {
   function refresh() {
-    document.querySelectorAll("pre").forEach(function (block) {
+    document.querySelectorAll("pre, .table-wrapper").forEach(function (block) {
       if (block.scrollWidth > block.clientWidth) {
         block.tabIndex = 0;
       } else {
@@ -15,4 +15,77 @@
   document.addEventListener("toggle", refresh, true);
   document.addEventListener("change", refresh);
   window.addEventListener("resize", refresh);
+})();
+
+// A kernel beside its code: a line and its counterparts are marked together.
+(function () {
+  function keys(line) {
+    return line ? line.dataset.at.split(" ") : [];
+  }
+
+  // Within its pane alone: the page stays where it is.
+  function reveal(line) {
+    const pane = line.closest(".kernel-pane");
+    const box = pane.getBoundingClientRect();
+    const at = line.getBoundingClientRect();
+    if (at.top < box.top || at.bottom > box.bottom) {
+      pane.scrollTop += at.top - box.top - box.height / 3;
+    }
+  }
+
+  function set_up(view) {
+    const lines = Array.from(view.querySelectorAll("[data-at]"));
+
+    function counterparts(line) {
+      const own = keys(line);
+      return lines.filter(function (other) {
+        return keys(other).some(function (key) { return own.includes(key); });
+      });
+    }
+
+    function mark(line) {
+      const lit = line ? counterparts(line) : [];
+      lines.forEach(function (other) {
+        other.classList.toggle("lit", lit.includes(other));
+      });
+      const other = lit.find(function (each) {
+        return each.closest(".kernel-pane") !== line.closest(".kernel-pane") &&
+               each.getClientRects().length > 0;
+      });
+      if (other) reveal(other);
+      return other;
+    }
+
+    function line_of(event) {
+      return event.target.closest("[data-at]");
+    }
+
+    view.addEventListener("mouseover", function (event) { mark(line_of(event)); });
+    view.addEventListener("mouseleave", function () {
+      mark(view.contains(document.activeElement)
+        ? document.activeElement.closest("[data-at]") : null);
+    });
+    view.addEventListener("focusin", function (event) { mark(line_of(event)); });
+    view.addEventListener("focusout", function () { mark(null); });
+    view.addEventListener("click", function (event) {
+      const other = event.target.closest("a") && mark(line_of(event));
+      if (!other) return;
+      event.preventDefault();
+      other.querySelector("a").focus({ preventScroll: true });
+    });
+    view.addEventListener("keydown", function (event) {
+      const down = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      const link = document.activeElement.closest(".kernel-line a");
+      if (!down || !link) return;
+      const links = Array.from(
+        link.closest(".kernel-pane").querySelectorAll(".kernel-line a"));
+      const next = links[links.indexOf(link) + down];
+      event.preventDefault();
+      if (next) next.focus();
+    });
+  }
+
+  document.addEventListener("DOMContentLoaded", function () {
+    document.querySelectorAll(".kernel-view").forEach(set_up);
+  });
 })();

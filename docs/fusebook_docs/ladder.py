@@ -107,7 +107,7 @@ def svg(rungs):
 
 def _key():
     for x, label, solid in ((_BARS, "time of a step", True),
-                            (_BARS + 112, "bytes moved", False)):
+                            (_BARS + 124, "bytes moved", False)):
         yield _box(x, 6, 12, solid)
         yield _text(x + 18, 16, label, "key")
 

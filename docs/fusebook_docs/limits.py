@@ -20,7 +20,7 @@ HARNESS_LINES = 6
 PROSE = (0.35, 0.55)
 ENGINE_ROOM = re.compile(r"\b(slots?|entry|entries|bindings?)\b", re.I)
 # Code of another file that a page quotes is neither prose nor its own.
-_QUOTES = re.compile(r"\.\. literalinclude::|\s+:[\w-]+:")
+_QUOTES = re.compile(r"\.\. (?:literalinclude|kernel-beside)::|\s+:[\w-]+:")
 _HARNESS = re.compile(r"\s*(#include\b|using\b|int main\b)|\brun_recipe\b|"
                       r"\bargv\b")
 

@@ -9,12 +9,12 @@ import zlib
 from pathlib import Path
 
 from . import (api, api_example, code_links, drawing, excerpt, exercise,
-               gallery, graph_picture, ladder, nodes, op_table, page, picture,
-               plot, quote, readme, recipe)
+               gallery, graph_picture, kernel_view, ladder, nodes, op_table,
+               page, picture, plot, quote, readme, recipe)
 
 _PARTS = (nodes, drawing, recipe, excerpt, exercise, gallery, op_table, picture,
           plot, ladder, quote, api, api_example, code_links, graph_picture,
-          readme)
+          kernel_view, readme)
 
 
 def setup(app):

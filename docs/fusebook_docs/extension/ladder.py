@@ -16,7 +16,7 @@ from . import page as pages
 from .drawing import drawing
 from .recipe import in_tabs
 
-_COLUMNS = ("", "launches", "bytes moved", "time of a step")
+_COLUMNS = ("fusion", "launches", "bytes moved", "time of a step")
 
 
 class RecipeLadder(SphinxDirective):

@@ -3,7 +3,7 @@
 from docutils import nodes
 from sphinx.util.docutils import SphinxTranslator
 
-_VARIES = {
+VARIES = {
     "measured": "measured; varies from run to run",
     "ratio": "of what was measured; varies from run to run",
     "varying": "varies from run to run",
@@ -39,7 +39,7 @@ def _visit_output_text(self: SphinxTranslator, node):
 
 
 def _visit_varies(self: SphinxTranslator, node):
-    title = self.attval(_VARIES[node["kind"]])
+    title = self.attval(VARIES[node["kind"]])
     self.body.append(f'<span class="varies" title="{title}">')
 
 

@@ -25,7 +25,7 @@ class Page:
     recipe: literate.Recipe
     samples: dict[str, samples.Sample]
     exercises: list[str] = field(default_factory=list)
-
+    beside: object = None  # code by hand, for the next kernel that is shown
 
 
 def current(env):

@@ -17,6 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from .. import currency, gallery, samples
 from ..errors import BookError
+from . import kernel_view
 from . import nodes as own
 from . import page as pages
 
@@ -223,7 +224,10 @@ class RecipeOutput(SphinxDirective):
         where = f" of {title}" if title else ""
         panel = own.output(label=f"Output{where}, {pages.label(device)}")
         stale = currency.is_stale(page.book, sample, source, found.get("cpu"))
-        panel += _panel(sample, title, device, stale)
+        try:
+            panel += _panel(self.env, page, sample, title, stale)
+        except BookError as error:
+            raise self.error(str(error)) from None
         self.set_source_info(panel)
         return [panel]
 
@@ -245,29 +249,34 @@ class RecipeNoOutput(SphinxDirective):
         return [line]
 
 
-def _panel(sample, title, device, stale):
+def _panel(env, page, sample, title, stale):
     text = sample.text_of(title)
-    notes = [provenance(sample)]
-    label = nodes.paragraph("", f"Output on {pages.label(device)}",
+    label = nodes.paragraph("", f"Output on {pages.label(sample.device)}",
                             classes=["output-label"])
     if text is None:
         text = "(this step is newer than the sample)\n"
-    block = own.output_text("", "", xml_space="preserve")
-    pieces = samples.pieces(text.removesuffix("\n"))
-    for piece in pieces:
-        if isinstance(piece, str):
-            block += nodes.Text(piece)
-        else:
-            block += _varying(sample.values[piece[0]])
-    line = nodes.paragraph("", " · ".join(notes), classes=["provenance"])
+    text = text.removesuffix("\n")
+    blocks = kernel_view.view(env, page, sample,
+                              samples.filled(text, sample.values))
+    line = nodes.paragraph("", provenance(sample), classes=["provenance"])
     if stale:
         line += nodes.Text(" · ")
         line += nodes.inline("", "captured before the last change",
                              classes=["stale"])
-    if any(isinstance(piece, tuple) for piece in pieces):
+    if samples.names_in(text):
         line += nodes.Text(" · ")
         line += nodes.inline("", "dotted values vary", classes=["legend"])
-    return [label, block, line]
+    return [label, *(blocks or [_printed(text, sample)]), line]
+
+
+def _printed(text, sample):
+    block = own.output_text("", "", xml_space="preserve")
+    for piece in samples.pieces(text):
+        if isinstance(piece, str):
+            block += nodes.Text(piece)
+        else:
+            block += _varying(sample.values[piece[0]])
+    return block
 
 
 def _varying(value):

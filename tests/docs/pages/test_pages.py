@@ -148,7 +148,8 @@ class Site:
                 self.assertEqual(len(blocks), len(steps))
                 for block, step in zip(blocks, steps, strict=True):
                     text = samples.filled(step.text, sample.values)
-                    self.assertEqual(block["text"], text.removesuffix("\n"))
+                    self.assertEqual(block["text"].rstrip("\n"),
+                                     text.rstrip("\n"))
                     self.assertTrue(block["afterCode"], step.title)
                     self.assertTrue(block["visible"], step.title)
 
@@ -231,13 +232,14 @@ _OUTPUTS = """() => {
   return own.map(panel => {
     const outer = panel.closest(".sd-tab-set") || panel;
     const above = outer.previousElementSibling;
-    const text = panel.querySelector("pre");
+    // A kernel is shown in parts, some of them folded.
+    const parts = [...panel.querySelectorAll("pre.output-text, pre.output-kernel")];
     return {
-      text: text.textContent,
+      text: parts.map(part => part.textContent).join(""),
       afterCode: above.classList.contains("recipe-code"),
-      visible: text.getClientRects().length > 0,
+      visible: parts[0].getClientRects().length > 0,
       provenance: panel.querySelector(".provenance").textContent,
-      varies: [...text.querySelectorAll(".varies")].map(mark => ({
+      varies: [...panel.querySelectorAll("pre .varies")].map(mark => ({
         text: mark.textContent, title: mark.title,
         style: getComputedStyle(mark).textDecorationStyle})),
     };
@@ -258,6 +260,31 @@ class RealSite(Site, unittest.TestCase):
                      "glossary.html", "credits.html", "ops.html",
                      *self.recipe_pages()):
             self.assertIn(name, self.names)
+
+    def test_a_kernel_and_its_code_are_marked_together(self):
+        page = self.visit("recipes/foreach_map.html")
+        view = page.locator(".kernel-view").first
+        line = view.locator(".kernel-generated .kernel-line[data-at]").last
+        line.hover()
+        marked = view.locator(".kernel-source .lit")
+        self.assertEqual(marked.get_attribute("data-at"),
+                         line.get_attribute("data-at"))
+        view.locator(".kernel-source a").first.focus()
+        first = marked.get_attribute("data-at")
+        page.keyboard.press("ArrowDown")
+        self.assertNotEqual(marked.get_attribute("data-at"), first)
+        page.keyboard.press("Enter")  # over to the kernel
+        self.assertEqual(page.evaluate(
+            "document.activeElement.closest('.kernel-pane').ariaLabel"),
+            "The generated kernel")
+        self.assertEqual(self.complaints, [])
+
+    def test_a_kernel_is_no_long_block(self):
+        for name, viewport in itertools.product(self.recipes, VIEWPORTS):
+            page = self.visit(f"recipes/{name}.html", viewport)
+            for height in page.locator(".kernel-view").evaluate_all(
+                    "all => all.map(view => view.clientHeight)"):
+                self.assertLess(height, 900, name)
 
     def test_a_wide_table_scrolls_in_its_own_box(self):
         with self.visits("ops.html", "phone") as page:
