@@ -23,6 +23,9 @@ FIXTURES = HERE / "fixtures"
 # What the page of operations is made of, and a file of more rows.
 OPERATIONS = ("kernels/ops/ops.def", "common/foreach/map_element.h",
               "tests/new_op/more_ops.def")
+# What a download is made of, besides the recipe and the library.
+BUILDING = ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "fusebook",
+            "tools")
 # What of the site itself a toy book has of its own.
 TOY_PAGES = ("about", "background", "examples", "reference")
 sys.path.insert(0, str(ROOT / "docs"))
@@ -174,6 +177,9 @@ def make_sources(root):
     shutil.copy(FIXTURES / "gallery.toml", root / "docs")
     shutil.copytree(FIXTURES / "common", root / "common", dirs_exist_ok=True)
     (root / "docs" / "recipes").symlink_to("../recipes")
+    for name in BUILDING:
+        (root / name).symlink_to(ROOT / name)
+    shutil.copy(ROOT / "recipes" / "CMakeLists.txt", root / "recipes")
 
 
 def build(root, out, *options, builder="html"):

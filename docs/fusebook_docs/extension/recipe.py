@@ -17,7 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from .. import currency, gallery, samples
 from ..errors import BookError
-from . import kernel_view
+from . import downloads, kernel_view
 from . import nodes as own
 from . import page as pages
 
@@ -305,13 +305,11 @@ class RecipeStatus(SphinxDirective):
 
     def run(self):
         page = pages.current(self.env)
-        line = nodes.paragraph("", "This page is a program: ",
-                               classes=["recipe-meta"])
-        line += download(self.env, page)
-        line += nodes.Text(". Run it yourself with ")
+        line = nodes.paragraph("", "This page is a program. Run it yourself "
+                               "with ", classes=["recipe-meta"])
         command = f"./fusebook run {page.name}"
-        line += nodes.literal(command, command)
-        line += nodes.Text(".")
+        line += [nodes.literal(command, command), nodes.Text(". ")]
+        line += downloads.links(self.env, page)
         found = [line]
         facts = entry_line(self.env, page.book, page.name)
         if facts is not None:
@@ -333,8 +331,8 @@ class RecipeProgram(SphinxDirective):
         fold = own.fold(summary=f"{page.name}.cpp, {count} lines",
                         classes=["whole-program"])
         fold += nodes.literal_block(source, source, language="cpp")
-        line = nodes.paragraph("", "Download it: ")
-        line += download(self.env, page)
+        line = nodes.paragraph()
+        line += downloads.links(self.env, page)
         return [fold, line]
 
 
@@ -358,16 +356,6 @@ def entry_line(env, book, name):
             reftarget=f"/recipes/{other}", refdoc=env.docname,
             refexplicit=False, refwarn=True)
     return line
-
-
-def download(env, page):
-    """A link to the recipe's file."""
-    name = f"{page.name}.cpp"
-    target = addnodes.download_reference(
-        "", "", nodes.literal(name, name, classes=["download"]),
-        refdoc=env.docname, reftarget=f"/recipes/{name}", refdomain="",
-        reftype="download", refexplicit=False, refwarn=False)
-    return target
 
 
 def setup(app):

@@ -11,7 +11,7 @@ from pathlib import Path
 from site_case import TOY, BuiltOnce, SiteCase
 from support import build, make_sources, plain_record, store_gpu, toy_record
 
-from fusebook_docs import checking, samples, values
+from fusebook_docs import checking, downloads, samples, values
 from fusebook_docs.book import Book
 from fusebook_docs.extension import nodes
 from fusebook_docs.extension.page import label
@@ -120,9 +120,21 @@ class Page(BuiltOnce):
     def test_whole_program(self):
         pre = self.page().select_one("details.whole-program pre")
         self.assertEqual(pre.get_text(), self.recipe.read_text())
-        link = self.page().select("a.download")[-1]
-        target = (self.out / "recipes" / link["href"]).resolve()
-        self.assertEqual(target.read_bytes(), self.recipe.read_bytes())
+        for link in self.page().select("a.download[href$=cpp]"):
+            target = (self.out / "recipes" / link["href"]).resolve()
+            self.assertEqual(target.read_bytes(), self.recipe.read_bytes())
+
+    def test_downloads(self):
+        wanted = {"zip": downloads.zip_of(self.book, "toy_optimizer"),
+                  "ipynb": downloads.notebook_of(self.book, "toy_optimizer")
+                  .encode()}
+        for suffix, content in wanted.items():
+            links = self.page().select(f"a.download[href$={suffix}]")
+            self.assertEqual(len(links), 2)  # above and below
+            for link in links:
+                self.assertEqual(link.get_text(), f"toy_optimizer.{suffix}")
+                target = (self.out / "recipes" / link["href"]).resolve()
+                self.assertEqual(target.read_bytes(), content)
 
     def test_exercise(self):
         answer = self.page().select_one(".exercise details.answer")

@@ -1,0 +1,194 @@
+"""What a recipe's page gives away: a zip that builds alone, and a notebook.
+
+Both hold the library and what builds it, as they are in the checkout, so that
+`./fusebook run NAME` does there what it does here. Every build makes the same
+bytes.
+"""
+
+import base64
+import functools
+import io
+import json
+import lzma
+import tarfile
+import textwrap
+import zipfile
+
+from . import literate, samples
+
+# Of the checkout; what a program is made of, and nothing that tests or prints it.
+FILES = ("CMakeLists.txt", "LICENSE", "fusebook", "recipes/CMakeLists.txt")
+FOLDERS = ("common", "kernels", "tools")
+PRESETS = "CMakePresets.json"
+_TIME = (1980, 1, 1, 0, 0, 0)  # the first that a zip can hold
+_WIDTH = 96  # of a line of the library in a notebook
+
+
+def folder_name(name):
+    return f"fusebook-{name}"
+
+
+def library(book):
+    """Every file but the recipe itself: path -> bytes."""
+    found = {name: (book.root / name).read_bytes() for name in FILES}
+    for folder in FOLDERS:
+        for path in sorted((book.root / folder).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                name = path.relative_to(book.root).as_posix()
+                found[name] = path.read_bytes()
+    found[PRESETS] = _without_tests((book.root / PRESETS).read_text("utf-8"))
+    return dict(sorted(found.items()))
+
+
+def _without_tests(presets):
+    """The tests stay behind, so nothing may ask for them."""
+    whole = json.loads(presets)
+    whole = {name: part for name, part in whole.items()
+             if name not in ("testPresets", "workflowPresets")}
+    for preset in whole["configurePresets"]:
+        if preset.get("hidden"):
+            preset.setdefault("cacheVariables", {})["BUILD_TESTING"] = "OFF"
+    return (json.dumps(whole, indent=2) + "\n").encode()
+
+
+def is_program(name):
+    return name == "fusebook"
+
+
+def readme(name, title):
+    return textwrap.dedent(f"""\
+        # {title}
+
+        A recipe of Fusebook, a book about fused optimizers, with all that it
+        needs to be built. This command builds and runs it:
+
+        ```sh
+        ./fusebook run {name}
+        ```
+
+        It asks before it installs what is missing. Without it you need a C++20
+        compiler (g++ 12 or newer, or clang), CMake 3.25, Ninja and Eigen 3.4:
+
+        ```sh
+        cmake --preset release
+        cmake --build --preset release --target {name}
+        build/release/recipes/{name}
+        ```
+
+        The program is `recipes/{name}.cpp`; change it and run it again.
+        Another recipe that you put beside it is built in the same way.
+        The licence is in `LICENSE`.
+        """).encode()
+
+
+def zip_of(book, name):
+    """The bytes of NAME.zip."""
+    recipe = book.recipe_path(name)
+    files = {**library(book),
+             f"recipes/{name}.cpp": recipe.read_bytes(),
+             "README.md": readme(name, title_of(book, name))}
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as zip:
+        for path, data in sorted(files.items()):
+            info = zipfile.ZipInfo(f"{folder_name(name)}/{path}", _TIME)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.create_system = 3  # permissions are those of Unix
+            info.external_attr = (0o100755 if is_program(path)
+                                  else 0o100644) << 16
+            zip.writestr(info, data)
+    return out.getvalue()
+
+
+def title_of(book, name):
+    return literate.read(book.recipe_path(name)).parts[0].prose[0].text
+
+
+@functools.lru_cache(maxsize=1)
+def _packed(files):
+    """Files as text for a cell of a notebook: a tar.xz in base 64."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for path, data in files:
+            info = tarfile.TarInfo(path)
+            info.size, info.mode = len(data), 0o755 if is_program(path) else 0o644
+            tar.addfile(info, io.BytesIO(data))
+    text = base64.b64encode(lzma.compress(out.getvalue(), preset=9)).decode()
+    return "\n".join(textwrap.wrap(text, _WIDTH))
+
+
+_UNPACK = """\
+import base64, io, pathlib, subprocess, tarfile
+
+book = pathlib.Path("{folder}").resolve()
+library = base64.b64decode('''
+{packed}
+''')
+with tarfile.open(fileobj=io.BytesIO(library)) as tar:
+    tar.extractall(book)
+"""
+
+_WRITE = """\
+(book / "recipes/{name}.cpp").write_text(r'''{source}''');
+"""
+
+_RUN = """\
+with subprocess.Popen(["sh", "fusebook", "run", "{name}", "--yes"], cwd=book,
+                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                      text=True) as program:
+    for line in program.stdout:
+        print(line, end="")
+assert program.returncode == 0
+"""
+
+
+def notebook_of(book, name):
+    """The text of NAME.ipynb: plain Python, which any notebook runs."""
+    source = book.recipe_path(name).read_text(encoding="utf-8")
+    if "'''" in source:
+        raise ValueError(f"{name}.cpp has three quotes in a row")
+    sample = samples.load(book, "cpu", name)
+    packed = _packed(tuple(library(book).items()))
+    facts = sample.provenance
+    where = f"{facts['device']}, {facts['compiler']}, {facts['date']}"
+    cells = [
+        _words("title", f"# {title_of(book, name)}\n\nA recipe of Fusebook, a "
+               "book about fused optimizers. Run the cells from the first to the "
+               "last. They need a C++20 compiler, and install what is missing "
+               "where they may."),
+        _words("unpack-words", "## The library\n\nThis cell unpacks it into the "
+               f"folder `{folder_name(name)}`."),
+        _code("unpack", _UNPACK.format(folder=folder_name(name), packed=packed),
+              hidden=True),
+        _words("recipe-words", "## The recipe\n\nThis cell writes it, its text in "
+               "its comments. Change it as you like."),
+        _code("recipe", _WRITE.format(name=name, source=source)),
+        _words("run-words", "## What it prints\n\nThis cell builds and runs it. "
+               f"Until you run it, it shows what was captured on {where}."),
+        _code("run", _RUN.format(name=name), output=_printed(sample)),
+    ]
+    whole = {"cells": cells, "metadata": {
+        "kernelspec": {"display_name": "Python 3", "language": "python",
+                       "name": "python3"},
+        "language_info": {"name": "python"}}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def _printed(sample):
+    parts = (f"== {step.title}\n" * bool(step.title)
+             + samples.filled(step.text, sample.values) for step in sample.steps)
+    return "".join(parts)
+
+
+def _words(name, text):
+    return {"cell_type": "markdown", "id": name, "metadata": {},
+            "source": text.splitlines(keepends=True)}
+
+
+def _code(name, text, *, hidden=False, output=None):
+    outputs = [] if output is None else [
+        {"name": "stdout", "output_type": "stream",
+         "text": output.splitlines(keepends=True)}]
+    return {"cell_type": "code", "execution_count": None, "id": name,
+            "metadata": {"jupyter": {"source_hidden": True}} if hidden else {},
+            "outputs": outputs,
+            "source": text.removesuffix("\n").splitlines(keepends=True)}

@@ -1,0 +1,71 @@
+"""The downloads of a recipe's page: its file, a zip that builds alone, and a
+notebook. The zip and the notebook are written when the site is."""
+
+from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+
+from .. import downloads
+from . import page as pages
+
+FOLDER = "_downloads"
+
+
+class file_link(nodes.General, nodes.Inline, nodes.TextElement):
+    """A link to a file that this module writes: `file` is its name."""
+
+
+def links(env, page):
+    """The three of them, for the end of a line."""
+    return [nodes.Text("Download "), program(env, page), nodes.Text(", "),
+            _link(page, "zip"), nodes.Text(", which builds alone, or "),
+            _link(page, "ipynb"), nodes.Text(", a notebook.")]
+
+
+def program(env, page):
+    """A link to the recipe's file."""
+    name = f"{page.name}.cpp"
+    return addnodes.download_reference(
+        "", "", nodes.literal(name, name, classes=["download"]),
+        refdoc=env.docname, reftarget=f"/recipes/{name}", refdomain="",
+        reftype="download", refexplicit=False, refwarn=False)
+
+
+def _link(page, suffix):
+    name = f"{page.name}.{suffix}"
+    return file_link("", "", nodes.literal(name, name), file=name)
+
+
+def _visit(self, node):
+    uri = self.builder.get_relative_uri(self.builder.current_docname, "index")
+    root = uri.rpartition("/")[0]
+    path = f"{root}/" if root else ""
+    self.body.append(f'<a class="reference download internal" download="" '
+                     f'href="{path}{FOLDER}/{node["file"]}">')
+
+
+def _depart(self, node):
+    self.body.append("</a>")
+
+
+def _skip(self, node):
+    pass
+
+
+def _write(app, exception):
+    if exception or app.builder.format != "html":
+        return
+    book = pages.Book(Path(app.srcdir).resolve().parent)
+    folder = Path(app.outdir) / FOLDER
+    folder.mkdir(exist_ok=True)
+    for name in book.recipe_names():
+        if "cpu" in book.devices(name):
+            (folder / f"{name}.zip").write_bytes(downloads.zip_of(book, name))
+            (folder / f"{name}.ipynb").write_text(
+                downloads.notebook_of(book, name), encoding="utf-8")
+
+
+def setup(app):
+    app.add_node(file_link, html=(_visit, _depart), text=(_skip, _skip))
+    app.connect("build-finished", _write)
