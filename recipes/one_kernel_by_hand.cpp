@@ -94,7 +94,7 @@ static void one_kernel_by_hand(const Options& options) {
   // them is the same for every kernel. It walks over a table in the device's
   // memory, so there may be any number of tensors.
   //
-  // .. kernel-beside:: common/optim/adam_by_hand.cu
+  // .. kernel-beside:: common/bench/adam_by_hand.cu
   //    :mark: update
   //    :pairs: m: lerp; v: mul, addcmul; p: sqrt, div, add, addcdiv
   Adam adam(twin.parameters(), {.lr = 0.01});

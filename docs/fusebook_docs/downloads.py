@@ -18,7 +18,7 @@ from . import literate, samples
 
 # Of the checkout; what a program is made of, and nothing that tests or prints it.
 FILES = ("CMakeLists.txt", "LICENSE", "fusebook", "recipes/CMakeLists.txt")
-FOLDERS = ("common", "kernels", "tools")
+FOLDERS = ("cmake", "common", "kernels", "tools")
 PRESETS = "CMakePresets.json"
 _TIME = (1980, 1, 1, 0, 0, 0)  # the first that a zip can hold
 _WIDTH = 96  # of a line of the library in a notebook

@@ -5,7 +5,7 @@ and next to them the kernel: what it computes open, the rest folded. A line is
 linked to its counterpart; with fusebook.js, pointing at one or moving to it by
 keyboard marks the other. The text is the captured one, to the last character.
 
-    .. kernel-beside:: common/optim/adam_by_hand.cu
+    .. kernel-beside:: common/bench/adam_by_hand.cu
        :mark: update
        :pairs: m: lerp; v: mul, addcmul
 
