@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "fusebook/prelude/device.h"
+#include "fusebook/prelude/math.h"
 #include "fusebook/runtime/parallel_for.h"
 #include "fusebook/support/error.h"
 

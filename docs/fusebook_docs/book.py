@@ -46,8 +46,8 @@ class Book:
         """What runs on a GPU and is no generated text."""
         kernels, common = self.root / "kernels", self.root / "common"
         headers = [kernels / "prelude" / name for name in (
-            "device.h", "gpu_layout.h", "gpu_loops.h", "gpu_sums.h",
-            "sums.h")]
+            "target.h", "launch.h", "half.h", "math.h", "gpu_layout.h",
+            "gpu_loops.h", "gpu_sums.h", "sums.h")]
         return [*(path for path in headers if path.is_file()),
                 *sorted([*kernels.rglob("*.cu"), *common.rglob("*.cu")])]
 

@@ -18,7 +18,7 @@ const char* type_of(DType dtype) {
   return dtype == DType::float64 ? "double" : "float";
 }
 
-// What device.h calls it in memory.
+// What half.h calls it in memory.
 const char* memory_type_of(DType dtype) {
   if (!is_reduced(dtype)) return type_of(dtype);
   return dtype == DType::float16 ? "f16" : "bf16";

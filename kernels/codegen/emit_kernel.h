@@ -18,11 +18,11 @@ std::string generate_bodies(const Plan& plan);
 std::string annotated_bodies(const Plan& plan, Target target,
                              PlaceText place_text);
 
-/// The complete source for the host compiler: device.h, where 16-bit elements
+/// The complete source for the host compiler: the prelude, where 16-bit elements
 /// need it lanes.h, the bodies, and the exported functions `fuse_init`, `fuse_run` and `fuse_finish`.
 std::string generate_cpu_source(const Plan& plan);
 
-/// The complete source for a GPU: device.h, gpu_loops.h, the bodies, and the
+/// The complete source for a GPU: the prelude, gpu_loops.h, the bodies, and the
 /// kernel `fuse_kernel`, whose parameters gpu_layout.h describes.
 std::string generate_gpu_source(const Plan& plan);
 

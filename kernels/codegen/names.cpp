@@ -73,7 +73,7 @@ constexpr std::string_view reserved =
     "signed sizeof static static_assert static_cast struct switch template "
     "this thread_local throw true try typedef typeid typename union "
     "unsigned using virtual void volatile wchar_t while xor xor_eq "
-    // Names that generated code and device.h use themselves.
+    // Names that generated code and its prelude use themselves.
     "uniform inputs per_tensor compute load store finish Uniform Inputs "
     "PerTensor Element Pointers Unaligned math calls device fuse args columns "
     "none x Line Lines At dense strides "

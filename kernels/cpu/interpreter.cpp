@@ -3,6 +3,7 @@
 #include "fusebook/cpu/cpu_kernel.h"
 #include "fusebook/cpu/tile_program.h"
 #include "fusebook/cpu/tile_runner.h"
+#include "fusebook/prelude/cpu_loops.h"
 
 namespace fuse {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "fusebook/cpu/tile_program.h"
 #include "fusebook/ir/plan.h"
-#include "fusebook/prelude/device.h"
+#include "fusebook/prelude/launch.h"
 
 namespace fuse {
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <mutex>
 
-#include "fusebook/prelude/device.h"
+#include "fusebook/prelude/target.h"
 
 namespace fuse {
 

@@ -7,7 +7,7 @@
 
 #include "fusebook/cuda/gpu.h"
 #include "fusebook/cuda_launch/gpu_table.h"
-#include "fusebook/prelude/device.h"
+#include "fusebook/prelude/launch.h"
 #include "fusebook/runtime/kernel.h"
 
 namespace fuse {

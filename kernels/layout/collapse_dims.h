@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "fusebook/layout/layout.h"
-#include "fusebook/prelude/device.h"
+#include "fusebook/prelude/target.h"
 
 namespace fuse {
 

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "fusebook/prelude/device.h"
+#include "fusebook/prelude/target.h"
 
 namespace fuse {
 

@@ -1,6 +1,6 @@
 #include "fusebook/ops/float16.h"
 
-#include "fusebook/prelude/device.h"
+#include "fusebook/prelude/half.h"
 
 namespace fuse {
 

@@ -5,7 +5,7 @@
 
 #include "fusebook/ops/dtype.h"
 #include "fusebook/ops/ops.h"
-#include "fusebook/prelude/device.h"
+#include "fusebook/prelude/target.h"
 
 namespace fuse {
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "fusebook/prelude/device.h"
+#include "fusebook/prelude/math.h"
 
 namespace fuse {
 namespace {

@@ -3,7 +3,7 @@
 // What the host and the generated CUDA text have agreed on. Numbers alone, so
 // that whoever writes the text and whoever launches it can both include this.
 
-#include "fusebook/prelude/device.h"
+#include "fusebook/prelude/launch.h"
 
 namespace fuse {
 

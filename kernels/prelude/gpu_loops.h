@@ -1,4 +1,4 @@
-// What every generated GPU kernel has between device.h and its bodies: the work
+// What every generated GPU kernel has between cpu_loops.h and its bodies: the work
 // of one block of threads. Never included by the library itself; only its text
 // is.
 #ifndef FUSEBOOK_GPU_LOOPS_H

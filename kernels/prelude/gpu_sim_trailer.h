@@ -3,7 +3,7 @@
 // its text is.
 namespace fuse {
 namespace device {
-#ifdef FUSEBOOK_DEVICE_H
+#ifdef FUSEBOOK_MATH_H
 const Calls* calls;
 #endif
 }  // namespace device
@@ -34,7 +34,7 @@ using namespace fuse::device;
 
 FUSE_SIM_EXPORT void fuse_sim_bind(SimThread* thread, const void* table) {
   fuse_sim = thread;
-#ifdef FUSEBOOK_DEVICE_H
+#ifdef FUSEBOOK_MATH_H
   calls = static_cast<const fuse::Calls*>(table);
 #else
   (void)table;

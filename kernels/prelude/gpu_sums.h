@@ -1,5 +1,5 @@
 // The kernel that sums on a GPU: a block of threads for each chunk, a thread for
-// each lane. It stands behind device.h and sums.h; never included by the library
+// each lane. It stands behind cpu_loops.h and sums.h; never included by the library
 // itself, only its text is.
 #ifndef FUSEBOOK_GPU_SUMS_H
 #define FUSEBOOK_GPU_SUMS_H

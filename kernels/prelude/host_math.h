@@ -1,6 +1,6 @@
 #pragma once
 
-#include "fusebook/prelude/device.h"
+#include "fusebook/prelude/math.h"
 
 namespace fuse {
 

@@ -1,9 +1,8 @@
 // Many floats at once, for kernels on numbers of 16 bits. Every operation on
 // those ends with a conversion, and a CPU has instructions for that which
 // compilers do not find from a loop over single elements. Included by the
-// prebuilt loops, and after device.h in the source of a kernel with elements of
-// 16 bits; without such instructions it has only single
-// floats.
+// prebuilt loops, and behind cpu_loops.h in the source of a kernel with elements
+// of 16 bits; without such instructions it has only single floats.
 #ifndef FUSEBOOK_LANES_H
 #define FUSEBOOK_LANES_H
 
@@ -109,7 +108,7 @@ struct Floats {
   }
 
   // The instructions round halves to even whatever the modes of the CPU are,
-  // keep denormals, and make NaNs quiet: bit for bit as in device.h.
+  // keep denormals, and make NaNs quiet: bit for bit as in half.h.
 #if FUSE_LANES == 16
   static FUSE_FN Values from_halves(Halves halves) {
     return __builtin_ia32_vcvtph2ps512_mask(halves, Values{}, -1, 4);

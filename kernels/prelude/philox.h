@@ -4,8 +4,8 @@
 #ifndef FUSEBOOK_PHILOX_H
 #define FUSEBOOK_PHILOX_H
 
-#ifndef FUSEBOOK_DEVICE_H  // a kernel has no files to include
-#include "fusebook/prelude/device.h"
+#ifndef FUSEBOOK_TARGET_H  // a kernel has no files to include
+#include "fusebook/prelude/target.h"
 #endif
 
 namespace fuse {

@@ -2,8 +2,9 @@
 
 namespace fuse {
 
-/// The texts of device.h, lanes.h, gpu_loops.h, the two files that the simulator
-/// puts around CUDA text, sums.h and gpu_sums.h, as built into the library.
+/// Texts of headers of this room, as built into the library. `device_text` is
+/// that of target.h, launch.h, half.h, math.h and cpu_loops.h, in this order;
+/// the simulator puts its two around CUDA text.
 extern const char* const device_text;
 extern const char* const lanes_text;
 extern const char* const gpu_loops_text;

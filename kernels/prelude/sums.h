@@ -1,5 +1,5 @@
 // The one order in which the elements of a tensor are added up. The library
-// includes this for the CPU, and its text, after that of device.h, is part of
+// includes this for the CPU, and its text, after that of half.h, is part of
 // the kernel that sums on a GPU (gpu_sums.h): one text for both, so that both
 // round alike, however many threads there are.
 //
@@ -10,8 +10,8 @@
 #ifndef FUSEBOOK_SUMS_H
 #define FUSEBOOK_SUMS_H
 
-#ifndef FUSEBOOK_DEVICE_H  // a kernel has no files to include
-#include "fusebook/prelude/device.h"
+#ifndef FUSEBOOK_HALF_H  // a kernel has no files to include
+#include "fusebook/prelude/half.h"
 #endif
 
 namespace fuse {

@@ -8,7 +8,7 @@
 #include "fusebook/ir/plan.h"
 #include "fusebook/ir/stored_memory.h"
 #include "fusebook/layout/collapse_dims.h"
-#include "fusebook/prelude/device.h"
+#include "fusebook/prelude/launch.h"
 #include "fusebook/runtime/bound_lists.h"
 #include "fusebook/runtime/table_parts.h"
 

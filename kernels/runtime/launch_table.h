@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fusebook/ir/plan.h"
-#include "fusebook/prelude/device.h"
+#include "fusebook/prelude/launch.h"
 #include "fusebook/runtime/address_table.h"
 
 namespace fuse {

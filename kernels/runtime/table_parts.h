@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "fusebook/prelude/device.h"
+#include "fusebook/prelude/launch.h"
 
 namespace fuse {
 

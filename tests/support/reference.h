@@ -6,8 +6,8 @@
 
 #include "fusebook/ops/dtype.h"
 #include "fusebook/ops/ops.h"
-#include "fusebook/prelude/device.h"
 #include "fusebook/prelude/host_math.h"
+#include "fusebook/prelude/math.h"
 #include "support/reduced.h"
 
 namespace fuse::device {

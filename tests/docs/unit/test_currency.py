@@ -66,7 +66,7 @@ class Currency(BookCase):
         self.assertFalse(self.is_stale("cpu"))
 
     def test_code_for_gpus_that_came_or_moved(self):
-        for name in ("kernels/prelude/device.h", "kernels/prelude/gpu_loops.h",
+        for name in ("kernels/prelude/half.h", "kernels/prelude/gpu_loops.h",
                      "kernels/more.cu", "common/more.cu"):
             store_gpu(self.book)
             path = self.root / name
@@ -84,7 +84,7 @@ class Currency(BookCase):
 
     def test_the_real_book_has_code_for_gpus(self):
         names = {path.name for path in type(self.book).here().gpu_code()}
-        self.assertLessEqual({"device.h", "gpu_loops.h", "adam_by_hand.cu"},
+        self.assertLessEqual({"half.h", "gpu_loops.h", "adam_by_hand.cu"},
                              names)
 
 

@@ -1,0 +1,138 @@
+// The loops around generated code on a CPU; gpu_loops.h has those of a GPU.
+#ifndef FUSEBOOK_CPU_LOOPS_H
+#define FUSEBOOK_CPU_LOOPS_H
+
+#ifndef FUSEBOOK_LAUNCH_H  // a kernel has no files to include
+#include "fusebook/prelude/launch.h"
+#endif
+#ifndef FUSEBOOK_HALF_H  // a kernel has no files to include
+#include "fusebook/prelude/half.h"
+#endif
+
+namespace fuse::FUSE_DEVICE {
+
+// Elements that lie `stride` apart.
+template <class T>
+struct Line {
+  Unaligned<T>* address;
+  i64 stride;
+
+  FUSE_FN Line(void* first, i64 apart)
+      : address(static_cast<Unaligned<T>*>(first)), stride(apart) {}
+  FUSE_FN Unaligned<T>& operator[](i64 i) const { return address[i * stride]; }
+};
+
+#if !defined(FUSE_GPU)  // gpu_loops.h has other loops
+// The loop over elements [begin, end) of one tensor, or of one line of it.
+// `Body` is generated: Pointers, PerTensor, Element, load, compute, store; and
+// Lines in place of Pointers where elements may lie apart.
+template <class Body, class At>
+FUSE_FN void run_at(const typename Body::PerTensor entry, const At at,
+                    i64 begin, i64 end) {
+  FUSE_INDEPENDENT
+  for (i64 i = begin; i < end; ++i) {
+    typename Body::Element x;
+    Body::load(x, at, i);
+    Body::compute(x, entry);
+    Body::store(x, at, i);
+  }
+}
+
+template <class Body>
+FUSE_FN void run_elements(const typename Body::PerTensor entry,
+                          void* const* pointers, i64 begin, i64 end) {
+  const typename Body::Pointers at(pointers);
+  if constexpr (requires { typename Body::Lanes; }) {
+    Body::Lanes::template run<Body>(entry, at, begin, end);
+  } else {
+    run_at<Body>(entry, at, begin, end);
+  }
+}
+
+// Where all elements lie side by side, as in tensors that are dense in the same
+// order, the loop is the one without strides.
+template <class Body>
+FUSE_FN void run_line(const typename Body::PerTensor entry,
+                      void* const* pointers, const i64* strides, i64 begin,
+                      i64 end) {
+  const typename Body::Lines at(pointers, strides);
+  if (at.dense()) {
+    run_elements<Body>(entry, pointers, begin, end);
+  } else {
+    run_at<Body>(entry, at, begin, end);
+  }
+}
+
+// Runs rows of one body. Rows with the same inputs (nearly always all of them:
+// the same step count, the same rates) share one evaluation of the per-tensor
+// stage.
+template <class Body>
+class Runner {
+ public:
+  FUSE_FN explicit Runner(const Launch& launch)
+      : launch_(launch), uniform_(Body::uniform(launch.args)) {}
+
+  FUSE_FN void run(const Row& row, i64 begin, i64 end, bool whole) {
+    void* const* pointers = launch_.pointers + row.pointers;
+    prepare(row, pointers);
+    if constexpr (requires { typename Body::Lines; }) {
+      run_line<Body>(entry_, pointers, launch_.strides + row.pointers, begin,
+                     end);
+    } else {
+      run_elements<Body>(entry_, pointers, begin, end);
+    }
+    if (whole) Body::finish(entry_, pointers);
+  }
+
+  FUSE_FN void finish(const Row& row) {
+    void* const* pointers = launch_.pointers + row.pointers;
+    prepare(row, pointers);
+    Body::finish(entry_, pointers);
+  }
+
+ private:
+  FUSE_FN void prepare(const Row& row, void* const* pointers) {
+    const double* columns =
+        launch_.columns + row.instance * launch_.column_count;
+    const typename Body::Inputs inputs = Body::inputs(pointers, columns);
+    if (ready_ && __builtin_memcmp(&inputs, &inputs_, sizeof(inputs)) == 0) {
+      return;
+    }
+    inputs_ = inputs;
+    entry_ = Body::per_tensor(uniform_, inputs);
+    ready_ = true;
+  }
+
+  const Launch& launch_;
+  typename Body::Uniform uniform_;
+  typename Body::Inputs inputs_{};
+  typename Body::PerTensor entry_{};
+  bool ready_ = false;
+};
+
+// True when other rows are lines of the same tensor.
+FUSE_FN bool shares_tensor(const Launch& launch, i64 r) {
+  const i64 entry = launch.rows[r].entry;
+  return (r > 0 && launch.rows[r - 1].entry == entry) ||
+         (r + 1 < launch.row_count && launch.rows[r + 1].entry == entry);
+}
+
+// Calls visit(row, begin, end, whole) for every row of a part. A line is never
+// a whole tensor.
+template <class Visit>
+FUSE_FN void for_each_row(const Launch& launch, const Part& part, Visit visit) {
+  for (i64 r = part.row; r <= part.last_row; ++r) {
+    const Row& row = launch.rows[r];
+    const i64 begin = r == part.row ? part.begin : 0;
+    const i64 end = r == part.last_row ? part.end : row.numel;
+    const bool whole = begin == 0 && end == row.numel;
+    const bool lines = launch.strides != nullptr && shares_tensor(launch, r);
+    visit(row, begin, end, whole && !lines);
+  }
+}
+
+#endif  // FUSE_GPU
+
+}  // namespace fuse::FUSE_DEVICE
+
+#endif  // FUSEBOOK_CPU_LOOPS_H
