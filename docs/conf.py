@@ -6,6 +6,7 @@ The build runs no recipe: pages are made from `recipes/*.cpp` and from the
 captured output in `samples/`.
 """
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -19,6 +20,13 @@ language = "en"
 _cmake = Path(__file__).resolve().parents[1] / "CMakeLists.txt"
 release = re.search(r"project\(fusebook VERSION ([\d.]+)",
                     _cmake.read_text(encoding="utf-8"))[1]
+
+# Where the repository and the site are, for links. Without them, as in a build
+# on one's own machine, there are no such links.
+_hub = "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}"
+fusebook_repository = os.environ.get("FUSEBOOK_REPOSITORY") or (
+    _hub.format(**os.environ) if "GITHUB_REPOSITORY" in os.environ else "")
+html_baseurl = os.environ.get("FUSEBOOK_SITE_URL", "")
 
 extensions = ["sphinx_design", "sphinx_copybutton", "fusebook_docs.extension"]
 exclude_patterns = ["_build", "_templates", "about", "background/result.rst",

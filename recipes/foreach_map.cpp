@@ -158,7 +158,7 @@ static void foreach_map_recipe(const Options& options) {
 
   step("The generated kernel");
   // This is what was compiled for the second version. Every value has a name,
-  // and beside each line stand the operation and the line of this recipe that
+  // and with each line stand the operation and the line of this recipe that
   // it comes from. Numbers are written in hex, which is exact, with the decimal
   // beside them.
   show_logs(Log::output_code);

@@ -89,3 +89,16 @@
     document.querySelectorAll(".kernel-view").forEach(set_up);
   });
 })();
+
+// On paper every fold is open; afterwards it is again as it was.
+(function () {
+  let opened = [];
+  window.addEventListener("beforeprint", function () {
+    opened = Array.from(document.querySelectorAll("details:not([open])"));
+    opened.forEach(function (fold) { fold.open = true; });
+  });
+  window.addEventListener("afterprint", function () {
+    opened.forEach(function (fold) { fold.open = false; });
+    opened = [];
+  });
+})();

@@ -1,4 +1,5 @@
-"""Sections of README.md, so that the site has no second copy of them."""
+"""Sections of README.md and its like, so that the site has no second copy of
+them."""
 
 import re
 from dataclasses import dataclass, field
@@ -50,6 +51,15 @@ def section(book, heading):
         if match and match[2] == heading:
             return list(_blocks(lines, number + 1))
     raise BookError(f"no heading {heading!r}", book.show(path))
+
+
+def sections(path):
+    """(heading, its blocks) of every part of a file under a `##`."""
+    lines = path.read_text(encoding="utf-8").split("\n")
+    for number, line in enumerate(lines):
+        match = _HEADING.fullmatch(line)
+        if match and match[1] == "##":
+            yield match[2], list(_blocks(lines, number + 1))
 
 
 def table(book, head):

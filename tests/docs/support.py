@@ -24,8 +24,8 @@ FIXTURES = HERE / "fixtures"
 OPERATIONS = ("kernels/ops/ops.def", "common/foreach/map_element.h",
               "tests/new_op/more_ops.def")
 # What a download is made of, besides the recipe and the library.
-BUILDING = ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "fusebook",
-            "tools")
+BUILDING = ("CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "LICENSE",
+            "cmake", "fusebook", "tools")
 # What of the site itself a toy book has of its own.
 TOY_PAGES = ("about", "background", "examples", "reference")
 sys.path.insert(0, str(ROOT / "docs"))

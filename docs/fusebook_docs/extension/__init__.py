@@ -10,11 +10,11 @@ from pathlib import Path
 
 from . import (api, api_example, code_links, downloads, drawing, excerpt,
                exercise, gallery, graph_picture, kernel_view, ladder, nodes,
-               op_table, page, picture, plot, quote, readme, recipe)
+               op_table, page, picture, plot, quote, readme, recipe, site)
 
 _PARTS = (nodes, drawing, downloads, recipe, excerpt, exercise, gallery,
           op_table, picture, plot, ladder, quote, api, api_example, code_links,
-          graph_picture, kernel_view, readme)
+          graph_picture, kernel_view, readme, site)
 
 
 def setup(app):

@@ -103,7 +103,7 @@ class Exercise(SphinxDirective):
             return
         fold += _paragraph(f"{what} now prints:")
         lines = StringList()
-        for line in output_lines(found, step.title, name, page.samples):
+        for line in output_lines(found, step.title, name):
             lines.append(line, source, number - 1)
         self.state.nested_parse(lines, 0, fold)
 

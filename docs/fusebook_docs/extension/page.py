@@ -11,7 +11,6 @@ from ..errors import BookError
 
 KEY = "fusebook_page"
 _LABELS = {"cpu": "CPU", "cuda": "GPU", SIMULATED: "simulated GPU"}
-ANY_GPU = "cuda"  # where no GPU in particular is meant
 _logger = logging.getLogger(__name__)
 
 

@@ -1,7 +1,8 @@
 """`.. readme::` and `.. readme-table::`: what README.md says, on the site.
 
 `.. readme:: HEADING` shows the section under a heading, `.. readme-table:: HEAD`
-the table whose first column is called so.
+the table whose first column is called so, `.. readme-file:: PATH` every section of
+another file of the kind.
 """
 
 import re
@@ -37,6 +38,18 @@ class Readme(SphinxDirective):
 class ReadmeTable(Readme):
     def blocks(self, book):
         return [readme.table(book, self.arguments[0])]
+
+
+class ReadmeFile(SphinxDirective):
+    required_arguments = 1
+
+    def run(self):
+        path = pages.book_of(self.env).root / self.arguments[0]
+        self.env.note_dependency(str(path))
+        return [nodes.section(
+            "", nodes.title("", heading), *map(_node, blocks),
+            ids=[nodes.make_id(heading)])
+            for heading, blocks in readme.sections(path)]
 
 
 def _node(block):
@@ -99,3 +112,4 @@ def _row(cells):
 def setup(app):
     app.add_directive("readme", Readme)
     app.add_directive("readme-table", ReadmeTable)
+    app.add_directive("readme-file", ReadmeFile)

@@ -137,20 +137,13 @@ def _next(page):
     return names[names.index(page.name) + 1]
 
 
-def output_lines(by_device, title, exercise=None, page_devices=()):
-    """Directives that show a step's output, in a tab for every device.
-
-    Devices that the page has, or a GPU if it has none, get a tab even where
-    they did not capture this output: it says so.
-    """
+def output_lines(by_device, title, exercise=None):
+    """Directives that show a step's output, in a tab for every device that
+    captured it."""
     cpu = by_device.get("cpu")
-    tabs = {device: _output_lines(device, title, exercise)
-            for device, sample in by_device.items()
-            if _prints(sample, cpu, title)}
-    if cpu is not None and cpu.text_of(title):
-        for device in _lacking(by_device, page_devices):
-            tabs[device] = [f".. recipe-no-output:: {device}", ""]
-    return in_tabs(tabs)
+    return in_tabs({device: _output_lines(device, title, exercise)
+                    for device, sample in by_device.items()
+                    if _prints(sample, cpu, title)})
 
 
 def in_tabs(tabs):
@@ -163,14 +156,6 @@ def in_tabs(tabs):
                   f"      :sync: {device}", ""]
         lines += [f"      {line}" for line in content]
     return lines
-
-
-def _lacking(by_device, page_devices):
-    """GPUs that belong on a page and have not captured this."""
-    known = dict.fromkeys([*by_device, *page_devices])
-    gpus = [device for device in known if pages.is_gpu(device)]
-    return [device for device in gpus or [pages.ANY_GPU]
-            if device not in by_device]
 
 
 def _prints(sample, cpu, title):
@@ -230,23 +215,6 @@ class RecipeOutput(SphinxDirective):
             raise self.error(str(error)) from None
         self.set_source_info(panel)
         return [panel]
-
-
-class RecipeNoOutput(SphinxDirective):
-    """Stands where a GPU's output will be once it was captured."""
-
-    required_arguments = 1
-
-    def run(self):
-        device = self.arguments[0]
-        who = ("No GPU" if device == pages.ANY_GPU
-               else f"No {pages.label(device)}")
-        line = nodes.paragraph("", f"{who} has captured this output yet. ",
-                               classes=["no-output"])
-        command = "./fusebook capture --device cuda"
-        line += [nodes.Text("On a machine with one, "),
-                 nodes.literal(command, command), nodes.Text(" does.")]
-        return [line]
 
 
 def _panel(env, page, sample, title, stale):
@@ -362,5 +330,4 @@ def setup(app):
     app.add_directive("recipe-status", RecipeStatus)
     app.add_directive("recipe-code", RecipeCode)
     app.add_directive("recipe-output", RecipeOutput)
-    app.add_directive("recipe-no-output", RecipeNoOutput)
     app.add_directive("recipe-program", RecipeProgram)

@@ -1,0 +1,61 @@
+"""What belongs to the site as a whole: where it comes from.
+
+`.. clone::` shows the command that clones the repository, if its address is
+configured (`fusebook_repository`). Under every page stand its last change and,
+with an address, a link to edit it.
+"""
+
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from .. import gallery, history
+from . import page as pages
+
+
+class Clone(SphinxDirective):
+    def run(self):
+        address = self.config.fusebook_repository
+        if not address:
+            return []
+        text = f"git clone {address}\ncd {address.rstrip('/').split('/')[-1]}"
+        return [nodes.literal_block(text, text, language="sh")]
+
+
+def _sources(book, docname):
+    """The files of a page, the one to edit first."""
+    folder, _, name = docname.rpartition("/")
+    if folder == "recipes" and name in book.recipe_names():
+        return [book.recipe_path(name), gallery.about_path(book, name)]
+    return [book.root / "docs" / f"{docname}.rst"]
+
+
+def _about(app, pagename, templatename, context, doctree):
+    if doctree is None:  # an index, or the search
+        return
+    book = pages.book_of(app.env)
+    files = [str(book.show(path).as_posix()) for path
+             in _sources(book, pagename) if path.is_file()]
+    changed = [app.fusebook_changes[file] for file in files
+               if file in app.fusebook_changes]
+    context["fusebook_site"] = app.config.html_baseurl
+    context["fusebook_changed"] = max(changed, default=None)
+    if app.config.fusebook_repository and files:
+        context["fusebook_edit"] = app.config.fusebook_edit_link.format(
+            repository=app.config.fusebook_repository.rstrip("/"),
+            path=files[0])
+
+
+def _look_up(app):
+    app.fusebook_changes = history.last_changes(
+        Path(app.srcdir).resolve().parent)
+
+
+def setup(app):
+    app.add_config_value("fusebook_repository", "", "env", str)
+    app.add_config_value("fusebook_edit_link", "{repository}/edit/main/{path}",
+                         "html", str)
+    app.add_directive("clone", Clone)
+    app.connect("builder-inited", _look_up)
+    app.connect("html-page-context", _about)
