@@ -129,6 +129,18 @@ Tensor borrow(const Tensor& model, void* address, DType dtype) {
   return Tensor(std::move(impl));
 }
 
+// New gradients lie wherever a backward pass put them. What is asked for some
+// tensors ahead has come from memory when it is looked at.
+void fetch_ahead(const std::vector<Tensor>& params, std::size_t i) {
+  constexpr std::size_t ahead = 16;
+  if (i + 2 * ahead < params.size()) {
+    __builtin_prefetch(&params[i + 2 * ahead].impl()->grad);
+  }
+  if (i + ahead < params.size()) {
+    __builtin_prefetch(params[i + ahead].impl()->grad.get());
+  }
+}
+
 // Puts a list where `find(list, i)` says that its tensors are now; nothing:
 // the list is none for that tensor any more.
 template <class Find>
@@ -192,6 +204,7 @@ TensorList gradient_list(const TensorList& params, const char* label) {
 Change follow_gradients(TensorList& grads) {
   const std::vector<Tensor>& params = grads.impl()->owners->tensors;
   return follow(grads, [&](const ListImpl& list, std::size_t i) {
+    fetch_ahead(params, i);
     const TensorImpl* const gradient = params[i].impl()->grad.get();
     const bool good = gradient != nullptr && fits(list, i, *gradient);
     return good ? std::optional(gradient->data) : std::nullopt;

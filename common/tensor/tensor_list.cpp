@@ -94,13 +94,23 @@ std::size_t ListImpl::extent_bytes(std::size_t i) const {
 }
 
 void ListImpl::find_place() {
-  begin = UINTPTR_MAX;
-  end = 0;
-  for (std::size_t i = 0; i < count; ++i) {
+  std::uintptr_t first = UINTPTR_MAX;
+  std::uintptr_t last = 0;
+  const std::size_t size = size_of(dtype);
+  const auto add = [&](std::size_t i, std::int64_t elements) {
     const auto address = reinterpret_cast<std::uintptr_t>(addresses[i]);
-    begin = std::min(begin, address);
-    end = std::max(end, address + extent_bytes(i));
+    first = std::min(first, address);
+    last = std::max(last, address + std::size_t(elements) * size);
+  };
+  if (layouts.empty()) {
+    for (std::size_t i = 0; i < count; ++i) add(i, numels[i]);
+  } else {
+    for (std::size_t i = 0; i < count; ++i) {
+      add(i, extent(numels[i], layouts[i]));
+    }
   }
+  begin = first;
+  end = last;
 }
 
 bool ListImpl::meets(const TensorImpl& tensor) const {

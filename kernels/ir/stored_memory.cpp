@@ -16,8 +16,13 @@ void StoredMemory::add(std::uintptr_t begin, std::uintptr_t end) {
 }
 
 void StoredMemory::settle() {
-  std::sort(added_.begin(), added_.end(),
-            [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  const auto before = [](const Range& a, const Range& b) {
+    return a.begin < b.begin;
+  };
+  // Tensors that were made one after the other usually lie in that order.
+  if (!std::is_sorted(added_.begin(), added_.end(), before)) {
+    std::sort(added_.begin(), added_.end(), before);
+  }
   for (const Range& range : added_) {
     if (!ends_.empty() && range.begin <= ends_.back()) {
       ends_.back() = std::max(ends_.back(), range.end);
@@ -27,12 +32,6 @@ void StoredMemory::settle() {
     ends_.push_back(range.end);
   }
   added_.clear();
-}
-
-// Is `place` that of the first range that ends behind an address?
-bool StoredMemory::fits(std::size_t place, std::uintptr_t address) const {
-  return (place == 0 || ends_[place - 1] <= address) &&
-         (place == ends_.size() || ends_[place] > address);
 }
 
 // Its steps are the same whatever the address, so that the processor looks for
@@ -49,13 +48,15 @@ std::size_t StoredMemory::search(std::uintptr_t address) const {
   return std::size_t(first - ends_.data()) + (behind ? 1 : 0);
 }
 
-bool StoredMemory::touches(std::uintptr_t begin, std::uintptr_t end) {
-  if (begin >= end) return false;
-  if (!fits(last_, begin)) {
-    const bool next = last_ < ends_.size() && fits(last_ + 1, begin);
-    last_ = next ? last_ + 1 : search(begin);
-  }
-  return last_ < begins_.size() && begins_[last_] < end;
+void StoredMemory::find(std::uintptr_t address) {
+  const bool next = last_ < ends_.size() && fits(last_ + 1, address);
+  last_ = next ? last_ + 1 : search(address);
+}
+
+std::uintptr_t StoredMemory::bytes() const {
+  std::uintptr_t sum = 0;
+  for (std::size_t i = 0; i < begins_.size(); ++i) sum += ends_[i] - begins_[i];
+  return sum;
 }
 
 }  // namespace fuse

@@ -18,7 +18,13 @@ class StoredMemory {
 
   /// True when a byte from `begin` up to, not including, `end` is among them.
   /// Fast where questions come in the order of memory.
-  bool touches(std::uintptr_t begin, std::uintptr_t end);
+  bool touches(std::uintptr_t begin, std::uintptr_t end) {
+    if (begin >= end) return false;
+    if (!fits(last_, begin)) find(begin);
+    return last_ < begins_.size() && begins_[last_] < end;
+  }
+  /// How many there are.
+  std::uintptr_t bytes() const;
 
  private:
   struct Range {
@@ -26,7 +32,12 @@ class StoredMemory {
     std::uintptr_t end;
   };
 
-  bool fits(std::size_t place, std::uintptr_t address) const;
+  // Is `place` that of the first range that ends behind an address?
+  bool fits(std::size_t place, std::uintptr_t address) const {
+    return (place == 0 || ends_[place - 1] <= address) &&
+           (place == ends_.size() || ends_[place] > address);
+  }
+  void find(std::uintptr_t address);
   std::size_t search(std::uintptr_t address) const;
 
   std::vector<Range> added_;

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "fusebook/ir/alias_check.h"
-#include "fusebook/layout/memory_overlap.h"
 #include "fusebook/support/error.h"
 
 namespace fuse {
@@ -68,14 +67,6 @@ std::uintptr_t number(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address);
 }
 
-// Bytes from the first element of a tensor to behind its last one.
-std::size_t extent_of(const ListView& list, std::size_t e, std::size_t size) {
-  const std::int64_t elements = list.layouts != nullptr
-                                    ? extent(list.numels[e], list.layouts[e])
-                                    : list.numels[e];
-  return std::size_t(elements) * size;
-}
-
 }  // namespace
 
 Change AddressTable::compare(const Program& program, int threads) const {
@@ -88,7 +79,6 @@ void AddressTable::build(const Plan& plan, const Program& program,
   bound_.clear();  // a throw below must not leave half a table in use
   version_ = next_version();
   moved_from_ = 0;
-  stored_known_ = false;
   coincident_ = check_overlaps(plan, program);
   gather(plan, program);
   share_out_rows(threads);
@@ -218,8 +208,8 @@ void AddressTable::find_uses(const Plan& plan, const Program& program) {
     const Body& body = plan.bodies[std::size_t(instance.body)];
     for (std::size_t s = 0; s < body.slots.size(); ++s) {
       const BodySlot& slot = body.slots[s];
-      uses_.push_back({std::size_t(instance.slots[s]), i, s, slot.stored,
-                       slot.rate, size_of(slot.dtype)});
+      uses_.push_back({std::size_t(instance.slots[s]), i, s,
+                       instance.slots.size(), slot.stored, slot.rate});
     }
   }
   std::stable_sort(uses_.begin(), uses_.end(),
@@ -229,6 +219,14 @@ void AddressTable::find_uses(const Plan& plan, const Program& program) {
     while (first_use_.size() <= uses_[u].list) first_use_.push_back(u);
   }
   first_use_.resize(program.lists().size() + 1, uses_.size());
+  std::vector<MovedLists::List> lists;
+  for (const Use& use : uses_) {
+    const SlotInfo& info = program.slots()[use.list];
+    const bool known = !lists.empty() && lists.back().index == use.list;
+    if (!known) lists.push_back({use.list, false, size_of(info.dtype)});
+    lists.back().stored |= use.stored;
+  }
+  moved_lists_.assign(lists);
 }
 
 std::span<const AddressTable::Use> AddressTable::uses_of(
@@ -237,80 +235,84 @@ std::span<const AddressTable::Use> AddressTable::uses_of(
                                   first_use_[list + 1] - first_use_[list]);
 }
 
-void AddressTable::find_stored(const Program& program) {
-  stored_.clear();
-  for (const Use& use : uses_) {
-    if (!use.stored) continue;
-    const ListView& list = program.lists()[use.list];
-    for (std::size_t e = 0; e < list.count; ++e) {
-      const std::uintptr_t begin = number(list.addresses[e]);
-      stored_.add(begin, begin + extent_of(list, e, use.element_size));
-    }
-  }
-  stored_.settle();
-  stored_known_ = true;
-}
-
-// True when what has moved is only read, and shares no byte with anything that
-// is stored: nothing else has to be compared then.
+// False where all has to be compared with all.
 bool AddressTable::moved_apart(const Program& program) {
   if (coincident_) return false;
-  bool apart = true;
-  bound_.for_each_moved(
-      program.lists(), [&](std::size_t l, void* const* from, void* const* to) {
-        const ListView& list = program.lists()[l];
-        for (const Use& use : uses_of(l)) {
-          if (use.stored)
-            apart = apart && std::equal(from, from + list.count, to);
-          if (!apart) return;
-          if (!stored_known_) find_stored(program);
-          for (std::size_t e = 0; e < list.count; ++e) {
-            if (from[e] == to[e]) continue;
-            const std::uintptr_t begin = number(to[e]);
-            const std::size_t bytes = extent_of(list, e, use.element_size);
-            apart = apart && !stored_.touches(begin, begin + bytes);
-          }
-        }
-      });
-  return apart;
+  moved_now_.clear();
+  bound_.for_each_moved(program.lists(),
+                        [&](std::size_t l, void* const* from, void* const*) {
+                          moved_now_.push_back({l, from});
+                        });
+  return moved_lists_.are_apart(program, moved_now_);
 }
 
 void AddressTable::move(const Plan& plan, const Program& program) {
   if (!moved_apart(program)) {
     coincident_ = check_overlaps(plan, program);
-    stored_known_ = false;
+    moved_lists_.forget();
   }
   moved_ = {pointers_.size(), 0};
-  bound_.for_each_moved(
-      program.lists(), [&](std::size_t l, void* const* from, void* const* to) {
-        const std::size_t count = program.lists()[l].count;
-        for (const Use& use : uses_of(l)) {
-          for (std::size_t e = 0; e < count; ++e) {
-            if (from[e] != to[e])
-              move_tensor(use, e, number(to[e]) - number(from[e]));
-          }
-        }
-      });
+  bound_.for_each_moved(program.lists(),
+                        [&](std::size_t l, void* const* from, void* const*) {
+                          const ListView& to = program.lists()[l];
+                          for (const Use& use : uses_of(l)) {
+                            // A number that all tensors read stands in all rows.
+                            if (strided_ || use.rate == Rate::uniform) {
+                              move_lines(use, from, to);
+                            } else {
+                              move_list(use, from, to);
+                            }
+                          }
+                        });
   if (moved_.end == 0) moved_ = {};  // nothing that a kernel looks at
   bound_.move(program.lists());
   moved_from_ = version_;
   version_ = next_version();
 }
 
-void AddressTable::move_tensor(const Use& use, std::size_t e,
-                               std::uintptr_t by) {
-  // A number that all tensors read stands in all rows.
+void AddressTable::widen_moved(std::size_t begin, std::size_t end) {
+  moved_.begin = std::min(moved_.begin, begin);
+  moved_.end = std::max(moved_.end, end);
+}
+
+// One row a tensor, and in it one address a list.
+void AddressTable::move_list(const Use& use, void* const* from,
+                             const ListView& to) {
+  const std::size_t first = instance_first_[use.instance];
+  if (first == instance_first_[use.instance + 1]) return;
+  const std::size_t row = tensor_rows_[first];
+  const std::size_t begin = std::size_t(rows_[row].pointers) + use.slot;
+  const std::size_t width = use.width;
+  std::size_t first_moved = to.count;
+  std::size_t last_moved = 0;
+  void** const pointers = pointers_.data() + begin;
+  for (std::size_t e = 0; e < to.count; ++e) {
+    if (from[e] == to.addresses[e]) continue;
+    pointers[e * width] = to.addresses[e];
+    first_moved = std::min(first_moved, e);
+    last_moved = e;
+  }
+  if (first_moved == to.count) return;
+  widen_moved(begin + first_moved * width, begin + last_moved * width + 1);
+}
+
+// Every line keeps its distance from the first element of its tensor.
+void AddressTable::move_lines(const Use& use, void* const* from,
+                              const ListView& to) {
   const bool everywhere = use.rate == Rate::uniform;
   const std::size_t first = instance_first_[use.instance];
-  const std::size_t begin = first + (everywhere ? 0 : e);
-  const std::size_t end =
-      everywhere ? instance_first_[use.instance + 1] : begin + 1;
-  for (std::size_t r = tensor_rows_[begin]; r < tensor_rows_[end]; ++r) {
-    const std::size_t at = std::size_t(rows_[r].pointers) + use.slot;
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): a line keeps its distance.
-    pointers_[at] = reinterpret_cast<void*>(number(pointers_[at]) + by);
-    moved_.begin = std::min(moved_.begin, at);
-    moved_.end = std::max(moved_.end, at + 1);
+  for (std::size_t e = 0; e < to.count; ++e) {
+    if (from[e] == to.addresses[e]) continue;
+    const std::uintptr_t by = number(to.addresses[e]) - number(from[e]);
+    const std::size_t begin = first + (everywhere ? 0 : e);
+    const std::size_t end =
+        everywhere ? instance_first_[use.instance + 1] : begin + 1;
+    for (std::size_t r = tensor_rows_[begin]; r < tensor_rows_[end]; ++r) {
+      const std::size_t at = std::size_t(rows_[r].pointers) + use.slot;
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): see above.
+      pointers_[at] = reinterpret_cast<void*>(number(pointers_[at]) + by);
+      widen_moved(at, at + 1);
+    }
   }
 }
 

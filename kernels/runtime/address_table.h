@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "fusebook/ir/plan.h"
-#include "fusebook/ir/stored_memory.h"
 #include "fusebook/layout/collapse_dims.h"
 #include "fusebook/prelude/launch.h"
 #include "fusebook/runtime/bound_lists.h"
+#include "fusebook/runtime/moved_lists.h"
 #include "fusebook/runtime/table_parts.h"
 
 namespace fuse {
@@ -64,10 +64,10 @@ class AddressTable {
   struct Use {
     std::size_t list;
     std::size_t instance;
-    std::size_t slot;  // of the body
+    std::size_t slot;   // of the body
+    std::size_t width;  // so many slots it has
     bool stored;
     Rate rate;
-    std::size_t element_size;
   };
 
   void gather(const Plan& plan, const Program& program);
@@ -82,9 +82,10 @@ class AddressTable {
 
   void find_uses(const Plan& plan, const Program& program);
   std::span<const Use> uses_of(std::size_t list) const;
-  void find_stored(const Program& program);
   bool moved_apart(const Program& program);
-  void move_tensor(const Use& use, std::size_t e, std::uintptr_t by);
+  void move_list(const Use& use, void* const* from, const ListView& to);
+  void move_lines(const Use& use, void* const* from, const ListView& to);
+  void widen_moved(std::size_t begin, std::size_t end);
 
   BoundLists bound_;
   std::uint64_t version_ = 0;
@@ -107,8 +108,8 @@ class AddressTable {
   std::vector<std::size_t> instance_first_;  // first tensor of each instance
   std::vector<Use> uses_;                    // by list
   std::vector<std::size_t> first_use_;       // of each list
-  StoredMemory stored_;
-  bool stored_known_ = false;
+  MovedLists moved_lists_;
+  std::vector<MovedLists::Moved> moved_now_;
 };
 
 }  // namespace fuse
