@@ -5,36 +5,13 @@
 #include <map>
 #include <optional>
 #include <ranges>
-#include <string_view>
 #include <tuple>
 
+#include "fusebook/optim_base/like_groups.h"
 #include "fusebook/tensor/borrowed_list.h"
-#include "fusebook/tensor/tensor_layout.h"
 
 namespace fuse {
 namespace {
-
-bool same_specs(std::span<const StateSpec> a, std::span<const StateSpec> b) {
-  if (a.data() == b.data() && a.size() == b.size()) return true;
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const StateSpec& x, const StateSpec& y) {
-                      return std::string_view(x.name) == y.name &&
-                             x.rate == y.rate && x.dtype == y.dtype;
-                    });
-}
-
-// What a set of groups has in common.
-struct Kind {
-  const GroupToUpdate* first;
-  std::vector<bool> numbers;
-
-  bool takes(const GroupToUpdate& other,
-             const std::vector<bool>& numbers_of_other) const {
-    return numbers == numbers_of_other &&
-           same_specs(first->specs, other.specs) &&
-           first->group->is_like(*other.group);
-  }
-};
 
 // All parameters, group by group.
 std::vector<Tensor> params_of(std::span<const GroupToUpdate> groups) {
@@ -77,23 +54,6 @@ std::vector<std::vector<std::size_t>> lists_of(
   return lists;
 }
 
-struct Range {
-  std::uintptr_t begin;
-  std::uintptr_t end;
-};
-
-Range range_of(const ListImpl& list, std::size_t i) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(list.addresses[i]);
-  return {begin, begin + list.extent_bytes(i)};
-}
-
-void add_ranges(const TensorList& tensors, std::vector<Range>& ranges) {
-  const ListImpl& list = *tensors.impl();
-  for (std::size_t i = 0; i < list.count; ++i) {
-    ranges.push_back(range_of(list, i));
-  }
-}
-
 // The groups that gave the same answer, in the order of the first of each.
 std::vector<std::vector<std::size_t>> agreeing(
     const std::vector<std::uint64_t>& answers) {
@@ -113,89 +73,50 @@ std::vector<std::uint64_t> each_its_own(std::size_t groups) {
   return answers;
 }
 
-// Each of a few groups keeps lists of its own, with which the lists that a user
-// makes of a group fuse; there is little to gain in joining them.
-std::vector<std::vector<std::size_t>> without_small_sets(
-    const std::vector<std::vector<std::size_t>>& sets) {
-  constexpr std::size_t fewest_joined = 8;
-  std::vector<std::vector<std::size_t>> kept;
-  for (const auto& set : sets) {
-    if (set.size() >= fewest_joined) {
-      kept.push_back(set);
-    } else {
-      for (const std::size_t g : set) kept.push_back({g});
-    }
-  }
-  return kept;
-}
-
 }  // namespace
-
-std::vector<std::vector<std::size_t>> like_groups(
-    std::span<const GroupToUpdate> groups) {
-  // Beyond so many kinds groups stay alone: there is no end to comparing.
-  constexpr std::size_t most_kinds = 64;
-  std::vector<std::vector<std::size_t>> sets;
-  std::vector<Kind> kinds;
-  std::vector<std::size_t> set_of_kind;
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    std::vector<bool> numbers;
-    if (groups[g].group->foreach ()) numbers = kind_of(*groups[g].group);
-    const auto known = std::find_if(
-        kinds.begin(), kinds.end(),
-        [&](const Kind& kind) { return kind.takes(groups[g], numbers); });
-    if (known != kinds.end()) {
-      sets[set_of_kind[std::size_t(known - kinds.begin())]].push_back(g);
-      continue;
-    }
-    if (!numbers.empty() && kinds.size() < most_kinds) {
-      kinds.push_back({&groups[g], std::move(numbers)});
-      set_of_kind.push_back(sets.size());
-    }
-    sets.push_back({g});
-  }
-  return without_small_sets(sets);
-}
 
 // ---- from step to step ------------------------------------------------------
 
-bool GroupBatches::same_params(Groups groups) const {
-  if (groups.size() != known_.size()) return false;
-  std::size_t next = 0;
+// Groups may be thousands, so they are gone through once.
+GroupBatches::Change GroupBatches::compare(Groups groups) const {
+  if (groups.size() != known_.size()) return Change::params;
+  Change change = Change::nothing;
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    const auto& own = groups[g].group->params;
-    if (known_[g].first_param != next) return false;
-    if (params_.size() - next < own.size()) return false;
-    for (const Tensor& param : own) {
-      if (param.impl() != params_[next++].impl()) return false;
-    }
+    if (!has_params(known_[g], *groups[g].group)) return Change::params;
+    if (!has_options(groups, g)) change = Change::batches;
   }
-  return next == params_.size();
+  return change;
 }
 
-// Options such as amsgrad may be switched between two steps.
-bool GroupBatches::same_options(Groups groups) const {
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    const Known& known = known_[g];
-    const ParamGroup& own = *groups[g].group;
-    if (known.foreach != own.foreach ()) return false;
-    if (!same_specs(known.specs, groups[g].specs)) return false;
-    if (known.like != g && !groups[known.like].group->is_like(own)) {
-      return false;
-    }
-  }
-  return true;
+bool GroupBatches::has_params(const Known& known,
+                              const ParamGroup& group) const {
+  if (group.params.size() != known.params) return false;
+  const Tensor* before = params_.data() + known.first_param;
+  return std::all_of(
+      group.params.begin(), group.params.end(),
+      [&](const Tensor& now) { return now.impl() == (before++)->impl(); });
+}
+
+// Options such as amsgrad may be switched between two steps. A group that was
+// put elsewhere is another one: nobody knows of its numbers.
+bool GroupBatches::has_options(Groups groups, std::size_t g) const {
+  const Known& known = known_[g];
+  const ParamGroup& own = *groups[g].group;
+  if (known.group != &own || known.foreach != own.foreach ()) return false;
+  if (!same_specs(known.specs, groups[g].specs)) return false;
+  return known.like == g || groups[known.like].group->is_like(own);
 }
 
 bool GroupBatches::take_numbers(Groups groups, const Try& try_update) {
   name_single_groups(groups);
   for (JoinedBatch& batch : batches_) {
     if (batch.groups.size() == 1) continue;
-    const auto change = batch.numbers.take(members_of(groups, batch.groups));
+    const auto change = batch.numbers.take();
     if (change == JoinedNumbers::Change::kinds) return false;
     if (change == JoinedNumbers::Change::none) continue;
     if (find_split(batch, try_update)) return false;
   }
+  if (changes_ != nullptr) changes_->clear();
   return true;
 }
 
@@ -207,7 +128,8 @@ bool GroupBatches::follow(const GradientSource& gradients) {
   return std::all_of(batches_.begin(), batches_.end(), [&](JoinedBatch& each) {
     const fuse::Change change = follow(each, gradients);
     if (change == fuse::Change::other) return false;
-    return change == fuse::Change::none || !joins_ || !touches(each);
+    return change == fuse::Change::none || !joins_ ||
+           !memory_.touches(each.batch.grads);
   });
 }
 
@@ -238,10 +160,10 @@ GroupBatches::Change GroupBatches::refresh(Groups groups,
                                            const StateStore& store,
                                            const GradientSource& gradients,
                                            const Try& try_update) {
-  if (!same_params(groups)) return Change::params;
+  const Change change = compare(groups);
+  if (change != Change::nothing) return change;
   const bool same = source_.like(gradients) && version_ == store.version() &&
-                    same_options(groups) && take_numbers(groups, try_update) &&
-                    follow(gradients);
+                    take_numbers(groups, try_update) && follow(gradients);
   return same ? Change::nothing : Change::batches;
 }
 
@@ -255,7 +177,7 @@ void GroupBatches::rebuild(Groups groups, StateStore& store,
   Sets sets = like_groups(groups);
   for (const auto& set : sets) create_states(groups, set, store, gradients);
   make_batches(groups, sets, store, gradients);
-  if (joins_ && !are_apart()) {
+  if (joins_ && !memory_.are_apart(batches_)) {
     sets = agreeing(each_its_own(groups.size()));
     make_batches(groups, sets, store, gradients);
   }
@@ -268,14 +190,17 @@ void GroupBatches::rebuild(Groups groups, StateStore& store,
       known_[g].joined = batch.groups.size() > 1;
     }
   }
+  single_.clear();
+  for (std::size_t g = 0; g < known_.size(); ++g) {
+    if (!known_[g].joined) single_.push_back(g);
+  }
   name_single_groups(groups);
+  if (changes_ != nullptr) changes_->clear();
   version_ = store.version();
 }
 
 void GroupBatches::name_single_groups(Groups groups) const {
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    if (!known_[g].joined) groups[g].group->name_numbers(int(g));
-  }
+  for (const std::size_t g : single_) groups[g].group->name_numbers(int(g));
 }
 
 void GroupBatches::remember(Groups groups, const GradientSource& gradients) {
@@ -286,7 +211,9 @@ void GroupBatches::remember(Groups groups, const GradientSource& gradients) {
   std::size_t next = 0;
   for (const GroupToUpdate& each : groups) {
     Known& known = known_.emplace_back();
+    known.group = each.group;
     known.first_param = next;
+    known.params = each.group->params.size();
     known.specs = each.specs;
     known.foreach = each.group->foreach ();
     for (std::size_t i = 0; i < each.group->params.size(); ++i, ++next) {
@@ -335,7 +262,7 @@ std::vector<std::vector<Tensor>> GroupBatches::params_by_list(
     updated += gradients.has(params, i) ? 1 : 0;
   }
   const bool same = version_ != unfinished && source_.like(gradients) &&
-                    same_params(groups) && same_options(groups) &&
+                    compare(groups) == Change::nothing &&
                     params.size() == without_.size() + updated;
   std::vector<std::vector<Tensor>> all;
   if (same) {
@@ -356,6 +283,8 @@ void GroupBatches::make_batches(Groups groups, const Sets& sets,
                                 const StateStore& store,
                                 const GradientSource& gradients) {
   batches_.clear();
+  changes_ = std::make_shared<NumberChanges>(
+      groups.empty() ? 0 : groups.size() * numbers_in(*groups[0].group));
   for (const auto& places : lists_of(groups, sets, params_, gradients)) {
     std::vector<Member> members;
     for (const std::size_t i : places) members.push_back({group_of(i), i});
@@ -397,55 +326,18 @@ JoinedBatch GroupBatches::join(Groups groups,
   joined.batch = make_batch(std::move(params),
                             groups[joined.groups.front()].specs, store, given);
   if (joined.groups.size() > 1) {
-    const auto own = members_of(groups, joined.groups);
-    joined.numbers = JoinedNumbers(own, std::move(places));
-    joined.numbers.take(own);
+    joined.numbers = JoinedNumbers(members_of(groups, joined.groups),
+                                   std::move(places), changes_);
+    joined.numbers.take();
   }
   return joined;
 }
 
-std::span<ParamGroup* const> GroupBatches::members_of(
+std::vector<ParamGroup*> GroupBatches::members_of(
     Groups groups, const std::vector<std::size_t>& wanted) {
-  members_.clear();
-  for (const std::size_t g : wanted) members_.push_back(groups[g].group);
-  return members_;
-}
-
-// Where groups share memory, what one stores is what the next one reads.
-bool GroupBatches::are_apart() {
-  std::vector<Range> ranges;
-  for (const JoinedBatch& each : batches_) {
-    add_ranges(each.batch.params, ranges);
-    add_ranges(each.batch.steps, ranges);
-    for (const TensorList& states : each.batch.states) {
-      add_ranges(states, ranges);
-    }
-  }
-  std::erase_if(ranges, [](const Range& r) { return r.begin == r.end; });
-  std::sort(ranges.begin(), ranges.end(),
-            [](const Range& a, const Range& b) { return a.begin < b.begin; });
-  const auto overlap = std::adjacent_find(
-      ranges.begin(), ranges.end(),
-      [](const Range& a, const Range& b) { return b.begin < a.end; });
-  if (overlap != ranges.end()) return false;
-  stored_.clear();
-  for (const Range& range : ranges) stored_.add(range.begin, range.end);
-  stored_.settle();
-  return std::none_of(batches_.begin(), batches_.end(),
-                      [&](const JoinedBatch& each) { return touches(each); });
-}
-
-// True when what a batch reads lies where steps write.
-bool GroupBatches::touches(const JoinedBatch& each) {
-  const ListImpl& grads = *each.batch.grads.impl();
-  for (std::size_t i = 0; i < grads.count; ++i) {
-    const Range range = range_of(grads, i);
-    if (stored_.touches(range.begin, range.end)) return true;
-  }
-  return each.numbers.any_tensor([&](const TensorImpl& tensor) {
-    const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data);
-    return stored_.touches(begin, begin + extent_bytes(tensor));
-  });
+  std::vector<ParamGroup*> members;
+  for (const std::size_t g : wanted) members.push_back(groups[g].group);
+  return members;
 }
 
 // Tries the update of a batch; returns the answers of its groups where they have

@@ -3,41 +3,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "fusebook/ir/stored_memory.h"
-#include "fusebook/optim_base/batch.h"
+#include "fusebook/optim_base/batch_memory.h"
 #include "fusebook/optim_base/gradient_source.h"
-#include "fusebook/optim_base/joined_numbers.h"
+#include "fusebook/optim_base/joined_batch.h"
+#include "fusebook/optim_base/like_groups.h"
 #include "fusebook/optim_base/param_group.h"
 #include "fusebook/optim_base/state_store.h"
 #include "fusebook/runtime/bound_lists.h"
+#include "fusebook/trace/number_changes.h"
 
 namespace fuse {
-
-/// A group, and what is kept for each of its parameters: a table that lives on.
-struct GroupToUpdate {
-  ParamGroup* group;
-  std::span<const StateSpec> specs;
-};
-
-/// A batch with the groups that its tensors are from.
-struct JoinedBatch {
-  Batch batch;
-  std::vector<std::size_t> groups;  ///< in ascending order
-  std::vector<std::size_t> params;  ///< where they stand among all parameters
-  JoinedNumbers numbers;            ///< of several groups; none for one
-  bool is_new = true;               ///< since it was rehearsed
-  std::uint64_t rehearsed = 0;      ///< where the gradients were then
-};
-
-/// Sets of groups whose tensors may go into one list, by their numbers: eight
-/// groups or more that differ in hyper-parameters alone.
-std::vector<std::vector<std::size_t>> like_groups(
-    std::span<const GroupToUpdate> groups);
 
 /// The batches of all groups of an optimizer, kept from step to step. Groups that
 /// differ in numbers alone are updated together, unless they share memory: then
@@ -85,7 +66,9 @@ class GroupBatches {
   };
 
   struct Known {
+    const ParamGroup* group = nullptr;
     std::size_t first_param = 0;
+    std::size_t params = 0;
     std::span<const StateSpec> specs;
     bool foreach = true;
     std::size_t like = 0;     // the first group of its set
@@ -93,8 +76,9 @@ class GroupBatches {
     std::size_t updated = 0;  // so many parameters had a gradient
   };
 
-  bool same_params(Groups groups) const;
-  bool same_options(Groups groups) const;
+  Change compare(Groups groups) const;
+  bool has_params(const Known& known, const ParamGroup& group) const;
+  bool has_options(Groups groups, std::size_t g) const;
   bool take_numbers(Groups groups, const Try& try_update);
   bool follow(const GradientSource& gradients);
   fuse::Change follow(JoinedBatch& each, const GradientSource& gradients);
@@ -110,10 +94,8 @@ class GroupBatches {
   std::size_t group_of(std::size_t param) const;
   JoinedBatch join(Groups groups, const std::vector<Member>& members,
                    const StateStore& store, const GradientSource& gradients);
-  std::span<ParamGroup* const> members_of(
+  static std::vector<ParamGroup*> members_of(
       Groups groups, const std::vector<std::size_t>& wanted);
-  bool are_apart();
-  bool touches(const JoinedBatch& each);
   static std::optional<std::vector<std::uint64_t>> find_split(
       JoinedBatch& batch, const Try& try_update);
   void split_batches(Groups groups, const StateStore& store,
@@ -126,11 +108,12 @@ class GroupBatches {
   std::vector<Known> known_;
   std::uint64_t version_ = unfinished;  // of the states
   std::vector<JoinedBatch> batches_;
-  StoredMemory stored_;    // what steps write, where some batch is of several
-  bool joins_ = false;     // some batch is of several groups
-  GradientSource source_;  // how gradients were found
-  std::vector<void*> addresses_;      // of one batch
-  std::vector<ParamGroup*> members_;  // of the batch that is looked at
+  std::vector<std::size_t> single_;  // groups that are not joined
+  BatchMemory memory_;               // where some batch is of several groups
+  std::shared_ptr<NumberChanges> changes_;  // of all groups
+  bool joins_ = false;                      // some batch is of several groups
+  GradientSource source_;                   // how gradients were found
+  std::vector<void*> addresses_;            // of one batch
 };
 
 }  // namespace fuse

@@ -10,102 +10,144 @@
 namespace fuse {
 
 JoinedNumbers::JoinedNumbers(std::span<ParamGroup* const> groups,
-                             std::shared_ptr<const TensorGroups> places)
-    : places_(std::move(places)) {
-  auto add = [&](const ParamGroup::Named& named) {
-    Column& column = columns_.emplace_back();
-    column.numbers = std::make_shared<NumberColumn>();
-    column.numbers->groups = places_;
-    column.numbers->values.resize(groups.size());
-    column.changed = true;
-    scalars_.push_back(*named.scalar);
-  };
-  groups[0]->for_each_number(add);
+                             std::shared_ptr<const TensorGroups> places,
+                             std::shared_ptr<NumberChanges> changes)
+    : places_(std::move(places)), changes_(std::move(changes)) {
   for (ParamGroup* const group : groups) {
     std::size_t k = 0;
-    auto add_tensor = [&](const ParamGroup::Named& named) {
-      Column& column = columns_[k++];
-      if (!named.scalar->is_tensor()) return;
-      const Tensor& tensor = named.scalar->tensor();
-      column.tensors.push_back(tensor);
-      column.places.push_back({tensor.impl()->data, tensor.dtype()});
+    auto add = [&](const ParamGroup::Named& named) {
+      if (k == columns_.size()) add_column(named, groups.size());
+      add_number(columns_[k++], *named.scalar);
     };
-    group->for_each_number(add_tensor);
+    group->for_each_number(add);
+  }
+  for (std::size_t k = 0; k < columns_.size(); ++k) {
+    for (std::size_t g = 0; g < groups.size(); ++g) take_number(k, g);
   }
 }
 
-// Visits the numbers of one group after the other.
-struct JoinedNumbers::Taking {
-  JoinedNumbers& joined;
-  std::vector<Origin>& origins;
-  // Something was recorded, which may have to run before a tensor is read.
-  bool careful = false;
-  std::size_t group = 0;
-  std::size_t k = 0;
-  bool same_kinds = true;
+void JoinedNumbers::add_column(const ParamGroup::Named& named,
+                               std::size_t groups) {
+  Column& column = columns_.emplace_back();
+  column.name = named.name;
+  column.index = named.index;
+  column.numbers = std::make_shared<NumberColumn>();
+  column.numbers->groups = places_;
+  column.numbers->values.resize(groups);
+  column.moves.resize(groups);
+  column.scheduled.resize(groups);
+  column.changed = true;
+  scalars_.push_back(*named.scalar);
+}
 
-  void operator()(const ParamGroup::Named& named) {
-    Scalar& scalar = *named.scalar;
-    tell_origin(named);
-    Origin& origin = origins[k];
-    if (group == 0) origin = scalar.origin();
-    origin.moves |= scalar.origin().moves;
-    origin.scheduled |= scalar.origin().scheduled;
-    Column& column = joined.columns_[k++];
-    const bool same_kind =
-        column.tensors.empty()
-            ? !scalar.is_tensor()
-            : scalar.is_tensor() &&
-                  scalar.tensor().impl() == column.tensors[group].impl();
-    same_kinds = same_kinds && same_kind;
-    if (!same_kind || (scalar.is_tensor() && !careful)) return;
-    joined.put(column, group, scalar.value());
-  }
+void JoinedNumbers::add_number(Column& column, Scalar& number) {
+  column.own.push_back(&number);
+  if (!number.is_tensor()) return;
+  const Tensor& tensor = number.tensor();
+  column.tensors.push_back(tensor);
+  column.places.push_back({tensor.impl()->data, tensor.dtype()});
+}
 
-  void tell_origin(const ParamGroup::Named& named) const {
-    const int number = joined.places_->numbers[group];
-    const Origin& known = named.scalar->origin();
-    if (known.group == number && known.name == named.name) return;
-    Origin origin = known;
-    origin.name = named.name;
-    origin.index = named.index;
-    origin.group = number;
-    named.scalar->set_origin(origin);
-  }
-};
-
-// Tensors stay where they are, so that they need not be looked up; they lie far
-// apart, and one after the other the processor fetches several at once.
-void JoinedNumbers::read_tensors() {
+JoinedNumbers::Change JoinedNumbers::take() {
+  if (!take_changes()) return Change::kinds;
+  // What was recorded may have to run before a tensor is read.
+  const Recorder* const recorder = Recorder::current();
+  const bool in_order = recorder != nullptr && !recorder->lists().empty();
   for (Column& column : columns_) {
-    for (std::size_t g = 0; g < column.places.size(); ++g) {
-      const Place& place = column.places[g];
-      put(column, g, with_type(place.dtype, [&](auto type) {
-            return double(load_element<decltype(type)>(place.address, 0));
-          }));
+    if (column.tensors.empty()) continue;
+    if (in_order) {
+      read_in_order(column);
+    } else {
+      read_tensors(column);
     }
   }
-}
-
-JoinedNumbers::Change JoinedNumbers::take(std::span<ParamGroup* const> groups) {
-  thread_local std::vector<Origin> origins;
-  origins.resize(columns_.size());
-  const Recorder* const recorder = Recorder::current();
-  Taking taking{*this, origins};
-  taking.careful = recorder != nullptr && !recorder->lists().empty();
-  for (ParamGroup* const group : groups) {
-    taking.k = 0;
-    group->for_each_number(taking);
-    ++taking.group;
-  }
-  if (!taking.same_kinds) return Change::kinds;
-  if (!taking.careful) read_tensors();
   const bool moved =
       std::any_of(columns_.begin(), columns_.end(),
                   [](const Column& column) { return column.changed; });
-  for (std::size_t k = 0; k < columns_.size(); ++k) settle(k, origins[k]);
+  for (std::size_t k = 0; k < columns_.size(); ++k) settle(k);
   const bool stay = !moved || (answers_stay() && !reads_computed_);
   return stay ? Change::none : Change::asked;
+}
+
+// False where a number is of another kind now.
+bool JoinedNumbers::take_changes() {
+  const auto& groups = places_->numbers;
+  bool same_kinds = true;
+  if (changes_->all()) {
+    for (std::size_t k = 0; k < columns_.size(); ++k) {
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        same_kinds = take_number(k, g) && same_kinds;
+      }
+    }
+    return same_kinds;
+  }
+  std::size_t g = 0;  // usually they come in the order of the groups
+  for (const auto& [whose, number] : changes_->numbers()) {
+    const int group = int(whose);
+    if (g + 1 < groups.size() && groups[g + 1] == group) ++g;
+    if (groups[g] != group) {
+      const auto found = std::lower_bound(groups.begin(), groups.end(), group);
+      if (found == groups.end() || *found != group) continue;
+      g = std::size_t(found - groups.begin());
+    }
+    same_kinds = take_number(number, g) && same_kinds;
+  }
+  return same_kinds;
+}
+
+bool JoinedNumbers::take_number(std::size_t k, std::size_t group) {
+  Column& column = columns_[k];
+  Scalar& number = *column.own[group];
+  take_origin(column, group);
+  number.watch(changes_,
+               {std::uint32_t(places_->numbers[group]), std::uint32_t(k)});
+  if (column.tensors.empty()) {
+    if (number.is_tensor()) return false;
+    put(column, group, number.value());
+    return true;
+  }
+  return number.is_tensor() &&
+         number.tensor().impl() == column.tensors[group].impl();
+}
+
+void JoinedNumbers::take_origin(Column& column, std::size_t group) const {
+  Scalar& number = *column.own[group];
+  const int whose = places_->numbers[group];
+  if (number.origin().group != whose || number.origin().name != column.name) {
+    Origin origin = number.origin();
+    origin.name = column.name;
+    origin.index = column.index;
+    origin.group = whose;
+    number.set_origin(origin);
+  }
+  const Origin& origin = number.origin();
+  column.moving += origin.moves - column.moves[group];
+  column.moves[group] = origin.moves;
+  column.scheduling += origin.scheduled - column.scheduled[group];
+  column.scheduled[group] = origin.scheduled;
+  column.renamed = true;
+}
+
+// One after the other, each of which may run what was recorded.
+void JoinedNumbers::read_in_order(Column& column) {
+  for (std::size_t g = 0; g < column.own.size(); ++g) {
+    put(column, g, column.own[g]->value());
+  }
+}
+
+// Tensors stay where they are, so that they need not be looked up; they lie far
+// apart, and one after the other the processor fetches several at once.
+void JoinedNumbers::read_tensors(Column& column) {
+  const std::vector<Place>& places = column.places;
+  for (std::size_t g = 0; g < places.size();) {
+    const DType dtype = places[g].dtype;
+    with_type(dtype, [&](auto type) {
+      for (; g < places.size() && places[g].dtype == dtype; ++g) {
+        put(column, g,
+            double(load_element<decltype(type)>(places[g].address, 0)));
+      }
+    });
+  }
 }
 
 // A recording may still have the numbers that were there before.
@@ -119,9 +161,15 @@ void JoinedNumbers::put(Column& column, std::size_t group, double value) {
   column.changed = true;
 }
 
-void JoinedNumbers::settle(std::size_t k, const Origin& origin) {
+void JoinedNumbers::settle(std::size_t k) {
   Column& column = columns_[k];
-  if (!std::exchange(column.changed, false)) {
+  const bool renamed = std::exchange(column.renamed, false);
+  const bool changed = std::exchange(column.changed, false);
+  if (!renamed && !changed) return;
+  Origin origin = column.own[0]->origin();
+  origin.moves = column.moving > 0;
+  origin.scheduled = column.scheduling > 0;
+  if (!changed) {
     scalars_[k].set_origin(origin);
     return;
   }
@@ -159,6 +207,13 @@ bool JoinedNumbers::answers_stay() const {
       return (each == 0) == (read.answer == 0);
     });
   });
+}
+
+std::size_t numbers_in(ParamGroup& group) {
+  std::size_t count = 0;
+  auto add = [&](const ParamGroup::Named&) { ++count; };
+  group.for_each_number(add);
+  return count;
 }
 
 std::vector<bool> kind_of(ParamGroup& group) {

@@ -136,6 +136,12 @@ class ListOptimizer : public Optimizer {
   std::span<const StateSpec> specs_of(std::size_t group) const final {
     return state_specs(param_groups[group].options);
   }
+  void gather_groups(std::vector<GroupToUpdate>& groups) final {
+    groups.clear();
+    for (Group& each : param_groups) {
+      groups.push_back({&each, state_specs(each.options)});
+    }
+  }
   void update_group(std::size_t group, std::span<const Scalar> numbers,
                     const Batch& batch) const final {
     if (numbers.empty()) return update(param_groups[group].options, batch);

@@ -141,6 +141,8 @@ class Optimizer {
   /// their numbers, which then are these.
   virtual void update_group(std::size_t group, std::span<const Scalar> numbers,
                             const Batch& batch) const = 0;
+  /// All groups and what is kept for their parameters.
+  virtual void gather_groups(std::vector<GroupToUpdate>& groups);
   /// Throws Error for an index that no group has.
   void check_group(std::size_t index) const;
   /// Throws Error unless the groups hold parameters, each of them once.
@@ -161,7 +163,6 @@ class Optimizer {
 
   void make_step(const GradientSource& gradients, std::source_location place);
   void check_count(const GradientAddresses& gradients) const;
-  void gather_groups(std::vector<GroupToUpdate>& groups);
   void refresh_batches(const GradientSource& gradients);
   void update(JoinedBatch& joined) const;
   void rehearse_batches();

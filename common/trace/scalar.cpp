@@ -89,6 +89,7 @@ void Scalar::assign(double value) {
     tensor_.fill_(value);
   } else {
     value_ = value;
+    teller_.tell();
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "fusebook/ir/program.h"
 #include "fusebook/tensor/tensor.h"
+#include "fusebook/trace/number_changes.h"
 
 namespace fuse {
 
@@ -72,12 +73,28 @@ class Scalar {
 
   /// Which hyper-parameter this is, for guards and reports.
   const Origin& origin() const { return origin_; }
-  void set_origin(const Origin& origin) { origin_ = origin; }
+  void set_origin(const Origin& origin) {
+    origin_ = origin;
+    teller_.tell();
+  }
   /// Says that a number will go on moving: where compiled steps promote numbers
   /// that moved, they need not see this one move first.
-  void set_moves() { origin_.moves = true; }
+  void set_moves() {
+    origin_.moves = true;
+    teller_.tell();
+  }
   /// Says that a scheduler moves this number, for those who would freeze it.
-  void set_scheduled() { origin_.scheduled = true; }
+  void set_scheduled() {
+    origin_.scheduled = true;
+    teller_.tell();
+  }
+
+  /// Has whatever is assigned to this very number noted from now on, but not what
+  /// is written into a tensor.
+  void watch(const std::shared_ptr<NumberChanges>& changes,
+             const NumberChanges::Which& number) {
+    teller_.tell_to(changes, number);
+  }
 
   /// The value this scalar has in the recording of that serial number; -1 when
   /// it is not the result of recorded arithmetic.
@@ -103,6 +120,7 @@ class Scalar {
   std::uint64_t recording_ = 0;
   ValueId recorded_ = -1;
   std::shared_ptr<LaterNumber> later_;  // else value_ is the number
+  ChangeTeller teller_;
 };
 
 /// As torch prints it: "tensor(0.0047)", or the shortest text that reads back
