@@ -120,6 +120,17 @@ bool GroupBatches::take_numbers(Groups groups, const Try& try_update) {
   return true;
 }
 
+bool GroupBatches::is_of(const GradientSource& gradients) const {
+  if (!source_.like(gradients)) return false;
+  auto next = without_.begin();
+  for (std::size_t i = 0; i < params_.size(); ++i) {
+    const bool without = next != without_.end() && *next == i;
+    if (without) ++next;
+    if (gradients.has(params_, i) == without) return false;
+  }
+  return true;
+}
+
 // False where other parameters have a gradient now, or one of another kind.
 bool GroupBatches::follow(const GradientSource& gradients) {
   for (const std::size_t i : without_) {
@@ -163,7 +174,7 @@ GroupBatches::Change GroupBatches::refresh(Groups groups,
   const Change change = compare(groups);
   if (change != Change::nothing) return change;
   const bool same = source_.like(gradients) && version_ == store.version() &&
-                    take_numbers(groups, try_update) && follow(gradients);
+                    follow(gradients) && take_numbers(groups, try_update);
   return same ? Change::nothing : Change::batches;
 }
 

@@ -41,6 +41,8 @@ class GroupBatches {
   /// numbers those of now; all other lists stay as they are.
   Change refresh(std::span<const GroupToUpdate> groups, const StateStore& store,
                  const GradientSource& gradients, const Try& try_update);
+  /// True when the same parameters have a gradient as when the batches were made.
+  bool is_of(const GradientSource& gradients) const;
   /// Makes the batches for the parameters that have a gradient now, and states
   /// that they miss.
   void rebuild(std::span<const GroupToUpdate> groups, StateStore& store,

@@ -183,12 +183,12 @@ void Optimizer::refresh_batches(const GradientSource& gradients) {
   };
   const auto change =
       batches_.refresh(groups, kept_->states, gradients, try_update);
-  if (change == GroupBatches::Change::nothing) return;
-  if (change == GroupBatches::Change::params) {
+  if (change == RecentBatches::Change::nothing) return;
+  if (change == RecentBatches::Change::params) {
     check_parameters(groups_of(*this));
   }
   batches_.rebuild(groups, kept_->states, gradients, try_update);
-  if (change == GroupBatches::Change::params) kept_->states.drop_unreachable();
+  if (change == RecentBatches::Change::params) kept_->states.drop_unreachable();
 }
 
 void Optimizer::check_states(const std::string& place, std::size_t group_index,

@@ -12,10 +12,10 @@
 
 #include "fusebook/optim_base/batch.h"
 #include "fusebook/optim_base/gradient_source.h"
-#include "fusebook/optim_base/group_batches.h"
 #include "fusebook/optim_base/hooks.h"
 #include "fusebook/optim_base/param_group.h"
 #include "fusebook/optim_base/param_names.h"
+#include "fusebook/optim_base/recent_batches.h"
 #include "fusebook/optim_base/state_dict.h"
 #include "fusebook/optim_base/state_store.h"
 #include "fusebook/tensor/tensor.h"
@@ -173,7 +173,7 @@ class Optimizer {
   std::shared_ptr<StepHooks> before_step_ = std::make_shared<StepHooks>();
   std::shared_ptr<StepHooks> after_step_ = std::make_shared<StepHooks>();
   std::vector<GroupToUpdate> groups_;  // as they were at the last step
-  GroupBatches batches_;
+  RecentBatches batches_;
 };
 
 }  // namespace fuse

@@ -61,21 +61,44 @@ bool Table::find_kept(const Program& program, int threads,
   return false;
 }
 
+void Table::replace(const Plan& plan, const Program& program, int threads,
+                    std::uint64_t content) {
+  if (now_.compare(program, threads) == Change::moved) {
+    move(plan, program, content);
+  } else {
+    exchange(plan, program, threads);
+  }
+  content_ = content;
+  seen_[next_seen_++ % seen_.size()] = content;
+}
+
 // Gradients that are new in each step never come back: for them one table, the
 // one in the cache, is changed again and again. What was here before may come
 // yet another time, and then there will be a table for it.
-void Table::replace(const Plan& plan, const Program& program, int threads,
-                    std::uint64_t content) {
+void Table::move(const Plan& plan, const Program& program,
+                 std::uint64_t content) {
   const bool keeps = came_back(content);
   if (keeps) keep_current();
-  if (now_.compare(program, threads) == Change::moved) {
-    now_.move(plan, program);
-  } else {
-    now_.build(plan, program, threads);
-  }
+  now_.move(plan, program);
   if (keeps) now_.forget_moves();  // the table it was is still there
-  content_ = content;
-  seen_[next_seen_++ % seen_.size()] = content;
+}
+
+// Other lists, such as those of parameters that do not take part in each step:
+// perhaps they have only moved since they were here.
+void Table::exchange(const Plan& plan, const Program& program, int threads) {
+  const auto known =
+      std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
+        return kept.table.compare(program, threads) == Change::moved;
+      });
+  if (known != kept_.end()) {
+    std::swap(known->table, now_);
+    std::swap(known->content, content_);
+    std::rotate(kept_.begin(), known, known + 1);
+    now_.move(plan, program);
+    return;
+  }
+  keep_current();
+  now_.build(plan, program, threads);
 }
 
 bool Table::came_back(std::uint64_t content) const {

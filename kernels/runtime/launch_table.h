@@ -60,6 +60,8 @@ class Table {
   bool find_kept(const Program& program, int threads, std::uint64_t content);
   void replace(const Plan& plan, const Program& program, int threads,
                std::uint64_t content);
+  void move(const Plan& plan, const Program& program, std::uint64_t content);
+  void exchange(const Plan& plan, const Program& program, int threads);
   bool came_back(std::uint64_t content) const;
   void keep_current();
   void gather_scalars(const Plan& plan, const Program& program);

@@ -165,6 +165,33 @@ TEST_CASE("nor does one whose gradients are new tensors each time") {
   }
 }
 
+TEST_CASE("nor does one in which some parameters take part in turns") {
+  for (const Backend backend : {Backend::compiled, Backend::interpreted}) {
+    Training training(300);
+    auto step = compile([&] { training.adam.step(); },
+                        {.fullgraph = true, .backend = backend});
+    std::vector<std::vector<Tensor>> sets(40);
+    for (auto& set : sets) {
+      for (const Tensor& param : training.params) {
+        set.push_back(zeros_like(param));
+      }
+    }
+    std::size_t next = 0;
+    const auto loop = [&] {
+      for (std::size_t i = 0; i < training.params.size(); ++i) {
+        const bool has = next % 3 == 0 || i % 3 == next % 3;
+        training.params[i].set_grad(has ? sets[next][i] : Tensor());
+      }
+      ++next;
+      step();
+    };
+    for (int i = 0; i < 12; ++i) loop();
+    CHECK(asked_by(loop, 28) == Asked{});
+    CHECK(step.counters().launches == 40);
+    CHECK(step.counters().compilations == 1);
+  }
+}
+
 TEST_CASE("nor does one whose gradients are addresses, new each time") {
   for (const Backend backend : {Backend::compiled, Backend::interpreted}) {
     Training training(300);

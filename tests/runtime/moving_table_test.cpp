@@ -266,6 +266,30 @@ TEST_CASE("sets that take turns are found again") {
   CHECK(same_content(table, from_scratch(step)));
 }
 
+TEST_CASE(
+    "lists that take turns, each time elsewhere, are put into their tables") {
+  Step all({100, 50, 70});
+  Step some({100, 70});
+  Table table;
+  bind(table, all);
+  bind(table, some);
+  for (int i = 1; i < 12; ++i) {
+    Step& step = i % 2 == 0 ? some : all;
+    step.grads.put_all((1 << 26) + std::uintptr_t(i) * 4096, 1 << 20);
+    CHECK(bind(table, step));
+    CHECK(table.moved_from() != 0);
+    REQUIRE(same_content(table, from_scratch(step)));
+  }
+  // Three more are too many for what was used longest ago.
+  bind(table, Step({1}));
+  bind(table, Step({2}));
+  bind(table, Step({3}));
+  some.grads.put(0, 1 << 27);
+  bind(table, some);
+  CHECK(table.moved_from() == 0);
+  CHECK(same_content(table, from_scratch(some)));
+}
+
 TEST_CASE("other sizes and numbers of threads take turns, too") {
   Step one({100, 50000});
   Step two({3});
