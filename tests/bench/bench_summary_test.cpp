@@ -147,9 +147,9 @@ TEST_CASE("promises compare with the limit, with peers, and with a time") {
                             row("10000 groups, tensors, moved", moved),
                             row("first call, 10000 groups, tensors", first_us)};
   };
-  CHECK(check_promises(groups(99e3, 1190), 0));
-  CHECK_FALSE(check_promises(groups(101e3, 1190), 0));
-  CHECK_FALSE(check_promises(groups(99e3, 1210), 0));
+  CHECK(check_promises(groups(99e3, 590), 0));
+  CHECK_FALSE(check_promises(groups(101e3, 590), 0));
+  CHECK_FALSE(check_promises(groups(99e3, 610), 0));
   const auto cold = [](double many) {
     return std::vector<Row>{{"compile", "10 tensors", "cold", 100, 0, 0},
                             {"compile", "10000 tensors", "cold", many, 0, 0}};

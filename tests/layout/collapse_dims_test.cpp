@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "fusebook/prelude/cpu_loops.h"
 #include "fusebook/runtime/launch_table.h"
 #include "support/testing.h"
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "fusebook/prelude/cpu_loops.h"
 #include "fusebook/support/error.h"
 #include "support/testing.h"
 

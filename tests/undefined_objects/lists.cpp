@@ -193,6 +193,7 @@ Rows rows_of_lists() {
              [] { CHECK(!left_scalar().is_recorded()); }),
       answer("Scalar::is_on_gpu", [] { CHECK(!left_scalar().is_on_gpu()); }),
       answer("Scalar::touch", [] { left_scalar().touch(); }),
+      answer("Scalar::watch", [] { left_scalar().watch(nullptr, {}); }),
       answer("to_string",
              [] { CHECK(to_string(left_scalar()) == "tensor(0.5000)"); }),
       answer("scalar_apply",
