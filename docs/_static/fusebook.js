@@ -1,10 +1,13 @@
-// Text that scrolls sideways must be reachable from the keyboard.
+// What scrolls must be reachable from the keyboard.
 "use strict";
 
 (function () {
+  const SCROLLING = "pre, .table-wrapper, .equation-maths";
+
   function refresh() {
-    document.querySelectorAll("pre, .table-wrapper").forEach(function (block) {
-      if (block.scrollWidth > block.clientWidth) {
+    document.querySelectorAll(SCROLLING).forEach(function (block) {
+      if (block.scrollWidth > block.clientWidth ||
+          block.scrollHeight > block.clientHeight + 1) {
         block.tabIndex = 0;
       } else {
         block.removeAttribute("tabindex");

@@ -27,7 +27,7 @@ OPERATIONS = ("kernels/ops/ops.def", "common/foreach/map_element.h",
 BUILDING = ("CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "LICENSE",
             "cmake", "fusebook", "tools")
 # What of the site itself a toy book has of its own.
-TOY_PAGES = ("about", "background", "examples", "reference")
+TOY_PAGES = ("about", "background", "equations", "examples", "reference")
 sys.path.insert(0, str(ROOT / "docs"))
 
 from fusebook_docs import checking, cli, currency, samples  # noqa: E402

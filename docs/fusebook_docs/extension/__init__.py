@@ -8,13 +8,13 @@ writes no page as text.
 import zlib
 from pathlib import Path
 
-from . import (api, api_example, code_links, downloads, drawing, excerpt,
-               exercise, gallery, graph_picture, kernel_view, ladder, nodes,
-               op_table, page, picture, plot, quote, readme, recipe, site)
+from . import (api, api_example, code_links, downloads, drawing, equations,
+               excerpt, exercise, gallery, graph_picture, kernel_view, ladder,
+               nodes, op_table, page, picture, plot, quote, readme, recipe, site)
 
 _PARTS = (nodes, drawing, downloads, recipe, excerpt, exercise, gallery,
           op_table, picture, plot, ladder, quote, api, api_example, code_links,
-          graph_picture, kernel_view, readme, site)
+          graph_picture, kernel_view, readme, site, equations)
 
 
 def setup(app):

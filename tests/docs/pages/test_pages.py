@@ -294,6 +294,7 @@ class RealSite(Site, unittest.TestCase):
     def test_search_finds_first_where_it_is_explained(self):
         for words, wanted in (("learning rate", "glossary.html"),
                               ("cache", "background/how_it_works.html"),
+                              ("AdamW", "background/maths.html"),
                               ("horizontal fusion", "glossary.html"),
                               ("gradient", "glossary.html")):
             with self.subTest(words):

@@ -1,0 +1,108 @@
+#include "example.h"
+
+using namespace fuse;
+
+// What the page of the formulas is checked with: the numbers of an optimizer, and
+// in float64 a parameter after each of some steps with given gradients. Some of
+// its states may be asked for, too.
+template <class Optimizer, class Options>
+static void print_steps(const Options& options, auto numbers,
+                        std::vector<std::string> states = {}) {
+  numbers.for_each_scalar(
+      [](const std::string& name, int index, const Scalar& number) {
+        print(name, index < 0 ? "" : std::to_string(index + 1), " = ",
+              number.value());
+      });
+  Tensor p = full({1}, 1.0, DType::float64);
+  Optimizer optimizer({p}, options);
+  for (const double g : {0.5, 0.25, -1.0, -0.5, 2.0, 0.125, 0.75, -0.25}) {
+    p.set_grad(full({1}, g, DType::float64));
+    optimizer.step();
+    std::string line = number_text(g) + " -> " + number_text(p.to_vector()[0]);
+    for (const std::string& name : states) {
+      line += " " + name + " " +
+              number_text(optimizer.state(p, name).to_vector()[0]);
+    }
+    print(line);
+  }
+}
+
+template <class Optimizer, class Options>
+static void print_steps(const Options& options,
+                        std::vector<std::string> states = {}) {
+  print_steps<Optimizer>(options, options, std::move(states));
+}
+
+EXAMPLE(maths_sgd) {
+  print_steps<SGD>(SGDOptions{
+      .lr = 0.1, .momentum = 0.9, .dampening = 0.25, .weight_decay = 0.05});
+}
+
+EXAMPLE(maths_sgd_nesterov) {
+  print_steps<SGD>(SGDOptions{
+      .lr = 0.1, .momentum = 0.9, .weight_decay = 0.05, .nesterov = true});
+}
+
+EXAMPLE(maths_adam) {
+  print_steps<Adam>(AdamOptions{
+      .lr = 0.1, .betas = {0.9, 0.99}, .eps = 1e-3, .weight_decay = 0.05});
+}
+
+EXAMPLE(maths_adamw) {
+  const AdamWOptions options{
+      .lr = 0.1, .betas = {0.9, 0.99}, .eps = 1e-3, .weight_decay = 0.05};
+  print_steps<AdamW>(options, options.as_adam());
+}
+
+EXAMPLE(maths_nadam) {
+  print_steps<NAdam>(NAdamOptions{.lr = 0.1,
+                                  .betas = {0.9, 0.99},
+                                  .eps = 1e-3,
+                                  .weight_decay = 0.05,
+                                  .momentum_decay = 0.01});
+}
+
+EXAMPLE(maths_radam) {
+  print_steps<RAdam>(RAdamOptions{
+      .lr = 0.1, .betas = {0.9, 0.95}, .eps = 1e-3, .weight_decay = 0.05});
+}
+
+EXAMPLE(maths_adamax) {
+  print_steps<Adamax>(AdamaxOptions{
+      .lr = 0.1, .betas = {0.9, 0.99}, .eps = 1e-3, .weight_decay = 0.05});
+}
+
+EXAMPLE(maths_rmsprop) {
+  print_steps<RMSprop>(RMSpropOptions{.lr = 0.1,
+                                      .alpha = 0.9,
+                                      .eps = 1e-3,
+                                      .weight_decay = 0.05,
+                                      .momentum = 0.5});
+}
+
+EXAMPLE(maths_adagrad) {
+  print_steps<Adagrad>(AdagradOptions{.lr = 0.1,
+                                      .lr_decay = 0.2,
+                                      .weight_decay = 0.05,
+                                      .initial_accumulator_value = 0.5,
+                                      .eps = 1e-3});
+}
+
+EXAMPLE(maths_adadelta) {
+  print_steps<Adadelta>(AdadeltaOptions{
+      .lr = 0.5, .rho = 0.8, .eps = 1e-3, .weight_decay = 0.05});
+}
+
+EXAMPLE(maths_rprop) {
+  print_steps<Rprop>(
+      RpropOptions{.lr = 0.1, .etas = {0.5, 1.2}, .step_sizes = {0.06, 0.13}});
+}
+
+EXAMPLE(maths_asgd) {
+  print_steps<ASGD>(ASGDOptions{.lr = 0.1,
+                                .lambd = 0.2,
+                                .alpha = 0.75,
+                                .t0 = 3,
+                                .weight_decay = 0.05},
+                    {"ax"});
+}

@@ -1,0 +1,209 @@
+"""The formulas of the optimizers: `docs/equations/NAME.txt`.
+
+A line is an assignment as Python writes it, of one step for one element:
+
+    m = beta1 * m + (1 - beta1) * g
+
+What has been assigned in a step before is its new value, else it is that of the
+step before; `grad` is the gradient, `t` counts the steps from one, `p` is the
+parameter, and an option of the optimizer has its name (`betas[0]` is `beta1`).
+States begin at zero, or as `start: NAME = ...` says. `code: FILE FUNCTION` is where
+the optimizer does it, and `example: NAME` what it printed for given gradients: the
+same lines are computed here, step by step, and compared with that.
+"""
+
+import ast
+import math
+import re
+from dataclasses import dataclass
+
+from . import cpp, examples
+from .errors import BookError
+
+_OPTION = re.compile(r"(\w+) = (\S+)")
+_STEP = re.compile(r"(\S+) -> (\S+)((?: \w+ \S+)*)")
+_ACCESS = re.compile(r"\s*(?:public|protected|private):\s*")
+_FUNCTIONS = {"sqrt": math.sqrt, "abs": abs, "max": max, "min": min,
+              "sign": lambda x: float((x > 0) - (x < 0))}
+_CLOSE = 1e-12  # of float64 that was rounded in another order
+GIVEN = ("grad", "t", "p")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """`target = value` in a line of the file."""
+
+    line: int
+    target: str
+    value: ast.expr
+
+    @property
+    def names(self):
+        return {node.id for node in ast.walk(self.value)
+                if isinstance(node, ast.Name)} - set(_FUNCTIONS)
+
+
+@dataclass(frozen=True)
+class Equations:
+    path: object  # as people read it
+    statements: tuple[Statement, ...]
+    start: tuple[Statement, ...]
+    code: tuple[str, str]
+    example: str
+
+    @property
+    def targets(self):
+        return {statement.target for statement in self.statements}
+
+    @property
+    def options(self):
+        """What is given by the optimizer's options."""
+        used = set().union(*(s.names for s in (*self.statements, *self.start)))
+        return used - self.targets - set(GIVEN)
+
+    @property
+    def constants(self):
+        """Targets that options alone determine."""
+        found = set()
+        for statement in self.statements:
+            if statement.names <= self.options | found:
+                found.add(statement.target)
+        return found
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What an example printed: options, and (gradient, {state: value})."""
+
+    options: dict
+    steps: list
+
+
+def names(book):
+    return sorted(path.stem for path in _folder(book).glob("*.txt"))
+
+
+def _folder(book):
+    return book.root / "docs" / "equations"
+
+
+def read(book, name):
+    path = _folder(book) / f"{name}.txt"
+    show = book.show(path)
+    if not path.is_file():
+        raise BookError(f"no equations {name!r}; there are: "
+                        + ", ".join(names(book)))
+    heads, start, statements = {}, [], []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, 1):
+        head = re.match(r"(code|example|start): (.*)", line)
+        if head and head[1] != "start":
+            heads[head[1]] = head[2]
+        elif head:
+            start.append(_statement(head[2], show, number))
+        elif line.strip():
+            statements.append(_statement(line, show, number))
+    if set(heads) != {"code", "example"}:
+        raise BookError("needs a line code: and a line example:", show, 1)
+    return Equations(show, tuple(statements), tuple(start),
+                     tuple(heads["code"].split()), heads["example"])
+
+
+def _statement(text, show, number):
+    try:
+        parsed = ast.parse(text.strip()).body
+    except SyntaxError as error:
+        raise BookError(f"not an assignment: {error.msg}", show, number) from None
+    if len(parsed) != 1 or not isinstance(parsed[0], ast.Assign) or not (
+            isinstance(parsed[0].targets[0], ast.Name)):
+        raise BookError("not an assignment", show, number)
+    return Statement(number, parsed[0].targets[0].id, parsed[0].value)
+
+
+def printed(book, equations):
+    """What the optimizer printed. Throws if that is not up to date."""
+    example = examples.read(book).get(equations.example)
+    if example is None:
+        raise BookError(f"no example {equations.example!r}", equations.path, 1)
+    if examples.problem(example):
+        raise BookError(examples.problem(example), equations.path, 1)
+    options, steps = {}, []
+    for line in example.output.splitlines():
+        if match := _OPTION.fullmatch(line):
+            name = re.sub(r"s(\d)$", r"\1", match[1])  # betas1 is beta1
+            options[name] = float(match[2])
+        elif match := _STEP.fullmatch(line):
+            words = match[3].split()
+            steps.append((float(match[1]), {
+                "p": float(match[2]),
+                **dict(zip(words[::2], map(float, words[1::2])))}))
+    if not steps:
+        raise BookError(f"{equations.example} printed no steps", equations.path,
+                        1)
+    return Printed(options, steps)
+
+
+def computed(equations, options, gradients, start):
+    """The states after every step, by a plain loop over the statements."""
+    now = {**options, **{name: 0.0 for name in equations.targets}, "p": start}
+    for statement in equations.start:
+        now[statement.target] = _value(equations, statement, now)
+    for t, gradient in enumerate(gradients, 1):
+        now.update(t=t, grad=gradient)
+        for statement in equations.statements:
+            now[statement.target] = _value(equations, statement, now)
+        yield dict(now)
+
+
+def _value(equations, statement, now):
+    code = compile(ast.fix_missing_locations(ast.Expression(statement.value)),
+                   str(equations.path), "eval")
+    try:
+        return float(eval(code, {"__builtins__": {}}, {**_FUNCTIONS, **now}))
+    except (ArithmeticError, NameError, TypeError, ValueError) as error:
+        raise BookError(f"{ast.unparse(statement.value)!r}: {error}",
+                        equations.path, statement.line) from None
+
+
+def difference(equations, found):
+    """(step, state, computed, printed) where the two first differ, or None."""
+    gradients = [gradient for gradient, _ in found.steps]
+    loop = computed(equations, found.options, gradients, 1.0)
+    for number, (now, (_, states)) in enumerate(zip(loop, found.steps), 1):
+        for name in (s.target for s in equations.statements):
+            value = states.get(name, now[name])
+            if not math.isclose(now[name], value, rel_tol=_CLOSE):
+                return number, name, now[name], value
+    return None
+
+
+def check(book, equations):
+    """Throws when the formula is not what the optimizer does."""
+    apart = difference(equations, printed(book, equations))
+    if apart is None:
+        return
+    step, state, value, wanted = apart
+    line = next(s.line for s in equations.statements if s.target == state)
+    raise BookError(
+        f"does not match its code: after step {step} {state} is {value!r} by "
+        f"these formulas, and {wanted!r} is what {equations.example} printed",
+        equations.path, line)
+
+
+def code(book, equations):
+    """The function that does it: the file's path, first line and lines."""
+    file, function = equations.code
+    found = sorted((book.root / "common").rglob(file))
+    if len(found) != 1:
+        raise BookError(f"{len(found)} files are called {file}", equations.path,
+                        1)
+    source = found[0].read_text(encoding="utf-8")
+    head = re.compile(rf"\b{re.escape(function)}\s*\(")
+    for scope in cpp.scopes(source, book.show(found[0])):
+        if head.search(scope.head):
+            lines = source.split("\n")[:scope.close_line]
+            first = scope.first_line
+            while _ACCESS.fullmatch(lines[first - 1]):
+                first += 1
+            return found[0], first, lines[first - 1:]
+    raise BookError(f"{file} has no function {function!r}", equations.path, 1)

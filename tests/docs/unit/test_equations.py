@@ -1,0 +1,165 @@
+"""The formulas of the optimizers are what the optimizers compute."""
+
+import ast
+import contextlib
+import re
+import shutil
+import unittest
+import xml.etree.ElementTree as xml
+from dataclasses import replace
+
+from support import FIXTURES, ROOT, BookCase
+
+from fusebook_docs import equations, mathml
+from fusebook_docs.book import Book
+from fusebook_docs.errors import BookError
+
+
+def turned(statement):
+    """The statement with a value of another sign and size."""
+    product = ast.BinOp(statement.value, ast.Mult(), ast.Constant(-1.001))
+    return replace(statement, value=product)
+
+
+def noticed(wrong, printed):
+    try:
+        return equations.difference(wrong, printed) is not None
+    except BookError:  # the root of a negative number
+        return True
+
+
+class OfTheBook(unittest.TestCase):
+    def setUp(self):
+        self.book = Book(ROOT)
+        self.all = {name: equations.read(self.book, name)
+                    for name in equations.names(self.book)}
+
+    def test_every_optimizer_has_its_formulas(self):
+        header, = (ROOT / "common").rglob("optim/all.h")
+        wanted = set(re.findall(r"/(\w+)\.h", header.read_text()))
+        self.assertEqual({found.code[0].removesuffix(".h")
+                          for found in self.all.values()},
+                         wanted - {"unsupported"})
+
+    def test_each_is_what_its_optimizer_prints(self):
+        for name, found in self.all.items():
+            with self.subTest(name):
+                equations.check(self.book, found)
+
+    def test_every_line_matters(self):
+        """None could be wrong unnoticed."""
+        for name, found in self.all.items():
+            printed = equations.printed(self.book, found)
+            for index, statement in enumerate(found.statements):
+                lines = list(found.statements)
+                lines[index] = turned(statement)
+                wrong = replace(found, statements=tuple(lines))
+                with self.subTest(name, line=statement.line):
+                    self.assertTrue(noticed(wrong, printed))
+
+    def test_every_option_is_printed(self):
+        for name, found in self.all.items():
+            with self.subTest(name):
+                self.assertLessEqual(
+                    found.options, set(equations.printed(self.book,
+                                                         found).options))
+
+    def test_the_page_shows_all_of_them(self):
+        page = (ROOT / "docs/background/maths.rst").read_text()
+        shown = re.findall(r"^\.\. equations:: (\w+)$", page, re.MULTILINE)
+        self.assertEqual(sorted(shown), sorted(self.all))
+
+    def test_they_are_well_formed(self):
+        for name, found in self.all.items():
+            writer = mathml.Writer(found)
+            texts = [*writer.statements(), *writer.start(),
+                     *(symbol for symbol, _ in writer.options())]
+            for text in texts:
+                with self.subTest(name, text=text):
+                    xml.fromstring(f"<math>{text.replace('&#x2062;', '')}</math>")
+            symbols = [symbol for symbol, _ in writer.options()]
+            self.assertEqual(len(set(symbols)), len(symbols))
+
+
+class Toys(BookCase):
+    def setUp(self):
+        super().setUp()
+        for name in ("equations", "examples"):
+            shutil.copytree(FIXTURES / name, self.root / "docs" / name)
+        shutil.copytree(FIXTURES / "common", self.root / "common")
+        self.file = self.root / "docs/equations/toy.txt"
+
+    @contextlib.contextmanager
+    def edited(self, old, new):
+        """What is read from a file that is another one for a moment."""
+        before = self.file.read_text()
+        self.assertIn(old, before)
+        self.file.write_text(before.replace(old, new))
+        try:
+            yield equations.read(self.book, "toy")
+        finally:
+            self.file.write_text(before)
+
+    def test_read(self):
+        found = equations.read(self.book, "toy")
+        self.assertEqual(found.targets, {"g", "m", "p"})
+        self.assertEqual(found.options, {"lr", "decay1"})
+        equations.check(self.book, found)
+        path, line, lines = equations.code(self.book, found)
+        self.assertEqual(path.name, "toy_engine.h")
+        self.assertEqual(lines[0], "inline double roll(double way) {")
+        self.assertEqual(path.read_text().split("\n")[line - 1], lines[0])
+
+    def test_a_formula_that_is_not_the_code(self):
+        for old, new, line in (("p - lr * m", "p + lr * m", 6),
+                               ("m / 2 + abs(g)", "m / 2 + g", 5),
+                               ("m = lr", "m = 0", 5)):
+            with self.subTest(new), self.edited(old, new) as found:
+                with self.assertRaisesRegex(BookError,
+                                            "does not match its code") as wrong:
+                    equations.check(self.book, found)
+                self.assertEqual((str(wrong.exception.path),
+                                  wrong.exception.line),
+                                 ("docs/equations/toy.txt", line))
+
+    def test_what_cannot_be_read(self):
+        for old, new, word in (
+                ("p = p - lr * m", "p - lr * m", "not an assignment"),
+                ("p = p - lr * m", "p = = 1", "not an assignment"),
+                ("code: toy_engine.h roll\n", "", "needs a line code:")):
+            with self.subTest(new), self.assertRaisesRegex(
+                    BookError, word), self.edited(old, new):
+                pass
+
+    def test_what_cannot_be_checked(self):
+        for old, new, word in (
+                ("lr * m", "rate * m", "'rate' is not defined"),
+                ("abs(g)", "open(g)", "'open' is not defined"),
+                ("maths_toy", "maths_lost", "no example 'maths_lost'"),
+                ("maths_toy", "stepping", "printed no steps")):
+            with self.subTest(new), self.assertRaisesRegex(
+                    BookError, word), self.edited(old, new) as found:
+                equations.check(self.book, found)
+
+    def test_code_that_is_nowhere(self):
+        for new, word in (("toy_engine.h fly", "no function 'fly'"),
+                          ("lost.h roll", "0 files")):
+            with self.subTest(new), self.assertRaisesRegex(
+                    BookError, word), self.edited("toy_engine.h roll",
+                                                  new) as found:
+                equations.code(self.book, found)
+
+    def test_indices(self):
+        """What a step has assigned has index t, everything else the one
+        before."""
+        writer = mathml.Writer(equations.read(self.book, "toy"))
+        first, second, third = writer.statements()
+        before = "<mi>t</mi><mo>−</mo><mn>1</mn>"
+        self.assertIn(f"<mi>θ</mi><mrow>{before}</mrow>", first)
+        self.assertIn(f"<mi>m</mi><mrow>{before}</mrow>", second)
+        self.assertIn("<mi>g</mi><mrow><mi>t</mi></mrow>", second)
+        self.assertIn("<mi>m</mi><mrow><mi>t</mi></mrow>", third)
+
+
+if __name__ == "__main__":
+    unittest.main()
