@@ -24,6 +24,14 @@ ColumnSource source_of(const Number& number) {
           number.column->groups->of_tensor.data()};
 }
 
+// The place of the table that was used longest ago, which is then the first.
+template <class Kept>
+Kept& oldest(std::vector<Kept>& kept) {
+  if (kept.size() + 1 < Table::most_kept) kept.emplace_back();
+  std::rotate(kept.begin(), kept.end() - 1, kept.end());
+  return kept.front();
+}
+
 }  // namespace
 
 bool Table::lists_changed(const Program& program, int threads) const {
@@ -97,7 +105,11 @@ void Table::exchange(const Plan& plan, const Program& program, int threads) {
     now_.move(plan, program);
     return;
   }
-  keep_current();
+  if (!now_.empty()) {
+    Kept& place = oldest(kept_);
+    std::swap(place.table, now_);
+    place.content = content_;
+  }
   now_.build(plan, program, threads);
 }
 
@@ -107,10 +119,9 @@ bool Table::came_back(std::uint64_t content) const {
 
 void Table::keep_current() {
   if (now_.empty()) return;
-  if (kept_.size() + 1 < most_kept) kept_.emplace_back();
-  std::rotate(kept_.begin(), kept_.end() - 1, kept_.end());
-  kept_.front().table = now_;
-  kept_.front().content = content_;
+  Kept& place = oldest(kept_);
+  place.table = now_;
+  place.content = content_;
 }
 
 Launch Table::launch() const {
