@@ -3,7 +3,7 @@
 : "${root:?}" "${build:?}" # set by ./fusebook
 
 if [ -e "$root/tests/bench.cpp" ]; then
-  need compiler cmake ninja eigen
+  need_to_build
   get_missing
   build bench
   end_turn

@@ -15,7 +15,7 @@ case ${1:-} in
     ;;
   -*) unknown "lint option" "$1" --fix ;;
 esac
-need compiler cmake ninja eigen doctest python
+need_to_build doctest python
 need_environment lint
 get_missing
 find_python

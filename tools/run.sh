@@ -54,7 +54,7 @@ if [ "$count" -ne 1 ]; then
     esac
   done
 fi
-need compiler cmake ninja eigen
+need_to_build
 get_missing
 # shellcheck disable=SC2086 # names of recipes are single words
 build $chosen

@@ -58,7 +58,7 @@ done
 [ -z "$pattern" ] || set -- -R "^($pattern)\$" "$@"
 if [ $# -eq 0 ] && [ "$preset" = release ]; then everything=yes; fi
 
-need compiler cmake ninja eigen doctest python
+need_to_build doctest python
 if [ "$everything" = yes ]; then
   prepare_everything
 elif only_tells "$@"; then

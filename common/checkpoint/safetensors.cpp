@@ -14,48 +14,28 @@
 #include <string_view>
 #include <vector>
 
+#include "fusebook/checkpoint/safetensors_header.h"
+#include "fusebook/json/json.h"
 #include "fusebook/ops/element.h"
 #include "fusebook/support/content_hash.h"
 #include "fusebook/support/error.h"
 #include "fusebook/support/file_io.h"
-#include "fusebook/support/json.h"
-#include "fusebook/support/json_reader.h"
 #include "fusebook/support/output_file.h"
 
 // A file is the length of its header as eight bytes, least significant first,
-// the header in JSON, and the numbers of all tensors, one after the other:
-//   {"__metadata__": {NAME: TEXT, ...},
-//    NAME: {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}
+// the header, and the numbers of all tensors, one after the other.
 namespace fuse {
 namespace {
 
 constexpr std::size_t kLengthSize = 8;
 constexpr std::size_t kLargestHeader = 100'000'000;  // as elsewhere
-constexpr const char* kMetadata = "__metadata__";
-constexpr const char* kChecksum = "checksum";
-const std::string kNoChecksum(16, '0');
-
-struct Entry {
-  DType dtype{};
-  Shape shape;
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-};
-
-struct Header {
-  Metadata metadata;
-  std::map<std::string, Entry> entries;
-  std::size_t checksum_at = 0;  // of its digits in the header; 0: none
-};
 
 // ---- writing ----------------------------------------------------------------
 
 // The name and the tensor of each in the order of the file: wide elements
 // first, so that every tensor is aligned where the file is.
-using Order = std::vector<TensorMap::const_pointer>;
-
-Order file_order(const TensorMap& tensors) {
-  Order order;
+FileOrder file_order(const TensorMap& tensors) {
+  FileOrder order;
   for (const auto& named : tensors) order.push_back(&named);
   std::stable_sort(
       order.begin(), order.end(), [](const auto* a, const auto* b) {
@@ -71,67 +51,6 @@ std::string_view bytes_of(const Tensor& tensor) {
       tensor.dtype(),
       [&](auto type) -> const void* { return tensor.data<decltype(type)>(); });
   return {static_cast<const char*>(data), tensor.nbytes()};
-}
-
-std::string numbers_text(const std::vector<std::int64_t>& numbers) {
-  std::string text = "[";
-  for (const std::int64_t number : numbers) {
-    text += (text.size() > 1 ? "," : "") + std::to_string(number);
-  }
-  return text + "]";
-}
-
-// What the format calls a type.
-const char* type_name(DType dtype) {
-  switch (dtype) {
-    case DType::float32:
-      return "F32";
-    case DType::float64:
-      return "F64";
-    case DType::float16:
-      return "F16";
-    default:
-      return "BF16";
-  }
-}
-
-std::string entry_text(const Tensor& tensor, std::size_t begin) {
-  return JsonObject()
-      .add("dtype", json_string(type_name(tensor.dtype())))
-      .add("shape", numbers_text(tensor.shape()))
-      .add("data_offsets",
-           numbers_text(
-               {std::int64_t(begin), std::int64_t(begin + tensor.nbytes())}))
-      .line();
-}
-
-void check_name(const std::string& name) {
-  if (is_utf8(name)) return;
-  throw Error("the name " + json_string(name) + " is no UTF-8");
-}
-
-std::string header_text(Metadata metadata, const Order& order) {
-  metadata[kChecksum] = kNoChecksum;
-  JsonObject texts;
-  for (const auto& [name, text] : metadata) {
-    check_name(name);
-    check_name(text);
-    texts.add(name, json_string(text));
-  }
-  JsonObject header;
-  header.add(kMetadata, texts.line());
-  std::size_t begin = 0;
-  for (const auto* named : order) {
-    check_name(named->first);
-    if (named->first == kMetadata) {
-      throw Error(std::string("no tensor can have the name ") + kMetadata);
-    }
-    header.add(named->first, entry_text(named->second, begin));
-    begin += named->second.nbytes();
-  }
-  std::string text = header.line();
-  text.append((kLengthSize - text.size() % kLengthSize) % kLengthSize, ' ');
-  return text;
 }
 
 std::string length_bytes(std::uint64_t length) {
@@ -160,71 +79,8 @@ std::uint64_t length_of(std::string_view bytes) {
   return length;
 }
 
-DType parse_dtype(JsonReader& reader) {
-  const std::string name = reader.string();
-  for (int i = 0; i < dtype_count; ++i) {
-    if (name == type_name(DType(i))) return DType(i);
-  }
-  const std::string what =
-      name.starts_with('C') ? "complex numbers are not supported; " : "";
-  reader.fail("a tensor of type " + name + ": " + what +
-              "Fusebook has F32, F64, F16 and BF16");
-}
-
-std::vector<std::int64_t> parse_numbers(JsonReader& reader) {
-  std::vector<std::int64_t> numbers;
-  reader.array([&] { numbers.push_back(reader.count()); });
-  return numbers;
-}
-
-Entry parse_entry(JsonReader& reader) {
-  Entry entry;
-  int members = 0;
-  reader.object([&](const std::string& key) {
-    ++members;
-    if (key == "dtype") {
-      entry.dtype = parse_dtype(reader);
-    } else if (key == "shape") {
-      entry.shape = parse_numbers(reader);
-    } else if (key == "data_offsets") {
-      const auto offsets = parse_numbers(reader);
-      if (offsets.size() != 2) reader.fail("data_offsets must be two numbers");
-      entry.begin = offsets[0];
-      entry.end = offsets[1];
-    } else {
-      reader.fail("a tensor has no \"" + key + "\"");
-    }
-  });
-  if (members != 3) reader.fail("a tensor has dtype, shape and data_offsets");
-  return entry;
-}
-
-void parse_metadata(JsonReader& reader, Header& header) {
-  reader.object([&](const std::string& key) {
-    header.metadata[key] = reader.string();
-    if (key != kChecksum) return;
-    const std::size_t size = header.metadata[key].size();
-    if (size != kNoChecksum.size()) reader.fail("the checksum is damaged");
-    header.checksum_at = reader.position() - 1 - size;
-  });
-}
-
-Header parse_header(std::string_view text) {
-  Header header;
-  JsonReader reader(text);
-  reader.object([&](const std::string& key) {
-    if (key == kMetadata) {
-      parse_metadata(reader, header);
-    } else {
-      header.entries[key] = parse_entry(reader);
-    }
-  });
-  reader.end();
-  return header;
-}
-
 // The bytes that a tensor takes; none for more than 63 bits can say.
-std::optional<std::int64_t> size_in_bytes(const Entry& entry) {
+std::optional<std::int64_t> size_in_bytes(const SafetensorsEntry& entry) {
   if (std::count(entry.shape.begin(), entry.shape.end(), 0) > 0) return 0;
   auto size = std::int64_t(size_of(entry.dtype));
   for (const std::int64_t extent : entry.shape) {
@@ -235,7 +91,7 @@ std::optional<std::int64_t> size_in_bytes(const Entry& entry) {
 
 // Where the tensors lie in the data, in order.
 std::vector<std::pair<std::int64_t, std::int64_t>> ranges_of(
-    const Header& header) {
+    const SafetensorsHeader& header) {
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
   for (const auto& [name, entry] : header.entries) {
     ranges.emplace_back(entry.begin, entry.end);
@@ -245,7 +101,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> ranges_of(
 }
 
 // Every byte after the header belongs to one tensor, of the size it needs.
-void check_layout(const Header& header, std::size_t size) {
+void check_layout(const SafetensorsHeader& header, std::size_t size) {
   for (const auto& [name, entry] : header.entries) {
     if (entry.end - entry.begin != size_in_bytes(entry)) {
       throw Error("damaged: tensor " + json_string(name) +
@@ -275,7 +131,7 @@ std::size_t header_length(std::string_view bytes, std::size_t size) {
       std::to_string(length) + " bytes");
 }
 
-Header read_header(int file, std::size_t size) {
+SafetensorsHeader read_header(int file, std::size_t size) {
   std::string bytes;
   if (size < kLengthSize) {
     throw Error("truncated, or no safetensors file: it has only " +
@@ -286,9 +142,10 @@ Header read_header(int file, std::size_t size) {
   if (!read_exactly(file, kLengthSize + length, &bytes)) {
     throw Error(errno_text());
   }
-  Header header;
+  SafetensorsHeader header;
   try {
-    header = parse_header(std::string_view(bytes).substr(kLengthSize));
+    header =
+        parse_safetensors_header(std::string_view(bytes).substr(kLengthSize));
   } catch (const Error& error) {
     throw Error("damaged, or no file for Fusebook: in its header " +
                 std::string(error.what()));
@@ -297,8 +154,9 @@ Header read_header(int file, std::size_t size) {
   return header;
 }
 
-void check_checksum(const Header& header, const std::string& file) {
-  if (header.checksum_at == 0) {
+void check_checksum(const SafetensorsHeader& header, const std::string& file) {
+  const auto written = header.metadata.find(kChecksum);
+  if (written == header.metadata.end()) {
     throw Error(
         "damaged, or a safetensors file that Fusebook did not write: it has no "
         "checksum");
@@ -310,14 +168,14 @@ void check_checksum(const Header& header, const std::string& file) {
     pieces.push_back(std::string_view(file).substr(
         text.size() + std::size_t(begin), std::size_t(end - begin)));
   }
-  text.replace(kLengthSize + header.checksum_at, kNoChecksum.size(),
+  text.replace(place_of_checksum(text, written->second), written->second.size(),
                kNoChecksum);
-  if (checksum(text, pieces) != header.metadata.at(kChecksum)) {
+  if (checksum(text, pieces) != written->second) {
     throw Error("damaged or changed: its checksum does not fit what it holds");
   }
 }
 
-TensorMap tensors_in(const Header& header, std::string& file) {
+TensorMap tensors_in(const SafetensorsHeader& header, std::string& file) {
   char* const data =
       file.data() + kLengthSize + length_of(std::string_view(file));
   TensorMap tensors;
@@ -342,7 +200,7 @@ UniqueFd open_file(const std::string& path, std::size_t* size) {
 TensorFile read_checked(const std::string& path) {
   std::size_t size = 0;
   const UniqueFd file = open_file(path, &size);
-  const Header header = read_header(file.get(), size);
+  const SafetensorsHeader header = read_header(file.get(), size);
   TensorFile result{header.metadata, {}, std::make_shared<std::string>()};
   if (!read_exactly(file.get(), size, result.memory.get())) {
     throw Error(errno == 0 ? "it became shorter meanwhile" : errno_text());
@@ -365,14 +223,15 @@ void write_safetensors(const std::string& path, const Metadata& metadata,
   OutputFile file("safetensors", path);
   TensorMap contiguous = tensors;
   for (auto& [name, tensor] : contiguous) tensor = tensor.cpu().contiguous();
-  const Order order = file_order(contiguous);
-  std::string text = header_text(metadata, order);
-  const std::size_t checksum_at = parse_header(text).checksum_at;
+  const FileOrder order = file_order(contiguous);
+  std::string text = safetensors_header(metadata, order);
+  const std::size_t checksum_at =
+      kLengthSize + place_of_checksum(text, kNoChecksum);
   text.insert(0, length_bytes(text.size()));
   std::vector<std::string_view> pieces = {{}};
   for (const auto* named : order) pieces.push_back(bytes_of(named->second));
   const std::string digits = checksum(text, std::span(pieces).subspan(1));
-  text.replace(kLengthSize + checksum_at, digits.size(), digits);
+  text.replace(checksum_at, digits.size(), digits);
   pieces[0] = text;
   file.write(pieces);
   file.commit();

@@ -13,8 +13,8 @@
 #include "fusebook/bench/benchmark.h"
 #include "fusebook/harness/options.h"
 #include "fusebook/harness/provenance.h"
+#include "fusebook/harness/result_value.h"
 #include "fusebook/reports/log.h"
-#include "fusebook/support/json.h"
 #include "fusebook/support/number_text.h"
 #include "fusebook/tensor/tensor.h"
 #include "fusebook/trace/scalar.h"
@@ -183,21 +183,23 @@ Printable place(
     const std::source_location& location = std::source_location::current());
 Printable place(const std::string& file, std::int64_t line);
 
-/// Used by `exact`: `json` is the value as finished JSON text.
-Printable add_exact(const std::string& name, const Printable& value,
-                    std::string json);
+/// Used by `exact`: how it is printed, and what goes into the results.
+Printable add_exact(const std::string& name, const Printable& shown,
+                    ResultValue value);
 
 /// A value that is the same in every run, printed as it is. It goes into the
 /// results.
 template <class T>
 Printable exact(const std::string& name, const T& value) {
   const Printable text(value);
-  if constexpr (std::same_as<T, bool> || std::integral<T>) {
-    return add_exact(name, text, text.shown());
+  if constexpr (std::same_as<T, bool>) {
+    return add_exact(name, text, value);
+  } else if constexpr (std::integral<T>) {
+    return add_exact(name, text, std::int64_t(value));
   } else if constexpr (std::floating_point<T>) {
-    return add_exact(name, text, json_number(value));
+    return add_exact(name, text, double(value));
   } else {
-    return add_exact(name, text, json_string(text.shown()));
+    return add_exact(name, text, text.shown());
   }
 }
 

@@ -32,7 +32,7 @@ Printable keep(RecordedValue value) {
 
 Printable keep_number(const RecordedValue& value) {
   Printable shown = keep(value);
-  record_of_run().add_result(value.name, json_number(value.number));
+  record_of_run().add_result(value.name, value.number);
   return shown;
 }
 
@@ -303,11 +303,11 @@ Printable place(const std::string& file, std::int64_t line) {
   return keep(std::move(kept));
 }
 
-Printable add_exact(const std::string& name, const Printable& value,
-                    std::string json) {
+Printable add_exact(const std::string& name, const Printable& shown,
+                    ResultValue value) {
   record_of_run().add_name(name);
-  record_of_run().add_result(name, std::move(json));
-  return value;
+  record_of_run().add_result(name, std::move(value));
+  return shown;
 }
 
 void check(bool holds, const std::string& message,

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "fusebook/json/json.h"
 #include "fusebook/support/error.h"
-#include "fusebook/support/json.h"
-#include "fusebook/support/number_text.h"
 
 namespace fuse {
 namespace {
@@ -17,64 +16,61 @@ bool is_name(const std::string& name) {
          name.find_first_not_of(all) == std::string::npos;
 }
 
-std::string value_json(const RecordedValue& value) {
+Json value_json(const RecordedValue& value) {
   using Kind = RecordedValue::Kind;
-  JsonObject object;
   if (value.kind == Kind::place || value.kind == Kind::text) {
-    object.add("kind", value.kind == Kind::place ? "\"place\"" : "\"text\"");
-    return object.add("value", json_string(value.text))
-        .add("shown", json_string(value.shown))
-        .line();
+    return {{"kind", value.kind == Kind::place ? "place" : "text"},
+            {"value", value.text},
+            {"shown", value.shown}};
   }
-  object.add("value", json_number(value.number))
-      .add("unit", json_string(value.unit));
+  Json json = {{"value", json_number(value.number)}, {"unit", value.unit}};
   switch (value.kind) {
     case Kind::ratio:
-      object.add("kind", "\"ratio\"")
-          .add("low", json_number(value.low))
-          .add("above", json_string(value.above))
-          .add("below", json_string(value.below));
+      json["kind"] = "ratio";
+      json["low"] = json_number(value.low);
+      json["above"] = value.above;
+      json["below"] = value.below;
       break;
     case Kind::varying:
-      object.add("kind", "\"varying\"")
-          .add("low", json_number(value.low))
-          .add("high", json_number(value.high));
+      json["kind"] = "varying";
+      json["low"] = json_number(value.low);
+      json["high"] = json_number(value.high);
       break;
     default:
-      object.add("kind", "\"measured\"");
+      json["kind"] = "measured";
   }
-  return object.add("shown", json_string(value.shown)).line();
+  json["shown"] = value.shown;
+  return json;
 }
 
-std::string step_json(const Record::Step& step) {
-  return JsonObject()
-      .add("title", json_string(step.title))
-      .add("text", json_string(step.text))
-      .line();
+Json result_json(const ResultValue& value) {
+  if (const auto* number = std::get_if<double>(&value)) {
+    return json_number(*number);
+  }
+  return std::visit([](const auto& v) { return Json(v); }, value);
 }
 
-std::string options_json(const Options& options) {
-  JsonObject object;
+Json options_json(const Options& options) {
+  Json json = Json::object();
   for (const NumberOption& number : options.own().numbers) {
-    object.add(number.name, number_text(number.value));
+    json[number.name] = number.value;
   }
   for (const ChoiceOption& choice : options.own().choices) {
-    object.add(choice.name, json_string(choice.value));
+    json[choice.name] = choice.value;
   }
-  return object.line();
+  return json;
 }
 
-std::string provenance_json(const Provenance& provenance) {
-  JsonObject object;
-  object.add("device", json_string(provenance.device));
+Json provenance_json(const Provenance& provenance) {
+  Json json = {{"device", provenance.device}};
   if (!provenance.architecture.empty()) {
-    object.add("architecture", json_string(provenance.architecture));
+    json["architecture"] = provenance.architecture;
   }
-  return object.add("threads", number_text(provenance.threads))
-      .add("compiler", json_string(provenance.compiler))
-      .add("system", json_string(provenance.system))
-      .add("date", json_string(provenance.date))
-      .block(2);
+  json["threads"] = provenance.threads;
+  json["compiler"] = provenance.compiler;
+  json["system"] = provenance.system;
+  json["date"] = provenance.date;
+  return json;
 }
 
 }  // namespace
@@ -138,52 +134,46 @@ void Record::set_shown(const std::string& name, const std::string& shown) {
   }
 }
 
-void Record::add_result(const std::string& name, std::string json) {
-  results_.emplace_back(name, std::move(json));
+void Record::add_result(const std::string& name, ResultValue value) {
+  results_.emplace_back(name, std::move(value));
 }
 
 std::string Record::results_json(const std::string& recipe,
                                  const Options& options, const Device& device,
                                  int threads) const {
-  JsonObject object;
-  object.add("recipe", json_string(recipe))
-      .add("device", json_string(to_string(device)))
-      .add("threads", number_text(threads))
-      .add("options", options_json(options));
-  for (const auto& [name, json] : results_) object.add(name, json);
-  return object.block(0) + "\n";
+  Json json = {{"recipe", recipe},
+               {"device", to_string(device)},
+               {"threads", threads},
+               {"options", options_json(options)}};
+  for (const auto& [name, value] : results_) json[name] = result_json(value);
+  return json_text(json);
 }
 
 std::string Record::record_json(const std::string& recipe,
                                 const Options& options, const Device& device,
                                 const Provenance& provenance) const {
-  std::vector<std::string> steps;
+  Json steps = Json::array();
   for (const Step& step : steps_) {
     // What precedes the first step is a step without a title, if anything.
     if (step.title.empty() && step.text.empty()) continue;
-    steps.push_back(step_json(step));
+    steps.push_back({{"title", step.title}, {"text", step.text}});
   }
   // C++ makes the arguments of one call in any order; names have one order.
   std::vector<RecordedValue> sorted = values_;
   std::sort(sorted.begin(), sorted.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
-  std::vector<std::string> kernels;
-  for (const std::string& hash : kernels_) kernels.push_back(json_string(hash));
-  JsonObject values;
+  Json values = Json::object();
   for (const RecordedValue& value : sorted) {
-    values.add(value.name, value_json(value));
+    values[value.name] = value_json(value);
   }
-  return JsonObject()
-             .add("format", "1")
-             .add("recipe", json_string(recipe))
-             .add("device", json_string(to_string(device)))
-             .add("options", options_json(options))
-             .add("provenance", provenance_json(provenance))
-             .add("steps", json_array_block(steps, 2))
-             .add("kernels", json_array_block(kernels, 2))
-             .add("values", values.block(2))
-             .block(0) +
-         "\n";
+  return json_text({{"format", 1},
+                    {"recipe", recipe},
+                    {"device", to_string(device)},
+                    {"options", options_json(options)},
+                    {"provenance", provenance_json(provenance)},
+                    {"steps", steps},
+                    {"kernels", kernels_},
+                    {"values", values}});
 }
 
 }  // namespace fuse

@@ -8,6 +8,7 @@
 #include "fusebook/device/device.h"
 #include "fusebook/harness/options.h"
 #include "fusebook/harness/provenance.h"
+#include "fusebook/harness/result_value.h"
 
 namespace fuse {
 
@@ -57,8 +58,8 @@ class Record {
   void set_shown(const std::string& name, const std::string& shown);
   /// The hash of a kernel's text; once is enough.
   void add_kernel(const std::string& hash) { kernels_.insert(hash); }
-  /// One line of the results: `json` is finished JSON text.
-  void add_result(const std::string& name, std::string json);
+  /// One member of the results.
+  void add_result(const std::string& name, ResultValue value);
 
   /// Title of the step that is running; empty before the first.
   const std::string& title() const { return steps_.back().title; }
@@ -77,7 +78,7 @@ class Record {
   std::vector<Step> steps_{Step{}};
   std::vector<std::string> names_;
   std::vector<RecordedValue> values_;
-  std::vector<std::pair<std::string, std::string>> results_;
+  std::vector<std::pair<std::string, ResultValue>> results_;
   std::set<std::string> kernels_;
 };
 

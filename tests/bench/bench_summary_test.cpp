@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "bench/reading.h"
 #include "bench/steps.h"
 #include "bench/summary.h"
+#include "fusebook/json/json.h"
 
 using namespace fuse::bench;
 
@@ -61,18 +63,24 @@ TEST_CASE("JSON has a list for each kind, and null for what is unknown") {
   auto readings = process(2, 6);
   readings.push_back(
       {"step", "small", "torch", 5, 0, "limit of our own process", 2});
-  const std::string json = json_of(summarise({readings}), 3);
-  CHECK(json.find("\"processes\": 3") != std::string::npos);
-  CHECK(json.find("{\"case\": \"small\", \"variant\": \"compiled\", \"us\": 6, "
-                  "\"ratio\": 3, \"divided_by\": \"limit\", "
-                  "\"gb_per_s\": 1}") != std::string::npos);
-  CHECK(json.find("\"variant\": \"torch\", \"us\": 5, \"ratio\": 2.5, "
-                  "\"divided_by\": \"limit of our own process\", "
-                  "\"gb_per_s\": null}") != std::string::npos);
-  CHECK(json.find("\"ratio\": 4, \"divided_by\": \"bare kernel\"}") !=
-        std::string::npos);
-  CHECK(json.find("{\"case\": \"10 tensors\", \"variant\": \"guards\", "
-                  "\"us\": 0.2}") != std::string::npos);
+  const fuse::ParsedJson json =
+      fuse::parse_json(json_of(summarise({readings}), 3), 3);
+  CHECK(json.at("processes") == 3);
+  const auto has = [&](const char* list, const char* row) {
+    const fuse::ParsedJson& rows = json.at(list);
+    return std::find(rows.begin(), rows.end(), fuse::ParsedJson::parse(row)) !=
+           rows.end();
+  };
+  CHECK(has("rows", R"({"case": "small", "variant": "compiled", "us": 6,
+                        "ratio": 3, "divided_by": "limit", "gb_per_s": 1})"));
+  CHECK(has("rows", R"({"case": "small", "variant": "torch", "us": 5,
+                        "ratio": 2.5, "divided_by": "limit of our own process",
+                        "gb_per_s": null})"));
+  REQUIRE(json.at("gradients").size() == 1);
+  CHECK(json.at("gradients")[0].at("ratio") == 4);
+  CHECK(json.at("gradients")[0].at("divided_by") == "bare kernel");
+  CHECK(has("host", R"({"case": "10 tensors", "variant": "guards",
+                        "us": 0.2})"));
 }
 
 TEST_CASE("of memory the most counts, and it is a promise") {
@@ -84,7 +92,8 @@ TEST_CASE("of memory the most counts, and it is a promise") {
   CHECK(good[0].bytes == 4'000'000'000);
   CHECK(check_promises(good, 0));
   CHECK_FALSE(check_promises(summarise({peak(4'000'000'001)}), 1));
-  CHECK(json_of(good, 1).find("\"bytes\": 4000000000}") != std::string::npos);
+  const fuse::ParsedJson json = fuse::parse_json(json_of(good, 1), 3);
+  CHECK(json.at("memory")[0].at("bytes") == 4'000'000'000);
 }
 
 TEST_CASE("lines that are no readings are passed over") {

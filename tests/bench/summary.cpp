@@ -6,8 +6,8 @@
 
 #include "fusebook/bench/benchmark.h"
 #include "fusebook/harness/provenance.h"
+#include "fusebook/json/json.h"
 #include "fusebook/support/available_memory.h"
-#include "fusebook/support/json.h"
 
 namespace fuse::bench {
 namespace {
@@ -48,34 +48,31 @@ Row summarise(const Reading& figure,
   return row;
 }
 
-std::string positive_number(double value) {
-  return value > 0 ? json_number(value) : "null";
+Json positive_number(double value) {
+  return value > 0 ? json_number(value) : Json();
 }
 
-std::string json_of(const Row& row) {
-  JsonObject object;
-  object.add("case", json_string(row.of_case))
-      .add("variant", json_string(row.variant));
+Json row_json(const Row& row) {
+  Json json = {{"case", row.of_case}, {"variant", row.variant}};
   if (row.kind == memory) {
-    return object.add("bytes", std::to_string(row.bytes)).line();
+    json["bytes"] = row.bytes;
+    return json;
   }
-  object.add("us", json_number(row.us));
+  json["us"] = json_number(row.us);
   if (!row.divisor.empty()) {
-    object.add("ratio", positive_number(row.ratio))
-        .add("divided_by", json_string(row.divisor));
+    json["ratio"] = positive_number(row.ratio);
+    json["divided_by"] = row.divisor;
   }
-  if (row.kind == "step") {
-    object.add("gb_per_s", positive_number(row.gb_per_s));
-  }
-  return object.line();
+  if (row.kind == "step") json["gb_per_s"] = positive_number(row.gb_per_s);
+  return json;
 }
 
-std::string json_list(const std::vector<Row>& rows, const std::string& kind) {
-  std::vector<std::string> lines;
+Json rows_json(const std::vector<Row>& rows, const std::string& kind) {
+  Json list = Json::array();
   for (const Row& row : rows) {
-    if (row.kind == kind) lines.push_back(json_of(row));
+    if (row.kind == kind) list.push_back(row_json(row));
   }
-  return json_array_block(lines, 2);
+  return list;
 }
 
 void print_row(const Row& row) {
@@ -136,19 +133,18 @@ void print_rows(const std::vector<Row>& rows) {
 
 std::string json_of(const std::vector<Row>& rows, std::size_t processes) {
   const Provenance here = current_provenance();
-  JsonObject object;
-  object.add("device", json_string(here.device))
-      .add("threads", std::to_string(here.threads))
-      .add("compiler", json_string(here.compiler))
-      .add("system", json_string(here.system))
-      .add("date", json_string(here.date))
-      .add("processes", std::to_string(processes))
-      .add("rows", json_list(rows, "step"));
+  Json json = {{"device", here.device},
+               {"threads", here.threads},
+               {"compiler", here.compiler},
+               {"system", here.system},
+               {"date", here.date},
+               {"processes", processes},
+               {"rows", rows_json(rows, "step")}};
   for (const char* const kind :
        {"gradients", "groups", memory, "host", "compile"}) {
-    object.add(kind, json_list(rows, kind));
+    json[kind] = rows_json(rows, kind);
   }
-  return object.block(0) + "\n";
+  return json_text(json);
 }
 
 }  // namespace fuse::bench

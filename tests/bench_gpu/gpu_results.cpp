@@ -3,73 +3,56 @@
 #include <cstdio>
 
 #include "fusebook/harness/provenance.h"
-#include "fusebook/support/json.h"
+#include "fusebook/json/json.h"
 
 namespace fuse::bench {
 namespace {
 
-std::string positive(double value) {
-  return value > 0 ? json_number(value) : "null";
-}
+Json positive(double value) { return value > 0 ? json_number(value) : Json(); }
 
-std::string truth(bool value) { return value ? "true" : "false"; }
-
-JsonObject row_of(const std::string& of_case) {
-  JsonObject row;
-  row.add("case", json_string(of_case));
-  return row;
-}
-
-std::string line(const GpuStep& step) {
+Json row_json(const GpuStep& step) {
   const double gb_per_s = step.us > 0 ? double(step.bytes) / step.us / 1e3 : 0;
-  return row_of(step.of_case)
-      .add("variant", json_string(step.variant))
-      .add("us", positive(step.us))
-      .add("event_us", positive(step.event_us))
-      .add("host_us", positive(step.host_us))
-      .add("ratio_to_limit", positive(step.ratio_to_limit))
-      .add("event_ratio_to_limit", positive(step.event_ratio_to_limit))
-      .add("ratio_to_by_hand", positive(step.ratio_to_by_hand))
-      .add("gb_per_s", positive(gb_per_s))
-      .add("launches", positive(double(step.launches)))
-      .add("bytes", positive(double(step.bytes)))
-      .line();
+  return {{"case", step.of_case},
+          {"variant", step.variant},
+          {"us", positive(step.us)},
+          {"event_us", positive(step.event_us)},
+          {"host_us", positive(step.host_us)},
+          {"ratio_to_limit", positive(step.ratio_to_limit)},
+          {"event_ratio_to_limit", positive(step.event_ratio_to_limit)},
+          {"ratio_to_by_hand", positive(step.ratio_to_by_hand)},
+          {"gb_per_s", positive(gb_per_s)},
+          {"launches", positive(double(step.launches))},
+          {"bytes", positive(double(step.bytes))}};
 }
 
-std::string line(const GpuCompile& compile) {
-  return row_of(compile.of_case)
-      .add("variant", json_string(compile.variant))
-      .add("tensors", std::to_string(compile.tensors))
-      .add("us", positive(compile.us))
-      .line();
+Json row_json(const GpuCompile& compile) {
+  return {{"case", compile.of_case},
+          {"variant", compile.variant},
+          {"tensors", compile.tensors},
+          {"us", positive(compile.us)}};
 }
 
-std::string line(const GpuBits& bits) {
-  return row_of(bits.of_case)
-      .add("as_eager", truth(bits.as_eager))
-      .add("as_cpu", truth(bits.as_cpu))
-      .line();
+Json row_json(const GpuBits& bits) {
+  return {{"case", bits.of_case},
+          {"as_eager", bits.as_eager},
+          {"as_cpu", bits.as_cpu}};
 }
 
-std::string line(const GpuReach& reach) {
-  return JsonObject()
-      .add("elements", std::to_string(reach.elements))
-      .add("updated", truth(reach.updated))
-      .line();
+Json row_json(const GpuReach& reach) {
+  return {{"elements", reach.elements}, {"updated", reach.updated}};
 }
 
-std::string line(const GpuSkipped& skipped) {
-  return row_of(skipped.of_case)
-      .add("reason", json_string(skipped.reason))
-      .add("failed", truth(skipped.failed))
-      .line();
+Json row_json(const GpuSkipped& skipped) {
+  return {{"case", skipped.of_case},
+          {"reason", skipped.reason},
+          {"failed", skipped.failed}};
 }
 
 template <class Row>
-std::string list(const std::vector<Row>& rows) {
-  std::vector<std::string> lines;
-  for (const Row& row : rows) lines.push_back(line(row));
-  return json_array_block(lines, 2);
+Json rows_json(const std::vector<Row>& rows) {
+  Json list = Json::array();
+  for (const Row& row : rows) list.push_back(row_json(row));
+  return list;
 }
 
 void print_step(const GpuStep& step) {
@@ -96,21 +79,18 @@ void print_step(const GpuStep& step) {
 
 std::string json_of(const GpuResults& results) {
   const Provenance here = current_provenance();
-  return JsonObject()
-             .add("device", json_string(here.device))
-             .add("simulated", truth(results.simulated))
-             .add("scale", std::to_string(results.scale))
-             .add("threads", std::to_string(here.threads))
-             .add("compiler", json_string(here.compiler))
-             .add("system", json_string(here.system))
-             .add("date", json_string(here.date))
-             .add("rows", list(results.steps))
-             .add("compile", list(results.compiles))
-             .add("bits", list(results.bits))
-             .add("reach", list(results.reach))
-             .add("skipped", list(results.skipped))
-             .block(0) +
-         "\n";
+  return json_text({{"device", here.device},
+                    {"simulated", results.simulated},
+                    {"scale", results.scale},
+                    {"threads", here.threads},
+                    {"compiler", here.compiler},
+                    {"system", here.system},
+                    {"date", here.date},
+                    {"rows", rows_json(results.steps)},
+                    {"compile", rows_json(results.compiles)},
+                    {"bits", rows_json(results.bits)},
+                    {"reach", rows_json(results.reach)},
+                    {"skipped", rows_json(results.skipped)}});
 }
 
 void print_case(const GpuResults& results, const std::string& of_case) {

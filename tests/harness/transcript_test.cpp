@@ -5,7 +5,6 @@
 #include <string>
 
 #include "fusebook/support/error.h"
-#include "fusebook/support/json.h"
 #include "fusebook/support/number_text.h"
 
 using namespace fuse;
@@ -38,35 +37,6 @@ TEST_CASE("quantities with four digits and their unit") {
   CHECK(quantity_text(0.99951, "x") == "1.00x");
   CHECK(quantity_text(123.4, "x") == "123x");
   CHECK(quantity_text(3.5, "") == "3.500");
-}
-
-TEST_CASE("JSON strings") {
-  CHECK(json_string("plain") == "\"plain\"");
-  CHECK(json_string("a\"b\\c\n\t\x01\x7f") ==
-        "\"a\\\"b\\\\c\\n\\t\\u0001\\u007f\"");
-  CHECK(json_string("\xE7\xBC\x96 \xC3\xA9 \xF0\x9F\x94\xA5") ==
-        "\"\xE7\xBC\x96 \xC3\xA9 \xF0\x9F\x94\xA5\"");
-  const std::string replaced = "\xEF\xBF\xBD";
-  CHECK(json_string("a\xFFz") == "\"a" + replaced + "z\"");
-  CHECK(json_string("\xC3") == "\"" + replaced + "\"");
-  // An overlong slash and half a surrogate pair, byte by byte.
-  CHECK(json_string("\xC0\xAF") == "\"" + replaced + replaced + "\"");
-  CHECK(json_string("\xED\xA0\x80") ==
-        "\"" + replaced + replaced + replaced + "\"");
-}
-
-TEST_CASE("JSON numbers and objects") {
-  CHECK(json_number(747.25) == "747.25");
-  CHECK(json_number(__builtin_nan("")) == "null");
-  CHECK(json_number(-__builtin_inf()) == "null");
-  CHECK(JsonObject().line() == "{}");
-  CHECK(JsonObject().block(4) == "{}");
-  JsonObject object;
-  object.add("a", "1").add("b", "\"c\"");
-  CHECK(object.line() == "{\"a\": 1, \"b\": \"c\"}");
-  CHECK(object.block(2) == "{\n    \"a\": 1,\n    \"b\": \"c\"\n  }");
-  CHECK(json_array_block({"1", "2"}, 0) == "[\n  1,\n  2\n]");
-  CHECK(json_array_block({}, 0) == "[]");
 }
 
 TEST_CASE("text is escaped across pieces") {

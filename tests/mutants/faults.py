@@ -766,6 +766,18 @@ TRAINING = (
 )
 
 MEMORY = (
+    fault("a member of an object may stand twice", "common/json/json.cpp",
+          "!keys_.back().insert(parsed).second", "false", "json_test",
+          "safetensors_test"),
+    fault("brackets are not counted", "common/json/json.cpp",
+          "if (opens && depth >= depth_)", "if (opens && depth_ < 0)",
+          "json_test", "safetensors_test"),
+    fault("a zero byte ends a text", "common/json/json.cpp",
+          "if (zero != std::string_view::npos)", "if (zero + 1 == 0)",
+          "json_test"),
+    fault("a size may have a point", "common/checkpoint/safetensors_header.cpp",
+          "return value.is_number_unsigned() &&", "return value.is_number() &&",
+          "safetensors_test"),
     fault("names in a checkpoint are no matter", "common/checkpoint/checkpoint.cpp",
           "group.params[places[i]]);\n  }\n  load_states",
           "group.params[i]);\n  }\n  load_states", "checkpoint_test"),

@@ -7,6 +7,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FLOORS = ("kernels", "common")
+# Folders of headers that are the system's, and the libraries of others.
+SYSTEM = {"sys", "sanitizer"}
+LIBRARIES = {"Eigen": "Eigen", "nlohmann": "nlohmann-json"}
 # Folders of tests that are not a room's: of the site, the entry, all rooms at
 # once, or programs of their own.
 OTHER_TESTS = {
@@ -14,6 +17,8 @@ OTHER_TESTS = {
     "hardening", "interop", "mutants", "new_op", "rooms", "undefined_objects"}
 _ROW = re.compile(r"^\| `((?:kernels|common)/\w+)/` \| (.+) \| (.+) \|$", re.M)
 _CALL = re.compile(r"^fuse_room\(([^)]*)\)", re.M)
+_LIBRARY = re.compile(r"^\| ([\w-]+) \| [^|]+ \| (`[^|]+) \|$", re.M)
+_OTHERS_INCLUDE = re.compile(r"^\s*#\s*include\s+<(\w+)/", re.M)
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
@@ -90,6 +95,19 @@ class Rooms(unittest.TestCase):
                     include.split("/")[1] for include in _INCLUDE.findall(text)}
         for path, links in self.rooms.items():
             self.assertEqual(set(links) - used[path], set(), path)
+
+    def test_libraries(self):
+        """A library of others is included where CONTRIBUTING.md says."""
+        where = dict(_LIBRARY.findall((ROOT / "CONTRIBUTING.md").read_text()))
+        found = {name: set() for name in LIBRARIES.values()}
+        for path, text in files().items():
+            for folder in _OTHERS_INCLUDE.findall(text):
+                if folder not in SYSTEM:
+                    found[LIBRARIES[folder]].add(path.rpartition("/")[0])
+        for library, rooms_of_it in found.items():
+            with self.subTest(library=library):
+                self.assertEqual(set(re.findall(r"[\w/]+", where[library])),
+                                 rooms_of_it)
 
     def test_no_circle_of_files(self):
         graph = {}

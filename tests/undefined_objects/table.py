@@ -55,7 +55,6 @@ PLAIN = {
     "Counters",
     "Device",
     "Generator",
-    "JsonObject",
     "NoGradGuard",
     "OptionSet",
     "Options",

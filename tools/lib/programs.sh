@@ -66,9 +66,15 @@ doctest_found() {
     echo '#include <doctest/doctest.h>' | cxx -E -x c++ - >/dev/null 2>&1
 }
 
-eigen_found() {
-  [ -e "${Eigen3_ROOT:-/usr}/include/eigen3/Eigen/Core" ] ||
-    [ -e /usr/local/include/eigen3/Eigen/Core ]
+# A library is where systems have it, or where CMake is told to look.
+header_found() { # HEADER
+  (
+    IFS=:
+    for prefix in /usr /usr/local ${CMAKE_PREFIX_PATH:-}; do
+      [ ! -e "$prefix/include/$1" ] || exit 0
+    done
+    exit 1
+  )
 }
 
 is_found() {
@@ -77,7 +83,8 @@ is_found() {
     compiler) [ -n "${CXX:-}" ] || compiler_works ;;
     cmake) have cmake ;;
     ninja) have ninja ;;
-    eigen) eigen_found ;;
+    eigen) header_found eigen3/Eigen/Core ;;
+    json) header_found nlohmann/json.hpp ;;
     doctest) doctest_found ;;
     python) find_python ;;
     venv) find_python_with_venv ;;
@@ -92,6 +99,7 @@ package_of() {
     cmake) echo cmake ;;
     ninja) echo ninja-build ;;
     eigen) echo libeigen3-dev ;;
+    json) echo nlohmann-json3-dev ;;
     doctest) echo doctest-dev ;;
     python) echo python3 ;;
     venv) echo python3-venv ;;
@@ -118,6 +126,8 @@ version_of() {
     eigen) awk '/^#define EIGEN_(WORLD|MAJOR|MINOR)_VERSION / {
         printf "%s%s", dot, $3; dot = "." }' \
       /usr/include/eigen3/Eigen/src/Core/util/Macros.h ;;
+    json) sed -n 's/.*version \([0-9.]*\)$/\1/p' \
+      /usr/include/nlohmann/json.hpp | head -n 1 ;;
     doctest) awk '/^#define DOCTEST_VERSION_(MAJOR|MINOR|PATCH) / {
         printf "%s%s", dot, $3; dot = "." }' /usr/include/doctest/doctest.h ;;
     python | venv) "$python" -V | first_number ;;
@@ -148,4 +158,9 @@ need() {
       *) packages="$packages $package" ;;
     esac
   done
+}
+
+# What every build needs, and more.
+need_to_build() { # THING...
+  need compiler cmake ninja eigen json "$@"
 }

@@ -4,7 +4,7 @@
 
 # For the recipes in `chosen`.
 with_samples() { # COMMAND OPTION...
-  need compiler cmake ninja eigen python
+  need_to_build python
   get_missing
   find_python
   check_exercises
@@ -30,7 +30,7 @@ with_samples() { # COMMAND OPTION...
 
 # The examples of the API reference, all in one program.
 run_examples() { # OPTION...
-  need compiler cmake ninja eigen python
+  need_to_build python
   get_missing
   find_python
   build examples

@@ -1,0 +1,162 @@
+#include "fusebook/checkpoint/safetensors_header.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "fusebook/json/json.h"
+#include "fusebook/support/error.h"
+
+namespace fuse {
+namespace {
+
+constexpr const char* kMetadata = "__metadata__";
+constexpr std::size_t kAlignment = 8;
+
+// What the format calls a type.
+const char* type_name(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return "F32";
+    case DType::float64:
+      return "F64";
+    case DType::float16:
+      return "F16";
+    default:
+      return "BF16";
+  }
+}
+
+Json entry_json(const Tensor& tensor, std::size_t begin) {
+  return {{"dtype", type_name(tensor.dtype())},
+          {"shape", tensor.shape()},
+          {"data_offsets", {begin, begin + tensor.nbytes()}}};
+}
+
+void check_text(const std::string& text) {
+  try {
+    static_cast<void>(Json(text).dump());
+  } catch (const Json::type_error&) {
+    throw Error("the name " + json_string(text) + " is no UTF-8");
+  }
+}
+
+DType parse_dtype(const std::string& name) {
+  for (int i = 0; i < dtype_count; ++i) {
+    if (name == type_name(DType(i))) return DType(i);
+  }
+  const std::string what =
+      name.starts_with('C') ? "complex numbers are not supported; " : "";
+  throw Error("a tensor of type " + name + ": " + what +
+              "Fusebook has F32, F64, F16 and BF16");
+}
+
+const std::string& text_in(const ParsedJson& value) {
+  if (value.is_string()) return value.get_ref<const std::string&>();
+  throw Error("expected a string");
+}
+
+std::vector<std::int64_t> numbers_in(const ParsedJson& list) {
+  const auto is_size = [](const ParsedJson& value) {
+    return value.is_number_unsigned() &&
+           std::in_range<std::int64_t>(value.get<std::uint64_t>());
+  };
+  if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_size)) {
+    throw Error("expected a list of whole numbers from 0 to 2^63 - 1");
+  }
+  return list;
+}
+
+SafetensorsEntry parse_entry(const ParsedJson& members) {
+  if (!members.is_object()) throw Error("expected an object");
+  SafetensorsEntry entry;
+  for (const auto& [key, value] : members.items()) {
+    if (key == "dtype") {
+      entry.dtype = parse_dtype(text_in(value));
+    } else if (key == "shape") {
+      entry.shape = numbers_in(value);
+    } else if (key == "data_offsets") {
+      const auto offsets = numbers_in(value);
+      if (offsets.size() != 2) throw Error("data_offsets must be two numbers");
+      entry.begin = offsets[0];
+      entry.end = offsets[1];
+    } else {
+      throw Error("a tensor has no " + json_string(key));
+    }
+  }
+  if (members.size() != 3) {
+    throw Error("a tensor has dtype, shape and data_offsets");
+  }
+  return entry;
+}
+
+Metadata parse_metadata(const ParsedJson& texts) {
+  if (!texts.is_object()) throw Error("expected an object");
+  Metadata metadata;
+  for (const auto& [name, text] : texts.items()) metadata[name] = text_in(text);
+  return metadata;
+}
+
+// What goes wrong with a member says which.
+template <class Parse>
+auto parse_member(const std::string& name, Parse parse) {
+  try {
+    return parse();
+  } catch (const Error& error) {
+    throw Error(json_string(name) + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+std::string safetensors_header(Metadata metadata, const FileOrder& order) {
+  metadata[kChecksum] = kNoChecksum;
+  for (const auto& [name, text] : metadata) {
+    check_text(name);
+    check_text(text);
+  }
+  Json header = {{kMetadata, metadata}};
+  // Names differ: there is no need to look for each among all.
+  auto& entries = header.get_ref<Json::object_t&>();
+  std::size_t begin = 0;
+  for (const auto* named : order) {
+    check_text(named->first);
+    if (named->first == kMetadata) {
+      throw Error(std::string("no tensor can have the name ") + kMetadata);
+    }
+    entries.emplace_back(named->first, entry_json(named->second, begin));
+    begin += named->second.nbytes();
+  }
+  std::string text = header.dump();
+  text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
+  return text;
+}
+
+std::size_t place_of_checksum(std::string_view text,
+                              const std::string& digits) {
+  // Within a string, its quotation marks would have backslashes.
+  for (const char* const colon : {"\":\"", "\": \""}) {
+    const std::string key = std::string("\"") + kChecksum + colon;
+    const std::size_t at = text.find(key + digits + '"');
+    if (at != std::string_view::npos) return at + key.size();
+  }
+  throw Error("the checksum is damaged");
+}
+
+SafetensorsHeader parse_safetensors_header(std::string_view text) {
+  const ParsedJson members = parse_json(text, 3);
+  if (!members.is_object()) throw Error("expected an object");
+  SafetensorsHeader header;
+  for (const auto& [name, value] : members.items()) {
+    const ParsedJson& one = value;
+    if (name == kMetadata) {
+      header.metadata = parse_member(name, [&] { return parse_metadata(one); });
+    } else {
+      header.entries[name] =
+          parse_member(name, [&] { return parse_entry(one); });
+    }
+  }
+  return header;
+}
+
+}  // namespace fuse
