@@ -6,7 +6,7 @@
 #include <numeric>
 #include <string>
 
-#include "fusebook/device/device_registry.h"
+#include "fusebook/device/backend.h"
 #include "fusebook/support/error.h"
 #include "fusebook/tensor/random.h"
 
@@ -94,7 +94,7 @@ double steady_seconds() {
 
 double device_seconds() {
   const Device device = default_device();
-  if (!device.is_cpu()) gpu_of(device)->synchronize();
+  backend_of(device).synchronize(device.index);
   return steady_seconds();
 }
 

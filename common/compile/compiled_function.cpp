@@ -8,6 +8,7 @@
 #include "fusebook/codegen/keep_source.h"
 #include "fusebook/compile/fusion_report.h"
 #include "fusebook/compile/run_eagerly.h"
+#include "fusebook/device/backend.h"
 #include "fusebook/ir/plan_reuse.h"
 #include "fusebook/programs/make_kernel.h"
 #include "fusebook/programs/plan_observer.h"
@@ -21,7 +22,7 @@ namespace fuse {
 namespace {
 
 Target target_of(const Program& program) {
-  return device_of(program).is_cpu() ? Target::cpu : Target::gpu;
+  return backend_of(device_of(program)).target();
 }
 
 bool touches_elements(const Plan& plan) {

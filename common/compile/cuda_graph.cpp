@@ -4,6 +4,7 @@
 
 #include "fusebook/device/allocator.h"
 #include "fusebook/device/device_registry.h"
+#include "fusebook/device/gpu_backend.h"
 #include "fusebook/support/error.h"
 
 namespace fuse {
@@ -21,9 +22,10 @@ Device gpu_for(const Function* given) {
   if (given == nullptr) throw Error("capture_graph: there is no function");
   const Function& function = *given;
   const Device device = function.device();
-  if (!device.is_cpu()) return device;
-  throw Error(function.where() +
-              " ran on the CPU, and only a GPU has CUDA graphs; move its "
+  if (find_gpu(device) != nullptr) return device;
+  throw Error(function.where() + " ran on " +
+              (device.is_cpu() ? "the CPU" : to_string(device)) +
+              ", and only a GPU has CUDA graphs; move its "
               "tensors there with to(), to \"cuda-sim\" where there is none, "
               "and call it once before it is captured");
 }

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "fusebook/device/device_registry.h"
+#include "fusebook/device/backend.h"
 #include "fusebook/support/available_memory.h"
 #include "fusebook/support/error.h"
 
@@ -210,11 +210,8 @@ std::shared_ptr<Storage> allocate_storage(std::size_t bytes) {
 
 std::shared_ptr<Storage> allocate_storage(std::size_t bytes,
                                           const Device& device) {
-  if (device.is_cpu()) return allocate_storage(bytes);
-  auto block = std::make_shared<GpuBlock>(gpu_of(device), bytes);
-  auto storage = std::make_shared<Storage>(block->data(), bytes, false);
+  auto storage = backend_of(device).allocate(device.index, bytes);
   storage->device = device;
-  storage->block = std::move(block);
   return storage;
 }
 

@@ -8,11 +8,9 @@
 
 namespace fuse {
 
-class GpuBlock;
-
 /// The memory behind one or more tensors. Owned memory goes back to the cache
-/// when the last tensor lets go of it; a borrowed block is left alone. On a GPU
-/// `data` is an address there.
+/// when the last tensor lets go of it; a borrowed block is left alone. On
+/// another device `data` is an address there.
 struct Storage {
   Storage(void* address, std::size_t bytes, bool is_owned)
       : data(address), size(bytes), owned(is_owned) {}
@@ -24,7 +22,7 @@ struct Storage {
   std::size_t size;
   bool owned;
   Device device = {};
-  std::shared_ptr<GpuBlock> block = {};  ///< where `device` is a GPU
+  std::shared_ptr<void> block = {};  ///< what keeps a device's memory
 };
 
 /// Storage of at least `bytes` bytes, uninitialised, aligned to 64 bytes.

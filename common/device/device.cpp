@@ -1,7 +1,10 @@
 #include "fusebook/device/device.h"
 
 #include <atomic>
+#include <optional>
+#include <vector>
 
+#include "fusebook/device/backend.h"
 #include "fusebook/support/error.h"
 
 namespace fuse {
@@ -15,23 +18,45 @@ bool is_index(const std::string& text) {
          text.find_first_not_of("0123456789") == std::string::npos;
 }
 
+// The number of the device of that name, if the backend has one.
+std::optional<int> index_in(const DeviceBackend& backend,
+                            const std::string& name) {
+  const std::string word = backend.name();
+  if (name == word) return 0;
+  if (!backend.is_numbered() || !name.starts_with(word + ":")) return {};
+  const std::string number = name.substr(word.size() + 1);
+  if (!is_index(number)) return {};
+  return std::stoi(number);
+}
+
+// "a, b or c"
+std::string one_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 < names.size() ? ", " : " or ";
+    text += names[i];
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string to_string(const Device& device) {
-  if (device.kind == Device::Kind::cpu) return "cpu";
-  if (device.kind == Device::Kind::cuda_sim) return "cuda-sim";
-  return "cuda:" + std::to_string(device.index);
+  const DeviceBackend& backend = backend_of(device);
+  return backend.is_numbered()
+             ? backend.name() + ":" + std::to_string(device.index)
+             : backend.name();
 }
 
 Device parse_device(const std::string& name) {
-  if (name == "cpu") return {};
-  if (name == "cuda-sim") return {Device::Kind::cuda_sim, 0};
-  if (name == "cuda") return {Device::Kind::cuda, 0};
-  if (name.starts_with("cuda:") && is_index(name.substr(5))) {
-    return {Device::Kind::cuda, std::stoi(name.substr(5))};
+  std::vector<std::string> names;
+  for (const Device::Kind kind : device_kinds()) {
+    const DeviceBackend& backend = backend_of({kind, 0});
+    if (const auto index = index_in(backend, name)) return {kind, *index};
+    names.push_back(backend.name());
+    if (backend.is_numbered()) names.push_back(backend.name() + ":N");
   }
-  throw UsageError("'" + name +
-                   "' is no device; give cpu, cuda, cuda:N or cuda-sim");
+  throw UsageError("'" + name + "' is no device; give " + one_of(names));
 }
 
 Device default_device() {

@@ -11,9 +11,10 @@ namespace fuse {
 struct Device {
   /// The kinds of devices.
   enum class Kind : std::uint8_t {
-    cpu,       ///< the host
-    cuda,      ///< an NVIDIA GPU
-    cuda_sim,  ///< the simulated one
+    cpu,         ///< the host
+    cuda,        ///< an NVIDIA GPU
+    cuda_sim,    ///< the simulated one
+    registered,  ///< that of the backend that was given to register_backend
   };
 
   Kind kind = Kind::cpu;  ///< Which kind of device.

@@ -1,24 +1,19 @@
 #include "fusebook/device/device_registry.h"
 
-#include "fusebook/cuda/gpu_platform.h"
-#include "fusebook/cuda/gpu_status.h"
-#include "fusebook/cuda_sim/gpu_sim.h"
-#include "fusebook/nvrtc/cuda_platform.h"
+#include "fusebook/device/backend.h"
+#include "fusebook/device/gpu_backend.h"
 #include "fusebook/support/error.h"
-#include "fusebook/support/machine.h"
 
 namespace fuse {
 
 std::shared_ptr<Gpu> gpu_of(const Device& device) {
-  if (device.kind == Device::Kind::cuda_sim) return sim_platform().gpu(0);
-  if (device.kind == Device::Kind::cuda) {
-    return cuda_platform().gpu(device.index);
-  }
-  throw Error("the CPU was asked for its GPU");
+  if (auto gpu = find_gpu(device)) return gpu;
+  throw Error("'" + to_string(device) +
+              "' has no CUDA GPU behind it; give cuda, cuda:N or cuda-sim");
 }
 
 void require_device(const Device& device) {
-  if (!device.is_cpu()) gpu_of(device)->check_compiler();
+  backend_of(device).require(device.index);
 }
 
 Device gpu_or_simulator() {
@@ -27,17 +22,11 @@ Device gpu_or_simulator() {
 }
 
 std::string device_model(const Device& device) {
-  if (device.is_cpu()) return cpu_name();
-  if (device.kind == Device::Kind::cuda_sim) {
-    return "CUDA simulator on " + cpu_name();
-  }
-  return gpu_of(device)->device().name + ", CUDA " +
-         cuda_version_text(cuda_platform().status().driver_version);
+  return backend_of(device).model(device.index);
 }
 
 std::string device_architecture(const Device& device) {
-  if (device.kind != Device::Kind::cuda) return "";
-  return "sm_" + std::to_string(gpu_of(device)->device().capability);
+  return backend_of(device).architecture(device.index);
 }
 
 Device best_device(std::string* why) {

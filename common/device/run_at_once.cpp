@@ -5,10 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "fusebook/codegen/emit_kernel.h"
-#include "fusebook/cpu/cpu_kernel.h"
-#include "fusebook/cuda_launch/gpu_kernel.h"
-#include "fusebook/device/device_registry.h"
+#include "fusebook/device/backend.h"
 #include "fusebook/ir/plan.h"
 #include "fusebook/runtime/launch_table.h"
 #include "fusebook/runtime/parallel.h"
@@ -22,24 +19,16 @@ struct Prepared {
   Program program;
   Plan plan;
   std::shared_ptr<Kernel> kernel;
-  bool on_gpu;
   Table table;
 };
-
-// The CPU needs no compiler for this.
-std::shared_ptr<Kernel> make_kernel(const Plan& plan, const Device& device) {
-  if (device.is_cpu()) return make_interpreter(plan);
-  return make_gpu_kernel(generate_gpu_source(plan), gpu_of(device));
-}
 
 std::unique_ptr<Prepared> prepare(std::uint64_t hash, const Program& program) {
   const auto never = [](void*, const Origin&) { return false; };
   Plan plan = make_plan(program, never, nullptr);
   const Device device = device_of_memory(program.slots()[0].memory);
-  auto kernel = make_kernel(plan, device);
-  return std::make_unique<Prepared>(Prepared{hash, program, std::move(plan),
-                                             std::move(kernel),
-                                             !device.is_cpu(), Table()});
+  auto kernel = backend_of(device).make_quick_kernel(device.index, plan);
+  return std::make_unique<Prepared>(
+      Prepared{hash, program, std::move(plan), std::move(kernel), Table()});
 }
 
 // Each thread has its own, so that none waits.
@@ -59,7 +48,7 @@ Prepared& prepared(const Program& program) {
 
 void run_at_once(const Program& program) {
   Prepared& ready = prepared(program);
-  ready.table.bind(ready.plan, program, ready.on_gpu ? 1 : thread_count());
+  ready.table.bind(ready.plan, program, thread_count());
   ready.kernel->launch(ready.table);
 }
 

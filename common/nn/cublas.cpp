@@ -56,9 +56,10 @@ class Handles {
  public:
   const Cublas* find(const Device& device) {
     const std::lock_guard lock(mutex_);
-    if (device.kind == Device::Kind::cuda_sim && replaced_ == nullptr) {
-      return nullptr;
-    }
+    const bool has_blas =
+        device.kind == Device::Kind::cuda ||
+        (device.kind == Device::Kind::cuda_sim && replaced_ != nullptr);
+    if (!has_blas) return nullptr;
     const auto key = std::pair(memory_code(device), replaced_);
     const auto known = handles_.find(key);
     if (known != handles_.end()) return known->second.get();
@@ -143,7 +144,7 @@ void Cublas::multiply(DType dtype, const ProductSizes& sizes,
 }
 
 const Cublas* cublas_for(const Device& device) {
-  return device.is_cpu() ? nullptr : handles().find(device);
+  return handles().find(device);
 }
 
 void set_cublas_api(const CublasApi* api) { handles().replace(api); }

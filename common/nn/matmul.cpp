@@ -117,6 +117,14 @@ Tensor writable(const Tensor& target) {
   return target.is_contiguous() ? target.clone() : target.contiguous();
 }
 
+/// Calls `run(written)` and puts what it wrote into the target.
+template <class Run>
+void write_into(const Tensor& target, Run run) {
+  const Tensor written = writable(target);
+  run(written);
+  if (written.impl() != target.impl()) Tensor(target).copy_(written);
+}
+
 }  // namespace
 
 void matmul_into(const Tensor& target, const Tensor& a, const Tensor& b,
@@ -124,18 +132,18 @@ void matmul_into(const Tensor& target, const Tensor& a, const Tensor& b,
   check_fit(target, a, b);
   const Cublas* const blas =
       is_reduced(target.dtype()) ? nullptr : cublas_for(target.device());
-  if (blas == nullptr && !target.device().is_cpu()) {
-    const Tensor on_host = target.cpu();
-    matmul_into(on_host, a.cpu(), b.cpu(), accumulate);
-    return Tensor(target).copy_(on_host);
-  }
-  const Tensor written = writable(target);
   if (blas != nullptr) {
-    multiply_on(*blas, written, operand_of(a), operand_of(b), accumulate);
-  } else {
-    multiply_on_host(written, operand_of(a), operand_of(b), accumulate);
+    write_into(target, [&](const Tensor& written) {
+      multiply_on(*blas, written, operand_of(a), operand_of(b), accumulate);
+    });
+    return;
   }
-  if (written.impl() != target.impl()) Tensor(target).copy_(written);
+  const Tensor on_host = target.cpu();
+  write_into(on_host, [&](const Tensor& written) {
+    multiply_on_host(written, operand_of(a.cpu()), operand_of(b.cpu()),
+                     accumulate);
+  });
+  if (on_host.impl() != target.impl()) Tensor(target).copy_(on_host);
 }
 
 }  // namespace fuse

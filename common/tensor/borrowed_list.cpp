@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fusebook/device/allocator.h"
+#include "fusebook/device/backend.h"
 #include "fusebook/support/call_place.h"
 #include "fusebook/support/error.h"
 #include "fusebook/support/source_place.h"
@@ -172,7 +173,8 @@ void check_addresses(const ListImpl& list, std::span<void* const> addresses,
                 " tensors takes as many addresses, not " +
                 std::to_string(addresses.size()));
   }
-  const std::size_t alignment = list.device.is_cpu() ? 1 : size_of(list.dtype);
+  const std::size_t alignment =
+      backend_of(list.device).alignment(size_of(list.dtype));
   for (std::size_t i = 0; i < list.count; ++i) {
     if (list.numels[i] == 0) continue;
     const auto address = reinterpret_cast<std::uintptr_t>(addresses[i]);

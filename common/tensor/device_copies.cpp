@@ -4,17 +4,16 @@
 #include <source_location>
 
 #include "fusebook/device/allocator.h"
-#include "fusebook/device/device_registry.h"
+#include "fusebook/device/backend.h"
 #include "fusebook/device/run_at_once.h"
+#include "fusebook/tensor/host_copies.h"
 #include "fusebook/tensor/tensor_layout.h"
 #include "fusebook/tensor/tensor_list.h"
 
 namespace fuse {
 namespace {
 
-std::shared_ptr<Gpu> gpu_with(const Tensor& tensor) {
-  return gpu_of(tensor.device());
-}
+bool on_the_host(const Tensor& tensor) { return tensor.device().is_cpu(); }
 
 // Uninitialised, with the shape and the strides of `model`.
 Tensor room_like(const Tensor& model, const Device& device) {
@@ -26,13 +25,15 @@ Tensor room_like(const Tensor& model, const Device& device) {
 
 // Both dense in the same order, on two devices, with elements of one dtype.
 void transfer(const Tensor& target, const Tensor& source) {
-  if (target.device().is_cpu()) {
-    gpu_with(source)->copy_to_host(target.raw_data(), source.raw_data(),
-                                   source.nbytes());
+  if (on_the_host(target)) {
+    const Device from = source.device();
+    backend_of(from).copy_to_host(from.index, target.raw_data(),
+                                  source.raw_data(), source.nbytes());
   } else {
     const Tensor host = on_host(source);
-    gpu_with(target)->copy_to_device(target.raw_data(), host.raw_data(),
-                                     host.nbytes());
+    const Device to = target.device();
+    backend_of(to).copy_to_device(to.index, target.raw_data(), host.raw_data(),
+                                  host.nbytes());
   }
 }
 
@@ -55,8 +56,9 @@ void copy_within(const Tensor& target, const Tensor& source) {
   const bool plain = target.dtype() == source.dtype() &&
                      target.is_contiguous() && source.is_contiguous();
   if (plain) {
-    gpu_with(target)->copy_on_device(target.raw_data(), source.raw_data(),
-                                     target.nbytes());
+    const Device device = target.device();
+    backend_of(device).copy_within(device.index, target.raw_data(),
+                                   source.raw_data(), target.nbytes());
   } else {
     run_copy(target, source);
   }
@@ -67,23 +69,27 @@ bool is_zero(double value) { return value == 0 && !std::signbit(value); }
 }  // namespace
 
 Tensor on_host(const Tensor& tensor) {
-  if (tensor.device().is_cpu()) return tensor;
+  if (on_the_host(tensor)) return tensor;
   return copy_to(tensor, cpu_device);
 }
 
 Tensor copy_to(const Tensor& tensor, const Device& device) {
   const Tensor copy = room_like(tensor, device);
   if (tensor.device() == device) {
-    gpu_of(device)->copy_on_device(copy.raw_data(), tensor.raw_data(),
-                                   tensor.nbytes());
+    backend_of(device).copy_within(device.index, copy.raw_data(),
+                                   tensor.raw_data(), tensor.nbytes());
   } else {
     transfer(copy, tensor);
   }
   return copy;
 }
 
-void copy_across(const Tensor& target, const Tensor& source) {
-  if (target.device() == source.device()) return copy_within(target, source);
+void copy_into(const Tensor& target, const Tensor& source) {
+  if (target.device() == source.device()) {
+    if (on_the_host(target))
+      return copy_on_host(*target.impl(), *source.impl());
+    return copy_within(target, source);
+  }
   const bool narrows = size_of(target.dtype()) < size_of(source.dtype());
   const DType dtype = narrows ? target.dtype() : source.dtype();
   const Tensor sent = source.to(dtype).contiguous();
@@ -94,10 +100,13 @@ void copy_across(const Tensor& target, const Tensor& source) {
   }
 }
 
-void fill_on_device(const Tensor& target, double value) {
+void fill_elements(const Tensor& target, double value) {
   if (target.numel() == 0) return;
+  if (on_the_host(target)) return fill_on_host(*target.impl(), value);
   if (is_zero(value) && is_dense(*target.impl())) {
-    gpu_with(target)->fill_bytes(target.raw_data(), 0, target.nbytes());
+    const Device device = target.device();
+    backend_of(device).fill_bytes(device.index, target.raw_data(), 0,
+                                  target.nbytes());
     return;
   }
   const TensorList list({target});

@@ -8,15 +8,15 @@ namespace fuse {
 /// there, else a copy. Waits for the device.
 Tensor on_host(const Tensor& tensor);
 
-/// A copy on another device, of the same strides; `tensor` is dense.
+/// A copy on a device, of the same strides; `tensor` is dense.
 Tensor copy_to(const Tensor& tensor, const Device& device);
 
-/// Copies elements between tensors of one shape of which at least one is on a
-/// GPU, converting the dtype. Within a GPU no host memory is used; between
-/// devices go the elements alone, in the smaller of the two dtypes.
-void copy_across(const Tensor& target, const Tensor& source);
+/// Copies elements between tensors of one shape, converting the dtype; they may
+/// share memory. Within a device no host memory is used; between devices go the
+/// elements alone, in the smaller of the two dtypes.
+void copy_into(const Tensor& target, const Tensor& source);
 
-/// Sets all elements of a tensor on a GPU, there.
-void fill_on_device(const Tensor& target, double value);
+/// Sets all elements of a tensor, where it lies.
+void fill_elements(const Tensor& target, double value);
 
 }  // namespace fuse

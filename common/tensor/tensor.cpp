@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <map>
 
@@ -95,37 +94,6 @@ void check_readable(const TensorImpl& impl) {
               ">() was called on a tensor of dtype " + name_of(impl.dtype));
 }
 
-// Through double, which holds them all: one rounding.
-template <class To, class From>
-To convert_element(From value) {
-  return static_cast<To>(double(value));
-}
-
-void fill(const TensorImpl& impl, double value) {
-  if (!is_contiguous(impl)) {
-    copy_to_all(impl, tensor(value, impl.dtype).raw_data());
-    return;
-  }
-  with_type(impl.dtype, [&](auto type) {
-    const auto element = static_cast<decltype(type)>(value);
-    for (std::size_t i = 0; i < std::size_t(impl.numel); ++i) {
-      store_element(impl.data, i, element);
-    }
-  });
-}
-
-/// Copies between dtypes; both are contiguous and do not overlap.
-void convert(const TensorImpl& target, const TensorImpl& source) {
-  with_type(target.dtype, [&](auto to) {
-    with_type(source.dtype, [&](auto from) {
-      for (std::size_t i = 0; i < std::size_t(target.numel); ++i) {
-        const auto value = load_element<decltype(from)>(source.data, i);
-        store_element(target.data, i, convert_element<decltype(to)>(value));
-      }
-    });
-  });
-}
-
 }  // namespace
 
 void set_access_hook(AccessHook hook) {
@@ -184,12 +152,11 @@ double Tensor::item() const {
 
 std::vector<double> Tensor::to_vector() const {
   touch(self(), false);
-  if (!is_contiguous()) return contiguous().to_vector();
-  if (!device().is_cpu()) return on_host(*this).to_vector();
+  const Tensor host = on_host(contiguous());
   std::vector<double> values(static_cast<std::size_t>(numel()));
   with_type(dtype(), [&](auto type) {
     for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = double(load_element<decltype(type)>(impl_->data, i));
+      values[i] = double(load_element<decltype(type)>(host.raw_data(), i));
     }
   });
   return values;
@@ -202,21 +169,14 @@ Tensor Tensor::contiguous() const {
   if (own.contiguous) return *this;
   touch(own, false);
   Tensor copy = empty(shape(), dtype(), device());
-  if (device().is_cpu()) {
-    copy_elements(*copy.impl_, *impl_);
-  } else {
-    copy_across(copy, *this);
-  }
+  copy_into(copy, *this);
   return passing_grad(copy, *this);
 }
 
 Tensor Tensor::clone() const {
   touch(self(), false);
   if (!is_dense(*impl_)) return contiguous();
-  if (!device().is_cpu()) return passing_grad(copy_to(*this, device()), *this);
-  Tensor copy = empty_like(*this);
-  if (numel() > 0) std::memcpy(copy.raw_data(), raw_data(), nbytes());
-  return passing_grad(copy, *this);
+  return passing_grad(copy_to(*this, device()), *this);
 }
 
 Tensor Tensor::to(DType dtype) const {
@@ -255,41 +215,13 @@ void Tensor::copy_(const Tensor& source) {
   touch(*source.impl_, false);
   touch(*impl_, true);
   if (numel() == 0) return;
-  if (!device().is_cpu() || !source.device().is_cpu()) {
-    return copy_across(*this, source);
-  }
-  const bool plain = is_contiguous() && source.is_contiguous();
-  if (plain && source.dtype() == dtype()) {
-    std::memmove(raw_data(), source.raw_data(), nbytes());
-  } else if (share_bytes(*impl_, *source.impl_)) {
-    copy_from(*source.clone().impl_);
-  } else {
-    copy_from(*source.impl_);
-  }
-}
-
-// From memory that is not this tensor's.
-void Tensor::copy_from(const TensorImpl& source) const {
-  if (source.dtype == dtype()) {
-    copy_elements(*impl_, source);
-  } else if (!fuse::is_contiguous(source)) {
-    const Tensor dense = empty(shape(), source.dtype, cpu_device);
-    copy_elements(*dense.impl_, source);
-    copy_from(*dense.impl_);
-  } else if (is_contiguous()) {
-    convert(*impl_, source);
-  } else {
-    const Tensor converted = empty(shape(), dtype(), cpu_device);
-    convert(*converted.impl_, source);
-    copy_elements(*impl_, *converted.impl_);
-  }
+  copy_into(*this, source);
 }
 
 void Tensor::fill_(double value) {
   check_storable(self(), "fill_");
   touch(*impl_, true);
-  if (!device().is_cpu()) return fill_on_device(*this, value);
-  fill(*impl_, value);
+  fill_elements(*this, value);
 }
 
 const Tensor& Tensor::requires_grad_(bool requires_grad) const {
@@ -359,11 +291,7 @@ Tensor zeros(const Shape& shape, DType dtype, const Device& device) {
 Tensor full(const Shape& shape, double value, DType dtype,
             const Device& device) {
   const Tensor result = empty(shape, dtype, device);
-  if (device.is_cpu()) {
-    fill(*result.impl(), value);  // nobody else knows of it yet
-  } else {
-    fill_on_device(result, value);
-  }
+  fill_elements(result, value);  // nobody else knows of it yet
   return result;
 }
 

@@ -189,7 +189,6 @@ class Tensor {
       refuse_undefined(call);
     return *impl_;
   }
-  void copy_from(const TensorImpl& source) const;
 
   std::shared_ptr<TensorImpl> impl_;
 };

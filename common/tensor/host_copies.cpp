@@ -1,0 +1,75 @@
+#include "fusebook/tensor/host_copies.h"
+
+#include <cstring>
+
+#include "fusebook/ops/element.h"
+#include "fusebook/tensor/tensor_layout.h"
+
+namespace fuse {
+namespace {
+
+// Through double, which holds them all: one rounding.
+template <class To, class From>
+To convert_element(From value) {
+  return static_cast<To>(double(value));
+}
+
+/// Copies between dtypes; both are contiguous and do not overlap.
+void convert(const TensorImpl& target, const TensorImpl& source) {
+  with_type(target.dtype, [&](auto to) {
+    with_type(source.dtype, [&](auto from) {
+      for (std::size_t i = 0; i < std::size_t(target.numel); ++i) {
+        const auto value = load_element<decltype(from)>(source.data, i);
+        store_element(target.data, i, convert_element<decltype(to)>(value));
+      }
+    });
+  });
+}
+
+// From memory that is not the target's.
+void copy_apart(const TensorImpl& target, const TensorImpl& source) {
+  if (source.dtype == target.dtype) {
+    copy_elements(target, source);
+  } else if (!is_contiguous(source)) {
+    const Tensor dense = empty(source.shape, source.dtype, cpu_device);
+    copy_elements(*dense.impl(), source);
+    copy_apart(target, *dense.impl());
+  } else if (is_contiguous(target)) {
+    convert(target, source);
+  } else {
+    const Tensor converted = empty(target.shape, target.dtype, cpu_device);
+    convert(*converted.impl(), source);
+    copy_elements(target, *converted.impl());
+  }
+}
+
+}  // namespace
+
+void copy_on_host(const TensorImpl& target, const TensorImpl& source) {
+  const bool plain = is_contiguous(target) && is_contiguous(source);
+  if (plain && source.dtype == target.dtype) {
+    std::memmove(target.data, source.data,
+                 std::size_t(target.numel) * size_of(target.dtype));
+  } else if (share_bytes(target, source)) {
+    const Tensor dense = empty(source.shape, source.dtype, cpu_device);
+    copy_elements(*dense.impl(), source);
+    copy_apart(target, *dense.impl());
+  } else {
+    copy_apart(target, source);
+  }
+}
+
+void fill_on_host(const TensorImpl& target, double value) {
+  if (!is_contiguous(target)) {
+    copy_to_all(target, tensor(value, target.dtype).raw_data());
+    return;
+  }
+  with_type(target.dtype, [&](auto type) {
+    const auto element = static_cast<decltype(type)>(value);
+    for (std::size_t i = 0; i < std::size_t(target.numel); ++i) {
+      store_element(target.data, i, element);
+    }
+  });
+}
+
+}  // namespace fuse
