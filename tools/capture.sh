@@ -13,6 +13,11 @@ capture_on_gpu() { # DEVICE OUT STAGES RECIPE...
     ${out:+--out "$out"} ${only:+--only "$only"} "$@"
 }
 
+# README.md shows some of what was captured.
+update_front() {
+  "$python" -B "$root/docs/fusebook_docs" front --write
+}
+
 device=cpu fresh='' names='' out='' only='' examples=no
 while [ $# -gt 0 ]; do
   case $1 in
@@ -46,6 +51,7 @@ while [ $# -gt 0 ]; do
 done
 if [ "$examples" = only ] && [ -z "$names" ]; then
   run_examples --write
+  update_front
   return
 fi
 [ -n "$names" ] || examples=yes
@@ -66,4 +72,5 @@ for recipe in $chosen; do
     captured=no
 done
 [ "$examples" = no ] || run_examples --write || captured=no
+update_front || captured=no
 [ "$captured" = yes ]

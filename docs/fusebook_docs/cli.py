@@ -9,7 +9,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from . import (capturing, checking, examples, exercises, limits, literate,
+from . import (capturing, checking, examples, exercises, front, limits, literate,
                patches, prose, samples)
 from .book import Book, capture_command
 from .errors import BookError
@@ -69,6 +69,11 @@ def _parser():
                          help="the built program")
     example.add_argument("--write", action="store_true",
                          help="keep what they print as the pages' output")
+    front_page = _add(commands, "front", _front,
+                      "compare what README.md shows of the book with the "
+                      "samples")
+    front_page.add_argument("--write", action="store_true",
+                            help="make README.md and its picture follow")
     apply = _add(commands, "apply", _apply,
                  "write a recipe with the answer of an exercise in it")
     apply.add_argument("--recipe", required=True)
@@ -115,6 +120,17 @@ def _add_running(commands, name, command, text, device="cpu"):
     parser.add_argument("--timeout", type=float, default=300.0,
                         metavar="SECONDS", help="default: 300")
     return parser
+
+
+def _front(book, options):
+    stale = front.stale(book)
+    if options.write:
+        front.write(book)
+    for path in stale:
+        print(f"wrote {path}" if options.write else
+              f"{path} no longer shows what was captured; run: "
+              "python3 docs/fusebook_docs front --write")
+    return 1 if stale and not options.write else 0
 
 
 def _examples(book, options):

@@ -8,6 +8,7 @@ from .errors import BookError
 
 _HEADING = re.compile(r"(#+) (.*)")
 _FENCE = "```"
+FILES = ("README.md", "docs/commands.md", "docs/promises.md")
 
 
 @dataclass
@@ -42,15 +43,21 @@ class Block:
         return [cells[0], *cells[2:]]
 
 
+def files(book):
+    """Where sections and tables are looked for."""
+    paths = [book.root / name for name in FILES]
+    return [path for path in paths if path.is_file()]
+
+
 def section(book, heading):
     """The blocks under a heading, up to the next one of any depth."""
-    path = book.root / "README.md"
-    lines = path.read_text(encoding="utf-8").split("\n")
-    for number, line in enumerate(lines):
-        match = _HEADING.fullmatch(line)
-        if match and match[2] == heading:
-            return list(_blocks(lines, number + 1))
-    raise BookError(f"no heading {heading!r}", book.show(path))
+    for path in files(book):
+        lines = path.read_text(encoding="utf-8").split("\n")
+        for number, line in enumerate(lines):
+            match = _HEADING.fullmatch(line)
+            if match and match[2] == heading:
+                return list(_blocks(lines, number + 1))
+    raise BookError(f"no heading {heading!r}", " or ".join(FILES))
 
 
 def sections(path):
@@ -64,12 +71,12 @@ def sections(path):
 
 def table(book, head):
     """The one table whose first column has that head."""
-    path = book.root / "README.md"
-    lines = path.read_text(encoding="utf-8").split("\n")
-    for number, line in enumerate(lines):
-        if line.startswith(f"| {head} |"):
-            return next(_blocks(lines, number))
-    raise BookError(f"no table with the head {head!r}", book.show(path))
+    for path in files(book):
+        lines = path.read_text(encoding="utf-8").split("\n")
+        for number, line in enumerate(lines):
+            if line.startswith(f"| {head} |"):
+                return next(_blocks(lines, number))
+    raise BookError(f"no table with the head {head!r}", " or ".join(FILES))
 
 
 def _blocks(lines, start):

@@ -286,12 +286,12 @@ TEST_CASE("files name the types as the format does") {
   write_safetensors(dir / "file", {}, {{"h", half}, {"b", brain}, {"w", wide}});
   const std::string text = read_text(dir / "file");
   // Wide elements first.
-  CHECK(contains(text, R"("w": {"dtype": "F64", "shape": [1], )"
-                       R"("data_offsets": [0,8]})"));
-  CHECK(contains(text, R"("b": {"dtype": "BF16", "shape": [3], )"
-                       R"("data_offsets": [8,14]})"));
-  CHECK(contains(text, R"("h": {"dtype": "F16", "shape": [3], )"
-                       R"("data_offsets": [14,20]})"));
+  CHECK(contains(text, R"("w":{"dtype":"F64","shape":[1],)"
+                       R"("data_offsets":[0,8]})"));
+  CHECK(contains(text, R"("b":{"dtype":"BF16","shape":[3],)"
+                       R"("data_offsets":[8,14]})"));
+  CHECK(contains(text, R"("h":{"dtype":"F16","shape":[3],)"
+                       R"("data_offsets":[14,20]})"));
   const std::string data = text.substr(text.size() - 20);
   CHECK(data.substr(8, 6) == std::string("\x80\x3f\xc1\x7f\x01\x80", 6));
   const TensorFile file = read_safetensors(dir / "file");

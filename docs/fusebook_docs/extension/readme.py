@@ -1,4 +1,5 @@
-"""`.. readme::` and `.. readme-table::`: what README.md says, on the site.
+"""`.. readme::` and `.. readme-table::`: what README.md and its like say, on the
+site.
 
 `.. readme:: HEADING` shows the section under a heading, `.. readme-table:: HEAD`
 the table whose first column is called so, `.. readme-file:: PATH` every section of
@@ -25,7 +26,8 @@ class Readme(SphinxDirective):
 
     def run(self):
         book = pages.book_of(self.env)
-        self.env.note_dependency(str(book.root / "README.md"))
+        for path in readme.files(book):
+            self.env.note_dependency(str(path))
         try:
             return [_node(block) for block in self.blocks(book)]
         except BookError as error:
