@@ -12,7 +12,7 @@ from .errors import BookError
 from .literate import Line
 
 LEVELS = ("first steps", "some C++", "inside a kernel")
-_KEYS = {"name", "level", "minutes", "builds_on"}
+_KEYS = {"name", "level", "minutes", "builds_on", "bars", "curves"}
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,8 @@ class Entry:
     level: str | None = None
     minutes: int | None = None
     builds_on: tuple[str, ...] = ()
+    bars: tuple[str, ...] = ()  # of its thumbnail
+    curves: str | None = None
 
 
 def path(book):
@@ -67,7 +69,8 @@ def _entry(book, table, known):
             wrong = f"there is no recipe {lost[0]}"
     if wrong:
         raise BookError(wrong, book.show(path(book)), 1)
-    return Entry(name, table["level"], table["minutes"], builds_on)
+    return Entry(name, table["level"], table["minutes"], builds_on,
+                 tuple(table.get("bars", ())), table.get("curves"))
 
 
 def about_path(book, name):

@@ -9,8 +9,10 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
 from .. import gallery as order
+from .. import thumbnails
 from ..errors import BookError
 from . import page as pages
+from . import plot
 from .recipe import entry_line
 
 _FOLDER = "recipes/"
@@ -34,8 +36,23 @@ class RecipeGallery(SphinxDirective):
         for entry in _entries(self, book):
             line = entry_line(self.env, book, entry.name)
             node += nodes.container("", *([line] if line else []),
-                                    name=entry.name)
+                                    name=entry.name,
+                                    thumbnail=self._thumbnail(book, entry))
         return [node]
+
+    def _thumbnail(self, book, entry):
+        if not (entry.bars or entry.curves):
+            return None
+        for path in book.sample_paths("cpu", entry.name):
+            self.env.note_dependency(str(path))
+        try:
+            if entry.curves:
+                return plot.sketch(*plot.table(thumbnails.table_text(book,
+                                                                     entry)))
+            return thumbnails.svg(book, entry)
+        except (BookError, ValueError) as error:
+            raise self.error(f"{book.show(order.path(book))}: thumbnail of "
+                             f"{entry.name}: {error}") from None
 
 
 class RecipeToctree(SphinxDirective):
@@ -69,11 +86,11 @@ def _fill(app, doctree, docname):
         for entry in list(node):
             name = f"{_FOLDER}{entry['name']}"
             if name in app.env.found_docs:
-                box += _card(app, docname, name, list(entry))
+                box += _card(app, docname, name, entry)
         node.replace_self(box)
 
 
-def _card(app, docname, name, lines):
+def _card(app, docname, name, entry):
     title = app.env.titles[name].astext()
     link = nodes.reference(
         "", "", nodes.inline("", title), internal=True,
@@ -82,7 +99,10 @@ def _card(app, docname, name, lines):
     card += nodes.paragraph("", "", link, classes=["recipe-card-title"])
     text = app.env.metadata[name].get("fusebook_abstract", "")
     card += nodes.paragraph("", text)
-    card += lines
+    card += list(entry)
+    if entry["thumbnail"]:
+        card["classes"].append("with-thumbnail")
+        card += nodes.raw("", entry["thumbnail"], format="html")
     return card
 
 

@@ -156,6 +156,24 @@ def draw(names, rows, alt):
     return "\n".join([*body, "</svg>"])
 
 
+def sketch(names, rows):
+    """The last quantity of the table alone, small and without numbers."""
+    quantity, curves = panels(names, rows)[-1]
+    ends = ", ".join(f"{name} {values[-1]:g}" for name, values in curves)
+    values = [value for _, series in curves for value in series]
+    across = Scale([row[0] for row in rows], 4, 128, False)
+    up = Scale(values, 78, 8)
+    body = ['<svg class="thumbnail" viewBox="0 0 170 100" role="img" aria-label="'
+            f'{html.escape(quantity)} by {html.escape(names[0])}, at the end '
+            f'{html.escape(ends)}" xmlns="http://www.w3.org/2000/svg">',
+            _line(4, 86, 128, 86, "axis"),
+            _text(4, 98, f"{quantity} by {names[0]}", "number")]
+    body += _curves(curves, [row[0] for row in rows], across, up)
+    for y, name in _apart([(up(s[-1]), name) for name, s in curves], 0):
+        body.append(_text(132, y + 4, name, "series"))
+    return "\n".join([*body, "</svg>"])
+
+
 def _panel(quantity, curves, places, across, top):
     values = [value for _, series in curves for value in series]
     up = Scale(values, top + _PANEL - 4, top + 4)
@@ -164,6 +182,13 @@ def _panel(quantity, curves, places, across, top):
     for value in up.ticks():
         yield _line(_LEFT, up(value), _WIDTH - _RIGHT, up(value), "grid")
         yield _text(_LEFT - 6, up(value) + 4, f"{value:g}", "tick", "end")
+    yield from _curves(curves, places, across, up)
+    labels = _apart([(up(series[-1]), name) for name, series in curves], top)
+    for y, name in labels:
+        yield _text(_WIDTH - _RIGHT + 6, y + 4, name, "series")
+
+
+def _curves(curves, places, across, up):
     for index, (_, series) in enumerate(curves):
         points = " ".join(f"{across(x):.1f},{up(y):.1f}"
                           for x, y in zip(places, series))
@@ -171,9 +196,6 @@ def _panel(quantity, curves, places, across, top):
         yield (f'<polyline points="{points}" fill="none" '
                f'stroke="currentColor" stroke-width="1.8" '
                f'stroke-linejoin="round" stroke-dasharray="{dash}"/>')
-    labels = _apart([(up(series[-1]), name) for name, series in curves], top)
-    for y, name in labels:
-        yield _text(_WIDTH - _RIGHT + 6, y + 4, name, "series")
 
 
 def _apart(labels, top):

@@ -145,6 +145,13 @@ class Page(BuiltOnce):
                   self.page("recipes").select(".recipe-card-title")]
         self.assertEqual(titles, ["A plain recipe", "A toy optimizer"])
 
+    def test_a_card_has_a_picture_of_its_result(self):
+        cards = self.page("recipes").select(".recipe-card")
+        pictures = [card.select("svg.thumbnail") for card in cards]
+        self.assertEqual([len(each) for each in pictures], [0, 1])
+        self.assertEqual(pictures[1][0]["aria-label"],
+                         "eager: 747.2 us; launches: 5")
+
     def test_what_a_card_says(self):
         lines = [p.get_text() for p in
                  self.page("recipes").select(".recipe-card .recipe-meta")]
@@ -181,6 +188,11 @@ class Errors(SiteCase):
     def test_wrong_markup_in_prose(self):
         self.edit(self.recipe, "A stack of", "A :nothing:`stack` of")
         self.broken(f"{TOY}.cpp:{self.line(':nothing:')}: ")
+
+    def test_thumbnail_that_quotes_what_was_not_printed(self):
+        self.edit(self.root / "docs" / "gallery.toml", "launches: #", "calls: #")
+        self.broken("docs/gallery.toml: thumbnail of toy_optimizer",
+                    "'calls: #' is nowhere")
 
     def test_gallery_of_a_recipe_that_is_not_there(self):
         self.edit(self.root / "docs" / "gallery.toml", '"toy_optimizer"',

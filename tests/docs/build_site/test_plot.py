@@ -38,6 +38,14 @@ class Table(unittest.TestCase):
                 plot.table(text)
 
 
+class Sketch(unittest.TestCase):
+    def test_the_last_quantity(self):
+        svg = plot.sketch(*plot.table(TABLE))
+        self.assertEqual(svg.count("<polyline"), 2)
+        self.assertIn('aria-label="loss by step, at the end flat 0.1196, faded '
+                      '0.1037"', svg)
+
+
 class Ticks(unittest.TestCase):
     def scale(self, low, high):
         return plot.Scale([low, high], 0, 100)
