@@ -1,5 +1,6 @@
 #include "fusebook/harness/options.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 
@@ -10,6 +11,8 @@ namespace fuse {
 namespace {
 
 constexpr std::int64_t most_threads = 1024;
+constexpr std::size_t help_column = 24;
+constexpr std::size_t most_columns = 78;
 
 std::string range_text(std::int64_t low, std::int64_t high) {
   return "a whole number from " + std::to_string(low) + " to " +
@@ -34,14 +37,6 @@ std::int64_t parse_number(const std::string& name, const std::string& text,
   return value;
 }
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) {
-    text += (text.empty() ? "" : ", ") + name;
-  }
-  return text;
-}
-
 std::string suggestion(const std::string& meant, const std::string& otherwise) {
   return "; " + (meant.empty() ? otherwise : "did you mean '" + meant + "'?");
 }
@@ -52,18 +47,13 @@ std::string parse_choice(const ChoiceOption& option, const std::string& text) {
     return text;
   }
   throw UsageError("--" + option.name + ": '" + text + "' is none of " +
-                   joined(choices) +
+                   CLI::detail::join(choices, ", ") +
                    suggestion(nearest(text, choices), "give one of these"));
 }
 
 Error undeclared(const std::string& name) {
   return Error("this recipe has no option '" + name +
                "'; declare it where run_recipe is called");
-}
-
-std::string usage_line(std::string option, const std::string& help) {
-  option.resize(std::max<std::size_t>(option.size() + 2, 22), ' ');
-  return std::string("  ").append(option).append(help).append("\n");
 }
 
 std::string default_text(const NumberOption& number) {
@@ -73,21 +63,62 @@ std::string default_text(const NumberOption& number) {
 }
 
 // The names in lines of their own, as many in each as fit.
-std::string choice_lines(const ChoiceOption& choice) {
-  std::string text =
-      usage_line("--" + choice.name + " NAME",
-                 choice.help + " (default " + choice.value + "), one of");
-  std::string line;
+std::string default_text(const ChoiceOption& choice) {
+  std::string text = choice.help + " (default " + choice.value + "), one of\n";
+  std::size_t width = 0;
   for (std::size_t i = 0; i < choice.choices.size(); ++i) {
     const bool last = i + 1 == choice.choices.size();
     const std::string word = choice.choices[i] + (last ? "" : ",");
-    if (line.size() + 1 + word.size() > 54) {
-      text += std::string(24, ' ') + line + "\n";
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
+    const bool fits = width + 1 + word.size() <= most_columns - help_column;
+    if (width > 0) text += fits ? " " : "\n";
+    width = width > 0 && fits ? width + 1 + word.size() : word.size();
+    text += word;
   }
-  return text + std::string(24, ' ') + line + "\n";
+  return text;
+}
+
+std::string parse_device_option(const std::string& value) {
+  if (value == "auto") return value;
+  try {
+    return to_string(parse_device(value));
+  } catch (const UsageError&) {
+    throw UsageError("--device: '" + value +
+                     "' is no device; give auto, cpu, cuda, cuda:N or "
+                     "cuda-sim");
+  }
+}
+
+// An option with a value, which `take` reads. The last of several counts.
+template <class Take>
+void add_option(CLI::App& app, const std::string& name, const char* value,
+                const std::string& help, Take take) {
+  const auto read = [name, take](const std::string& text) {
+    if (text.empty()) {
+      throw UsageError("--" + name + " needs a value; --help says which");
+    }
+    take(text);
+  };
+  // What may be missing for the library is not taken from the next option.
+  app.add_option_function<std::string>("--" + name, read, help)
+      ->option_text(value)
+      ->expected(0, 1)
+      ->take_last();
+}
+
+// What the library found no option for.
+[[noreturn]] void refuse(const std::string& word, const CLI::App& app) {
+  if (word.size() < 3 || !word.starts_with("--")) {
+    throw UsageError("unexpected argument '" + word +
+                     "'; options begin with --, and --help lists them");
+  }
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    known.push_back("--" + option->get_lnames().front());
+  }
+  const std::string name = word.substr(0, word.find('='));
+  throw UsageError(
+      "unknown option '" + name + "'" +
+      suggestion(nearest(name, known), "--help lists all options"));
 }
 
 }  // namespace
@@ -106,109 +137,78 @@ const std::string& Options::choice(const std::string& name) const {
   throw undeclared(name);
 }
 
-std::vector<std::string> Options::names() const {
-  std::vector<std::string> all{"device", "threads", "json", "record", "help"};
-  for (const NumberOption& number : own_.numbers) all.push_back(number.name);
-  for (const ChoiceOption& choice : own_.choices) all.push_back(choice.name);
-  return all;
-}
+/// What a recipe takes, declared to the library, whose parser writes to `options`.
+class CommandLine {
+ public:
+  CommandLine(const std::string& program, Options& options);
 
-bool Options::knows(const std::string& name) const {
-  const std::vector<std::string> all = names();
-  return std::find(all.begin(), all.end(), name) != all.end();
-}
+  CLI::App app;
+};
 
-void Options::reject(const std::string& name) const {
-  const std::string meant = nearest(name, names());
-  throw UsageError("unknown option '--" + name + "'" +
-                   suggestion(meant.empty() ? "" : "--" + meant,
-                              "--help lists all options"));
-}
-
-void Options::set_device(const std::string& value) {
-  if (value == "auto") {
-    device_ = value;
-    return;
+CommandLine::CommandLine(const std::string& program, Options& options)
+    : app("", program) {
+  app.set_help_flag();
+  app.get_formatter()->column_width(help_column);
+  app.get_formatter()->label("OPTIONS", "options");
+  for (NumberOption& number : options.own_.numbers) {
+    add_option(app, number.name, "N", default_text(number),
+               [&number](const std::string& text) {
+                 number.value =
+                     parse_number(number.name, text, number.low, number.high);
+               });
   }
-  try {
-    device_ = to_string(parse_device(value));
-  } catch (const UsageError&) {
-    throw UsageError("--device: '" + value +
-                     "' is no device; give auto, cpu, cuda, cuda:N or "
-                     "cuda-sim");
+  for (ChoiceOption& choice : options.own_.choices) {
+    add_option(app, choice.name, "NAME", default_text(choice),
+               [&choice](const std::string& text) {
+                 choice.value = parse_choice(choice, text);
+               });
   }
-}
-
-void Options::set(const std::string& name, const std::string& value) {
-  if (name == "device") return set_device(value);
-  if (name == "threads") {
-    threads_ = int(parse_number(name, value, 1, most_threads));
-    return;
-  }
-  if (name == "json" || name == "record") {
-    if (value.empty()) throw UsageError("--" + name + " needs a file name");
-    (name == "json" ? json_file_ : record_file_) = value;
-    return;
-  }
-  for (NumberOption& number : own_.numbers) {
-    if (number.name != name) continue;
-    number.value = parse_number(name, value, number.low, number.high);
-  }
-  for (ChoiceOption& choice : own_.choices) {
-    if (choice.name == name) choice.value = parse_choice(choice, value);
-  }
-}
-
-/// Reads the option at argv[0] and returns how many words it took.
-int Options::read(int count, const char* const* argv) {
-  const std::string word = argv[0];
-  if (word == "-h" || word == "--help") {
-    help_wanted_ = true;
-    return 1;
-  }
-  if (word.size() < 3 || !word.starts_with("--")) {
-    throw UsageError("unexpected argument '" + word +
-                     "'; options begin with --, and --help lists them");
-  }
-  const std::size_t equals = word.find('=');
-  const std::string name = word.substr(2, equals - 2);
-  if (!knows(name)) reject(name);
-  if (name == "help") throw UsageError("--help takes no value");
-  if (equals != std::string::npos) {
-    set(name, word.substr(equals + 1));
-    return 1;
-  }
-  if (count < 2 || std::string(argv[1]).starts_with("--")) {
-    throw UsageError("--" + name + " needs a value; --help says which");
-  }
-  set(name, argv[1]);
-  return 2;
+  add_option(
+      app, "device", "D",
+      "auto, cpu, cuda, cuda:N or cuda-sim (default auto: a GPU if there "
+      "is one)",
+      [&options](const std::string& text) {
+        options.device_ = parse_device_option(text);
+      });
+  add_option(app, "threads", "N",
+             "threads to use, 1 to " + std::to_string(most_threads) +
+                 " (default FUSEBOOK_THREADS, else all CPUs)",
+             [&options](const std::string& text) {
+               options.threads_ =
+                   int(parse_number("threads", text, 1, most_threads));
+             });
+  add_option(
+      app, "json", "FILE", "write the results to FILE",
+      [&options](const std::string& text) { options.json_file_ = text; });
+  add_option(
+      app, "record", "FILE", "write the output, step by step, to FILE",
+      [&options](const std::string& text) { options.record_file_ = text; });
+  app.add_flag("--help,-h", options.help_wanted_, "show this text and stop")
+      ->disable_flag_override();
 }
 
 Options parse_options(int argc, const char* const* argv, OptionSet own) {
   Options options(std::move(own));
-  for (int i = 1; i < argc;) i += options.read(argc - i, argv + i);
+  CommandLine line("", options);
+  CLI::App& app = line.app;
+  app.allow_extras();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ArgumentMismatch&) {
+    throw UsageError("--help takes no value");
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what());
+  }
+  const std::vector<std::string> extras = app.remaining();
+  if (!extras.empty()) refuse(extras.front(), app);
   return options;
 }
 
 std::string usage_text(const std::string& program, const OptionSet& own) {
-  std::string text = "Usage: " + program + " [options]\n\nOptions:\n";
-  for (const NumberOption& number : own.numbers) {
-    text += usage_line("--" + number.name + " N", default_text(number));
-  }
-  for (const ChoiceOption& choice : own.choices) text += choice_lines(choice);
-  text += usage_line("--device D",
-                     "auto, cpu, cuda, cuda:N or cuda-sim (default auto: a GPU "
-                     "if there is one)");
-  text += usage_line("--threads N",
-                     "threads to use, 1 to " + std::to_string(most_threads) +
-                         " (default FUSEBOOK_THREADS, else all CPUs)");
-  text += usage_line("--json FILE", "write the results to FILE");
-  text +=
-      usage_line("--record FILE", "write the output, step by step, to FILE");
-  text += usage_line("--help", "show this text and stop");
-  return text +
-         "\nExit codes:\n"
+  Options options(own);
+  const CommandLine line(program, options);
+  return line.app.help() +
+         "Exit codes:\n"
          "  0    success\n"
          "  1    the run failed\n"
          "  2    the command line or an environment variable is wrong\n"

@@ -69,14 +69,7 @@ class Options {
   bool help_wanted() const { return help_wanted_; }
 
  private:
-  friend Options parse_options(int argc, const char* const* argv,
-                               OptionSet own);
-  int read(int count, const char* const* argv);
-  void set(const std::string& name, const std::string& value);
-  void set_device(const std::string& value);
-  bool knows(const std::string& name) const;
-  std::vector<std::string> names() const;
-  [[noreturn]] void reject(const std::string& name) const;
+  friend class CommandLine;
 
   OptionSet own_;
   std::string device_ = "auto";

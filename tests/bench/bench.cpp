@@ -8,7 +8,6 @@
 #include <exception>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "bench/cases.h"
@@ -147,46 +146,21 @@ std::vector<Row> measure_all(const Wanted& wanted, const Options& options,
   return all;
 }
 
-// Takes "--peer torch" out of the arguments.
-bool take_peer(std::vector<const char*>& argv) {
-  for (std::size_t i = 1; i < argv.size(); ++i) {
-    const std::string_view word = argv[i];
-    const bool two = word == "--peer";
-    if (!two && !word.starts_with("--peer=")) continue;
-    const std::string_view peer =
-        two ? (i + 1 < argv.size() ? argv[i + 1] : "")
-            : word.substr(std::string("--peer=").size());
-    if (peer != "torch") {
-      throw UsageError("--peer is '" + std::string(peer) +
-                       "'; the peer that can be measured is torch");
-    }
-    argv.erase(argv.begin() + std::ptrdiff_t(i),
-               argv.begin() + std::ptrdiff_t(i) + (two ? 2 : 1));
-    return true;
-  }
-  return false;
-}
-
 int run(int argc, const char* const* argv) {
   const auto parts = std::int64_t(all_parts().size()) - 1;
-  const std::vector<NumberOption> numbers = {
-      {"case", 0, 0, groups_case(),
-       "measure this case only; " + std::to_string(groups_case()) +
-           ": many groups; 0: everything"},
-      {"processes", 5, 1, 99, "medians are taken over so many"},
-      {"check", 0, 0, 1, "1: fail when a promise is broken"},
-      {"attempts", 1, 1, 10, "measure again when a promise is broken"},
-      {"slack", 0, 0, 100, "percent by which a promise may be missed"},
-      {"measure", 0, 0, parts, "for bench itself: one part, as raw readings"}};
-  std::vector<const char*> words(argv, argv + argc);
-  const bool torch = take_peer(words);
-  const Options options =
-      parse_options(int(words.size()), words.data(), numbers);
+  const OptionSet own(
+      {{"case", 0, 0, groups_case(),
+        "measure this case only; " + std::to_string(groups_case()) +
+            ": many groups; 0: everything"},
+       {"processes", 5, 1, 99, "medians are taken over so many"},
+       {"check", 0, 0, 1, "1: fail when a promise is broken"},
+       {"attempts", 1, 1, 10, "measure again when a promise is broken"},
+       {"slack", 0, 0, 100, "percent by which a promise may be missed"},
+       {"measure", 0, 0, parts, "for bench itself: one part, as raw readings"}},
+      {{"peer", "none", {"none", "torch"}, "the same cases beside ours"}});
+  const Options options = parse_options(argc, argv, own);
   if (options.help_wanted()) {
-    std::printf(
-        "%s\n  --peer torch      the same cases in PyTorch, beside "
-        "ours\n",
-        usage_text("bench", numbers).c_str());
+    std::printf("%s", usage_text("bench", own).c_str());
     return 0;
   }
   if (options.threads() > 0) set_thread_count(options.threads());
@@ -196,7 +170,7 @@ int run(int argc, const char* const* argv) {
   }
   const Wanted wanted = {wanted_parts(options["case"]),
                          std::size_t(options["processes"]), thread_count(),
-                         torch};
+                         options.choice("peer") == "torch"};
   bool kept = true;
   const std::vector<Row> rows = measure_all(wanted, options, &kept);
   if (!options.json_file().empty()) {

@@ -111,7 +111,7 @@ int run(int argc, const char* const* argv) {
       {"only-bits", 0, 0, 1, "1: compare bits and measure nothing"}};
   const Options options = parse_options(argc, argv, numbers);
   if (options.help_wanted()) {
-    std::printf("%s\n", usage_text(program, numbers).c_str());
+    std::printf("%s", usage_text(program, numbers).c_str());
     return 0;
   }
   const Device device = device_of(options);

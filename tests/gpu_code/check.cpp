@@ -9,18 +9,16 @@
 // than PTX, for the newest, which shows that the text is right. --no-spills: no register may be
 // spilled; --registers: no kernel may use more. NVRTC is the one that a program
 // finds (FUSEBOOK_NVRTC).
+#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "fusebook/nvrtc/nvrtc_compile.h"
@@ -32,6 +30,7 @@ namespace fs = std::filesystem;
 using fuse::GpuResources;
 
 struct Limits {
+  std::vector<fs::path> paths;
   std::size_t every = std::numeric_limits<std::size_t>::max();
   bool ptx = false;
   bool no_spills = false;
@@ -44,47 +43,9 @@ struct Totals {
   int spilling = 0;
 };
 
-int number_after(const char* word, const char* text) {
-  int value = 0;
-  const char* const end = text == nullptr ? text : text + std::strlen(text);
-  const auto [at, problem] = std::from_chars(text, end, value);
-  if (text == nullptr || problem != std::errc() || at != end || value < 0) {
-    throw std::runtime_error(std::string(word) + " needs a number");
-  }
-  return value;
-}
-
-Limits take_limits(std::vector<const char*>& words) {
-  Limits limits;
-  std::vector<const char*> paths;
-  for (auto word = words.begin(); word != words.end(); ++word) {
-    const std::string_view text = *word;
-    const auto number = [&] {
-      const char* const name = *word;
-      if (word + 1 == words.end()) return number_after(name, nullptr);
-      return number_after(name, *++word);
-    };
-    if (text == "--every") {
-      limits.every = std::size_t(number());
-    } else if (text == "--ptx") {
-      limits.ptx = true;
-    } else if (text == "--no-spills") {
-      limits.no_spills = true;
-    } else if (text == "--registers") {
-      limits.registers = number();
-    } else if (text.starts_with("-")) {
-      throw std::runtime_error("there is no option " + std::string(text));
-    } else {
-      paths.push_back(*word);
-    }
-  }
-  words = paths;
-  return limits;
-}
-
-std::vector<fs::path> sources_in(const std::vector<const char*>& paths) {
+std::vector<fs::path> sources_in(const std::vector<fs::path>& paths) {
   std::vector<fs::path> files;
-  for (const fs::path path : paths) {
+  for (const fs::path& path : paths) {
     if (!fs::is_directory(path)) {
       files.push_back(path);
       continue;
@@ -98,7 +59,6 @@ std::vector<fs::path> sources_in(const std::vector<const char*>& paths) {
       throw std::runtime_error(path.string() + " holds no .cu file");
     }
   }
-  if (files.empty()) throw std::runtime_error("name a .cu file or a folder");
   return files;
 }
 
@@ -165,9 +125,8 @@ bool compile_all(const fuse::Nvrtc& nvrtc, const std::vector<fs::path>& files,
   return true;
 }
 
-bool check(std::vector<const char*> words) {
-  const Limits limits = take_limits(words);
-  const std::vector<fs::path> files = sources_in(words);
+bool check(const Limits& limits) {
+  const std::vector<fs::path> files = sources_in(limits.paths);
   const fuse::Nvrtc nvrtc = fuse::load_nvrtc();
   if (nvrtc.architectures.empty()) {
     throw std::runtime_error(nvrtc.library + " knows no architecture");
@@ -196,8 +155,20 @@ bool check(std::vector<const char*> words) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  CLI::App app("Compiles CUDA text for GPUs that need not be there.");
+  Limits limits;
+  app.add_option("PATH", limits.paths, "a .cu file, or a folder of them")
+      ->required()
+      ->check(CLI::ExistingPath);
+  app.add_option("--every", limits.every, "sources for every architecture");
+  app.add_flag("--ptx", limits.ptx, "no further than PTX");
+  app.add_flag("--no-spills", limits.no_spills, "no register may be spilled");
+  app.add_option("--registers", limits.registers, "no kernel may use more");
   try {
-    return check({argv + 1, argv + argc}) ? 0 : 1;
+    app.parse(argc, argv);
+    return check(limits) ? 0 : 1;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "gpu_code_check: %s\n", error.what());
     return 2;

@@ -776,6 +776,10 @@ TRAINING = (
 )
 
 MEMORY = (
+    fault("an option is taken for another's value", "common/harness/options.cpp",
+          "->expected(0, 1)", "->expected(1)", "options_test"),
+    fault("the first of several values counts", "common/harness/options.cpp",
+          "->take_last();", "->take_first();", "options_test"),
     fault("a member of an object may stand twice", "common/json/json.cpp",
           "!keys_.back().insert(parsed).second", "false", "json_test",
           "safetensors_test"),

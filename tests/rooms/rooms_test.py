@@ -9,7 +9,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FLOORS = ("kernels", "common")
 # Folders of headers that are the system's, and the libraries of others.
 SYSTEM = {"sys", "sanitizer"}
-LIBRARIES = {"Eigen": "Eigen", "nlohmann": "nlohmann-json"}
+LIBRARIES = {"Eigen": "Eigen", "nlohmann": "nlohmann-json",
+             "CLI": "CLI11"}
 # Folders of tests that are not a room's: of the site, the entry, all rooms at
 # once, or programs of their own.
 OTHER_TESTS = {

@@ -16,7 +16,9 @@ have() { command -v "$1" >/dev/null 2>&1; }
 unknown() { # KIND WORD KNOWN...
   kind=$1 word=$2
   shift 2
-  near=$(awk -f "$root/tools/lib/nearest.awk" -- "$word" "$@")
+  near=
+  ! find_python || near=$("${python:-}" -c 'import difflib, sys
+print(*difflib.get_close_matches(sys.argv[1], sys.argv[2:], 1))' "$word" "$@")
   hint=
   [ -z "$near" ] || hint=" Did you mean '$near'?"
   fail 2 "there is no $kind '$word'.$hint Known: $*"

@@ -85,6 +85,7 @@ is_found() {
     ninja) have ninja ;;
     eigen) header_found eigen3/Eigen/Core ;;
     json) header_found nlohmann/json.hpp ;;
+    cli) header_found CLI/CLI.hpp ;;
     doctest) doctest_found ;;
     python) find_python ;;
     venv) find_python_with_venv ;;
@@ -100,6 +101,7 @@ package_of() {
     ninja) echo ninja-build ;;
     eigen) echo libeigen3-dev ;;
     json) echo nlohmann-json3-dev ;;
+    cli) echo libcli11-dev ;;
     doctest) echo doctest-dev ;;
     python) echo python3 ;;
     venv) echo python3-venv ;;
@@ -128,6 +130,7 @@ version_of() {
       /usr/include/eigen3/Eigen/src/Core/util/Macros.h ;;
     json) sed -n 's/.*version \([0-9.]*\)$/\1/p' \
       /usr/include/nlohmann/json.hpp | head -n 1 ;;
+    cli) sed -n 's/.*CLI11_VERSION "\(.*\)"$/\1/p' /usr/include/CLI/Version.hpp ;;
     doctest) awk '/^#define DOCTEST_VERSION_(MAJOR|MINOR|PATCH) / {
         printf "%s%s", dot, $3; dot = "." }' /usr/include/doctest/doctest.h ;;
     python | venv) "$python" -V | first_number ;;
@@ -141,6 +144,8 @@ oldest_of() {
     compiler) echo 12 ;;
     cmake) echo 3.25 ;;
     eigen) echo 3.4 ;;
+    json) echo 3.10 ;;
+    cli) echo 2.1 ;;
     doxygen) echo 1.9 ;;
     python | venv) echo 3.11 ;;
     *) echo 0 ;;
@@ -162,5 +167,5 @@ need() {
 
 # What every build needs, and more.
 need_to_build() { # THING...
-  need compiler cmake ninja eigen json "$@"
+  need compiler cmake ninja eigen json cli "$@"
 }
