@@ -156,6 +156,20 @@ Prepare two_sets(const Tensors& params) {
   };
 }
 
+// Every third parameter takes part in a step, and the rest in the next one.
+Prepare some_in_turn(const Tensors& params) {
+  auto made = std::make_shared<NewGradients>(gradients_of(params));
+  auto steps = std::make_shared<std::size_t>(0);
+  return [=](const Tensors& all) {
+    const Tensors& grads = made->next();
+    const bool thirds = (*steps)++ % 2 == 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const bool has = (i % 3 == 0) == thirds;
+      Tensor(all[i]).set_grad(has ? grads[i] : Tensor());
+    }
+  };
+}
+
 Prepare foreign_in_place(const Tensors& params) {
   auto memory = std::make_shared<ForeignMemory>(gradients_of(params));
   return [=](const Tensors& all) { set_gradients(all, memory->set(0)); };
@@ -211,6 +225,7 @@ std::vector<Loop> loops_of(const CaseModel& model) {
   loops.push_back(loop_of("all new", model, all_new));
   loops.push_back(loop_of("one new", model, one_new));
   loops.push_back(loop_of("two sets in turn", model, two_sets));
+  loops.push_back(loop_of("some in turn", model, some_in_turn));
   loops.push_back(loop_of("foreign, in place", model, foreign_in_place));
   loops.push_back(loop_of("foreign, all new", model, foreign_new));
   loops.push_back(
@@ -221,7 +236,7 @@ std::vector<Loop> loops_of(const CaseModel& model) {
 
 // Of each loop parameters and two averages; then the sets of gradients.
 void require_memory_for(const Case& wanted) {
-  constexpr std::int64_t arrays = 11 * 3 + 2 + 2 * (sets_alive + 1) + 8;
+  constexpr std::int64_t arrays = 12 * 3 + 2 + 3 * (sets_alive + 1) + 8;
   const std::int64_t elements = std::accumulate(
       wanted.sizes.begin(), wanted.sizes.end(), std::int64_t(0));
   require_memory(elements * arrays * std::int64_t(sizeof(float)));

@@ -37,11 +37,13 @@ constexpr Promise promises[] = {
     {"gradients", "1000 x 64", "foreign, all new", cold_kernel, 2},
     {"gradients", "1000 x 64", "addresses, all new", cold_kernel, 2},
     {"gradients", "1000 x 64", "one new", "kept", 1.5},
+    {"gradients", "1000 x 64", "some in turn", cold_kernel, 2},
     {"gradients", "10000 x 64", "zero_grad, backward", cold_kernel, 2},
     {"gradients", "10000 x 64", "all new", cold_kernel, 2},
     {"gradients", "10000 x 64", "foreign, all new", cold_kernel, 2},
     {"gradients", "10000 x 64", "addresses, all new", cold_kernel, 2},
     {"gradients", "10000 x 64", "one new", "kept", 1.5},
+    {"gradients", "10000 x 64", "some in turn", cold_kernel, 2},
     // Rates of their own, which a schedule moves, cost what one rate costs.
     {"groups", "10000 x 64", "100 groups, floats, moved",
      "1 group, floats, moved", 1.3},
