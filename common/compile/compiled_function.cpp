@@ -188,11 +188,11 @@ void Function::prepare_recompile(const RecompileReport& why,
 // Where a program shares bodies with earlier ones, its kernel gets the others of
 // these as well: groups of parameters come and go.
 Plan Function::plan_for(const Request& request) {
-  const MayBake may_bake = [](void* promotion, const Origin& origin) {
-    return static_cast<const Promotion*>(promotion)->may_bake(origin);
+  const auto may_bake = [this](const Origin& origin) {
+    return promotion_.may_bake(origin);
   };
   const auto pieces = request.pieces();
-  Plan plan = make_plan(request.program, pieces, may_bake, &promotion_);
+  Plan plan = make_plan(request.program, pieces, may_bake);
   if (eager_) return plan;
   const auto& programs = kernels_.programs();
   for (std::size_t i = programs.size(); i-- > 0;) {
@@ -201,7 +201,7 @@ Plan Function::plan_for(const Request& request) {
         pieces.begin(), pieces.end(),
         [&](const Piece& piece) { return has_body_for(known.plan, piece); });
     if (known.made && shares) {
-      add_bodies(plan, known.plan, may_bake, &promotion_);
+      add_bodies(plan, known.plan, may_bake);
     }
   }
   return plan;

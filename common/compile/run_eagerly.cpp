@@ -47,9 +47,9 @@ class Replay {
         eager_(eager),
         values_(program.nodes().size()),
         last_use_(program.nodes().size(), -1) {
-    const auto always = [](void*, const Origin&) { return false; };
+    const auto always = [](const Origin&) { return false; };
     // Where lists share tensors, results must wait for the last load.
-    in_place_ = !check_overlaps(make_plan(program, always, nullptr), program);
+    in_place_ = !check_overlaps(make_plan(program, always), program);
     find_last_uses();
   }
 

@@ -23,8 +23,8 @@ struct Prepared {
 };
 
 std::unique_ptr<Prepared> prepare(std::uint64_t hash, const Program& program) {
-  const auto never = [](void*, const Origin&) { return false; };
-  Plan plan = make_plan(program, never, nullptr);
+  const auto never = [](const Origin&) { return false; };
+  Plan plan = make_plan(program, never);
   const Device device = device_of_memory(program.slots()[0].memory);
   auto kernel = backend_of(device).make_quick_kernel(device.index, plan);
   return std::make_unique<Prepared>(

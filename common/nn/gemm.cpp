@@ -112,15 +112,13 @@ void gemm(const GemmSizes& sizes, const GemmMatrix<T>& a,
           const GemmMatrix<T>& b, const GemmTarget<T>& c) {
   if (sizes.m == 0 || sizes.n == 0) return;
   Blocks<T> blocks{sizes, a, b, c};
-  const auto run_block = [](void* all, int index) {
-    static_cast<Blocks<T>*>(all)->run_block(index);
-  };
+  const auto run_block = [&](int index) { blocks.run_block(index); };
   const std::int64_t count = blocks_of(sizes.m) * blocks_of(sizes.n);
   const double work = double(sizes.m) * double(sizes.n) * double(sizes.k);
   if (count > 1 && work >= double(work_for_threads)) {
-    parallel_run(int(count), run_block, &blocks);
+    parallel_run(int(count), run_block);
   } else {
-    for (int i = 0; i < count; ++i) run_block(&blocks, i);
+    for (int i = 0; i < count; ++i) run_block(i);
   }
   if (!blocks.no_memory) return;
   throw Error("there is no memory for the product of matrices of " +

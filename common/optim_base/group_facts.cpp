@@ -8,18 +8,16 @@
 namespace fuse {
 
 void ParamGroup::tell(Facts& facts) {
-  visit_scalars(&facts, [](void* context, const Named& named) {
+  visit_scalars([&](const Named& named) {
     using Kind = OptionFact::Kind;
     const Scalar& scalar = *named.scalar;
     // To ask a number that is being recorded for its value would end that.
     const bool unknown = scalar.is_tensor() || scalar.is_recorded();
-    static_cast<Facts*>(context)->add({named.name, named.index,
-                                       unknown ? Kind::tensor : Kind::number,
-                                       unknown ? 0 : scalar.value()});
+    facts.add({named.name, named.index, unknown ? Kind::tensor : Kind::number,
+               unknown ? 0 : scalar.value()});
   });
-  visit_flags(&facts, [](void* context, const char* name, bool& on) {
-    static_cast<Facts*>(context)->add(
-        {name, -1, OptionFact::Kind::flag, on ? 1.0 : 0.0});
+  visit_flags([&](const char* name, bool& on) {
+    facts.add({name, -1, OptionFact::Kind::flag, on ? 1.0 : 0.0});
   });
 }
 

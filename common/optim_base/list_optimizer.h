@@ -41,16 +41,13 @@ class ListOptimizer : public Optimizer {
     Options options;  ///< What a step reads; may be changed between steps.
 
    protected:
-    void visit_scalars(void* context,
-                       void (*visit)(void*, const Named&)) override {
+    void visit_scalars(FunctionRef<void(const Named&)> visit) override {
       options.for_each_scalar([&](const char* name, int index, Scalar& s) {
-        visit(context, {name, index, &s});
+        visit({name, index, &s});
       });
     }
-    void visit_flags(void* context,
-                     void (*visit)(void*, const char*, bool&)) override {
-      options.for_each_flag(
-          [&](const char* name, bool& on) { visit(context, name, on); });
+    void visit_flags(FunctionRef<void(const char*, bool&)> visit) override {
+      options.for_each_flag(visit);
     }
 
    private:

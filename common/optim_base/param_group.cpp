@@ -41,33 +41,25 @@ ParamGroup::ParamGroup(NamedParams named) {
 
 std::vector<ParamGroup::Named> ParamGroup::scalars() {
   std::vector<Named> all;
-  visit_scalars(&all, [](void* list, const Named& named) {
-    static_cast<std::vector<Named>*>(list)->push_back(named);
-  });
+  visit_scalars([&](const Named& named) { all.push_back(named); });
   return all;
 }
 
 // Schedulers look up what they move at every step: no memory is asked for.
 Scalar* ParamGroup::find(const std::string& name) {
-  struct Search {
-    std::string_view name;
-    Scalar* found;
-  } search{name, nullptr};
-  visit_scalars(&search, [](void* context, const Named& named) {
-    auto& wanted = *static_cast<Search*>(context);
-    if (goes_by(wanted.name, named.name, named.index)) {
-      wanted.found = named.scalar;
-    }
+  Scalar* found = nullptr;
+  visit_scalars([&](const Named& named) {
+    if (goes_by(name, named.name, named.index)) found = named.scalar;
   });
-  return search.found;
+  return found;
 }
 
 void ParamGroup::name_numbers(int group) {
-  visit_scalars(&group, [](void* context, const Named& named) {
+  visit_scalars([group](const Named& named) {
     Origin origin = named.scalar->origin();
     origin.name = named.name;
     origin.index = named.index;
-    origin.group = *static_cast<int*>(context);
+    origin.group = group;
     named.scalar->set_origin(origin);
   });
 }
@@ -94,9 +86,7 @@ Scalar& ParamGroup::operator[](const std::string& name) {
 
 std::vector<std::pair<std::string, bool*>> ParamGroup::flags() {
   std::vector<std::pair<std::string, bool*>> all;
-  visit_flags(&all, [](void* list, const char* name, bool& on) {
-    static_cast<decltype(all)*>(list)->emplace_back(name, &on);
-  });
+  visit_flags([&](const char* name, bool& on) { all.emplace_back(name, &on); });
   return all;
 }
 

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "fusebook/support/function_ref.h"
 #include "fusebook/tensor/tensor.h"
 #include "fusebook/trace/facts.h"
 #include "fusebook/trace/scalar.h"
@@ -63,9 +64,7 @@ class ParamGroup {
   /// Calls visit(named) for each hyper-parameter, in the order of the options.
   template <class Visit>
   void for_each_number(Visit& visit) {
-    visit_scalars(&visit, [](void* context, const Named& named) {
-      (*static_cast<Visit*>(context))(named);
-    });
+    visit_scalars(visit);
   }
 
   std::vector<Tensor> params;  ///< The parameters of the group.
@@ -78,12 +77,10 @@ class ParamGroup {
  protected:
   ParamGroup(const ParamGroup&) = default;
   ParamGroup& operator=(const ParamGroup&) = default;
-  /// Calls visit(context, named) for each hyper-parameter.
-  virtual void visit_scalars(void* context,
-                             void (*visit)(void*, const Named&)) = 0;
-  /// Calls visit(context, name, on) for each switch.
-  virtual void visit_flags(void* context,
-                           void (*visit)(void*, const char*, bool&)) = 0;
+  /// Calls visit(named) for each hyper-parameter.
+  virtual void visit_scalars(FunctionRef<void(const Named&)> visit) = 0;
+  /// Calls visit(name, on) for each switch.
+  virtual void visit_flags(FunctionRef<void(const char*, bool&)> visit) = 0;
 
  private:
   std::vector<Named> scalars();

@@ -44,8 +44,8 @@ class Rehearsal final : public Executor {
                                ? in[0]
                                : one_.apply(op, values, place);
     one_.store(slot_of(*target.impl()), result, place);
-    const auto never = [](void*, const Origin&) { return false; };
-    check_overlaps(make_plan(one_, never, nullptr), one_);
+    const auto never = [](const Origin&) { return false; };
+    check_overlaps(make_plan(one_, never), one_);
   }
 
   // What is not in memory yet will be in memory of its own.

@@ -5,19 +5,10 @@
 namespace fuse {
 
 void CpuKernel::launch(const Table& table) {
-  struct Context {
-    CpuKernel* kernel;
-    const Table* table;
-  } context{this, &table};
   const auto parts = table.parts();
   prepare(parts.size());
-  parallel_run(
-      int(parts.size()),
-      [](void* erased, int part) {
-        const auto& c = *static_cast<const Context*>(erased);
-        c.kernel->run(*c.table, std::size_t(part));
-      },
-      &context);
+  parallel_run(int(parts.size()),
+               [&](int part) { run(table, std::size_t(part)); });
   for (const i64 row : table.split_rows()) finish(table, row);
 }
 

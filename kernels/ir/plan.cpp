@@ -11,11 +11,8 @@ namespace {
 // Turns pieces of one structure into a body and its instances.
 class BodyMaker {
  public:
-  BodyMaker(const Program& program, Plan& plan, MayBake may_bake, void* context)
-      : program_(program),
-        plan_(plan),
-        may_bake_(may_bake),
-        context_(context) {}
+  BodyMaker(const Program& program, Plan& plan, MayBake may_bake)
+      : program_(program), plan_(plan), may_bake_(may_bake) {}
 
   void make(const std::vector<const Piece*>& pieces) {
     const Piece& first = *pieces.front();
@@ -81,14 +78,13 @@ class BodyMaker {
     const ScalarLeaf& first = leaf(pieces.front()->scalars[local]);
     return std::all_of(pieces.begin(), pieces.end(), [&](const Piece* piece) {
       const ScalarLeaf& other = leaf(piece->scalars[local]);
-      return may_bake_(context_, other.origin) && other.is(first.value);
+      return may_bake_(other.origin) && other.is(first.value);
     });
   }
 
   const Program& program_;
   Plan& plan_;
   MayBake may_bake_;
-  void* context_;
   std::vector<Instance> instances_;
   int columns_ = 0;
 };
@@ -139,12 +135,12 @@ bool Plan::matches(const Program& program) const {
                      });
 }
 
-Plan make_plan(const Program& program, MayBake may_bake, void* context) {
-  return make_plan(program, cut_pieces(program), may_bake, context);
+Plan make_plan(const Program& program, MayBake may_bake) {
+  return make_plan(program, cut_pieces(program), may_bake);
 }
 
 Plan make_plan(const Program& program, std::span<const Piece> pieces,
-               MayBake may_bake, void* context) {
+               MayBake may_bake) {
   std::vector<std::vector<const Piece*>> classes;
   for (const Piece& piece : pieces) {
     auto same = std::find_if(
@@ -154,7 +150,7 @@ Plan make_plan(const Program& program, std::span<const Piece> pieces,
     same->push_back(&piece);
   }
   Plan plan;
-  BodyMaker maker(program, plan, may_bake, context);
+  BodyMaker maker(program, plan, may_bake);
   for (const auto& pieces_of_class : classes) maker.make(pieces_of_class);
   return plan;
 }

@@ -8,6 +8,7 @@
 
 #include "fusebook/ir/pieces.h"
 #include "fusebook/ir/program.h"
+#include "fusebook/support/function_ref.h"
 
 namespace fuse {
 
@@ -109,14 +110,14 @@ struct Plan {
 };
 
 /// Decides whether a recorded constant may be baked into the code.
-using MayBake = bool (*)(void* context, const Origin& origin);
+using MayBake = FunctionRef<bool(const Origin& origin)>;
 
 /// Lowers a program: dead code, structurally equal list domains merged into one
 /// body, scalars classified (baked, argument, column), constants folded, common
 /// subexpressions shared.
-Plan make_plan(const Program& program, MayBake may_bake, void* context);
+Plan make_plan(const Program& program, MayBake may_bake);
 /// The same for a program that was cut into its pieces.
 Plan make_plan(const Program& program, std::span<const Piece> pieces,
-               MayBake may_bake, void* context);
+               MayBake may_bake);
 
 }  // namespace fuse

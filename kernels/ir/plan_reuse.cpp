@@ -121,10 +121,10 @@ bool same_source(const BodySource& a, const BodySource& b) {
 
 // Numbers that may no longer be baked, and launch arguments, become columns: any
 // number of lists may come to use the body.
-void free_scalars(BodySource& source, MayBake may_bake, void* context) {
+void free_scalars(BodySource& source, MayBake may_bake) {
   int columns = 0;
   for (ScalarUse& use : source.scalars) {
-    if (use.kind == Kind::baked && may_bake(context, use.origin)) continue;
+    if (use.kind == Kind::baked && may_bake(use.origin)) continue;
     use.kind = Kind::column;
     use.index = columns++;
   }
@@ -167,15 +167,14 @@ std::vector<MovedNumber> moved_numbers(const Plan& kernel,
   return moved;
 }
 
-void add_bodies(Plan& plan, const Plan& known, MayBake may_bake,
-                void* context) {
+void add_bodies(Plan& plan, const Plan& known, MayBake may_bake) {
   for (const BodySource& body : known.sources) {
     const bool there = std::any_of(
         plan.sources.begin(), plan.sources.end(),
         [&](const BodySource& own) { return same_source(own, body); });
     if (there) continue;
     BodySource source = body;
-    free_scalars(source, may_bake, context);
+    free_scalars(source, may_bake);
     plan.bodies.push_back(lower_body(source));
     plan.sources.push_back(std::move(source));
     plan.column_count = std::max(plan.column_count, plan.bodies.back().columns);

@@ -35,6 +35,6 @@ std::vector<MovedNumber> moved_numbers(const Plan& kernel,
 /// Adds the bodies of `known` that were made from other operations than those of
 /// `plan`, without instances, so that the kernel also serves programs in which
 /// they meet. What they bake stays baked where it may be.
-void add_bodies(Plan& plan, const Plan& known, MayBake may_bake, void* context);
+void add_bodies(Plan& plan, const Plan& known, MayBake may_bake);
 
 }  // namespace fuse

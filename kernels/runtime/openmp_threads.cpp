@@ -18,8 +18,7 @@ std::atomic<bool> forked = false;
 struct Region {
   std::atomic<int> next = 0;
   int parts;
-  void (*run)(void* context, int part);
-  void* context;
+  FunctionRef<void(int part)> run;
 };
 
 // Each thread of the team takes parts until none is left, however many threads
@@ -29,7 +28,7 @@ void take_parts(void* data) {
   for (;;) {
     const int part = region.next.fetch_add(1, std::memory_order_relaxed);
     if (part >= region.parts) return;
-    region.run(region.context, part);
+    region.run(part);
   }
 }
 
@@ -43,13 +42,12 @@ Parallel find_parallel() {
 
 }  // namespace
 
-bool run_on_openmp(int threads, int parts, void (*run)(void* context, int part),
-                   void* context) {
+bool run_on_openmp(int threads, int parts, FunctionRef<void(int part)> run) {
   static const Parallel parallel = find_parallel();
   if (parallel == nullptr || forked.load(std::memory_order_relaxed)) {
     return false;
   }
-  Region region{.parts = parts, .run = run, .context = context};
+  Region region{.parts = parts, .run = run};
   parallel(take_parts, &region, unsigned(threads), 0);
   return true;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "fusebook/support/function_ref.h"
+
 namespace fuse {
 
 /// When the program uses OpenMP itself (its runtime is loaded where every
@@ -8,7 +10,6 @@ namespace fuse {
 /// threads would have to share the CPUs with them. Returns false when there is
 /// no OpenMP, and in a forked child, where its threads are gone and its runtime
 /// would wait for them. `run` must not throw.
-bool run_on_openmp(int threads, int parts, void (*run)(void* context, int part),
-                   void* context);
+bool run_on_openmp(int threads, int parts, FunctionRef<void(int part)> run);
 
 }  // namespace fuse

@@ -106,8 +106,7 @@ struct alignas(64) Worker {
 
 struct Region {
   int parts = 0;
-  void (*run)(void* context, int part) = nullptr;
-  void* context = nullptr;
+  const FunctionRef<void(int part)>* run = nullptr;  // its caller's
 };
 
 struct Pool {
@@ -167,7 +166,7 @@ void work_as(int index) {
     // Only now is it certain which region this is.
     if (done == 0) wake_children(index, threads_of(offer));
     const Region& region = pool.region;
-    region.run(region.context, region.parts - parts_of(offer));
+    (*region.run)(region.parts - parts_of(offer));
   }
   if (done == 0) return;
   if (pool.unfinished.fetch_sub(done) == done) pool.unfinished.notify_one();
@@ -264,24 +263,20 @@ void wait_for_parts() {
   }
 }
 
-void run_serially(int parts, void (*run)(void*, int), void* context) {
+void run_serially(int parts, FunctionRef<void(int part)> run) {
   const bool nested = in_region;
   in_region = true;
-  for (int part = 0; part < parts; ++part) run(context, part);
+  for (int part = 0; part < parts; ++part) run(part);
   in_region = nested;
 }
 
 // Parts on OpenMP's threads may not start regions, as on those of the pool.
-bool share_openmp(int threads, Region region) {
-  return run_on_openmp(
-      threads, region.parts,
-      [](void* context, int part) {
-        const Region& whole = *static_cast<const Region*>(context);
-        in_region = true;
-        whole.run(whole.context, part);
-        in_region = false;
-      },
-      &region);
+bool share_openmp(int threads, int parts, FunctionRef<void(int part)> run) {
+  return run_on_openmp(threads, parts, [run](int part) {
+    in_region = true;
+    run(part);
+    in_region = false;
+  });
 }
 
 void run_in_pool(int threads, const Region& region) {
@@ -292,7 +287,7 @@ void run_in_pool(int threads, const Region& region) {
   pool.unfinished.store(region.parts - 1, std::memory_order_relaxed);
   pool.offer.store(make_offer(threads, region.parts - 1));
   wake(1);
-  region.run(region.context, 0);
+  (*region.run)(0);
   work_as(0);
   wait_for_parts();
   in_region = false;
@@ -323,25 +318,24 @@ void set_thread_count(int count) {
   cpu_count.store(0, std::memory_order_relaxed);
 }
 
-void parallel_run(int parts, void (*run)(void* context, int part),
-                  void* context) {
+void parallel_run(int parts, FunctionRef<void(int part)> run) {
   if (parts <= 0) return;
   const int threads = thread_count();
   const int useful = threads < parts ? threads : parts;
   if (useful == 1 || in_region) {
-    run_serially(parts, run, context);
+    run_serially(parts, run);
     return;
   }
-  if (share_openmp(threads, {parts, run, context})) return;
+  if (share_openmp(threads, parts, run)) return;
   if (pool.busy.exchange(true, std::memory_order_acquire)) {
-    run_serially(parts, run, context);
+    run_serially(parts, run);
     return;
   }
   const int available = grow_pool(useful);
   if (available == 1) {
-    run_serially(parts, run, context);
+    run_serially(parts, run);
   } else {
-    run_in_pool(available, {parts, run, context});
+    run_in_pool(available, {parts, &run});
   }
   pool.busy.store(false, std::memory_order_release);
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "fusebook/support/function_ref.h"
+
 namespace fuse {
 
 /// Number of threads a launch uses: `set_thread_count` if called, else the
@@ -12,12 +14,11 @@ int thread_count();
 /// Throws UsageError outside 0..1024.
 void set_thread_count(int count);
 
-/// Calls `run(context, part)` once for every part in [0, parts), on the calling
+/// Calls `run(part)` once for every part in [0, parts), on the calling
 /// thread and on pool threads, and returns when all are done. `run` must not
 /// throw. One parallel region at a time: a call from inside a region, or while
 /// another thread holds the pool, runs its parts one after the other on the
 /// calling thread. In a program that uses OpenMP the pool is OpenMP's.
-void parallel_run(int parts, void (*run)(void* context, int part),
-                  void* context);
+void parallel_run(int parts, FunctionRef<void(int part)> run);
 
 }  // namespace fuse

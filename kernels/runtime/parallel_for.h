@@ -13,23 +13,15 @@ namespace fuse {
 /// the same for any number of threads. `body` must not throw.
 template <class Body>
 void parallel_for(std::int64_t count, std::int64_t grain, const Body& body) {
-  struct Work {
-    const Body& body;
-    std::int64_t count;
-    std::int64_t parts;
-  };
   const std::int64_t useful = count / std::max<std::int64_t>(grain, 1);
-  const Work work{body, count,
-                  std::clamp<std::int64_t>(useful, 1, thread_count())};
-  const auto run = [](void* context, int part) {
-    const Work& mine = *static_cast<const Work*>(context);
-    const std::int64_t size = mine.count / mine.parts;
-    const std::int64_t extra = mine.count % mine.parts;
+  const auto parts = std::clamp<std::int64_t>(useful, 1, thread_count());
+  const std::int64_t size = count / parts;
+  const std::int64_t extra = count % parts;
+  parallel_run(int(parts), [&](int part) {
     const std::int64_t begin =
         part * size + std::min<std::int64_t>(part, extra);
-    mine.body(begin, begin + size + (part < extra ? 1 : 0));
-  };
-  parallel_run(int(work.parts), run, const_cast<Work*>(&work));
+    body(begin, begin + size + (part < extra ? 1 : 0));
+  });
 }
 
 }  // namespace fuse

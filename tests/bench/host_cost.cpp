@@ -70,8 +70,7 @@ void measure_host_cost(std::size_t tensors) {
   Recorded recorded(tensors);
   const Program program = recorded.program();
   const Program next = recorded.program();
-  const Plan plan =
-      make_plan(program, [](void*, const Origin&) { return true; }, nullptr);
+  const Plan plan = make_plan(program, [](const Origin&) { return true; });
   Table table;
   table.bind(plan, program, thread_count());
   bool fits = true;

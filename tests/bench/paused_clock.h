@@ -46,7 +46,7 @@ inline std::vector<double> measure_loops(const std::vector<Loop>& loops) {
   for (const Loop& loop : loops) {
     const auto prepare = [&loop] {
       loop.prepare();
-      parallel_run(thread_count(), [](void*, int) {}, nullptr);
+      parallel_run(thread_count(), [](int) {});
     };
     runs.emplace_back([&clock, &loop, prepare] {
       clock.pause_for([&loop, prepare] {

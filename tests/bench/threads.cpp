@@ -13,7 +13,7 @@ namespace fuse::bench {
 namespace {
 
 void empty_region() {
-  parallel_run(thread_count(), [](void*, int) {}, nullptr);
+  parallel_run(thread_count(), [](int) {});
 }
 
 void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }

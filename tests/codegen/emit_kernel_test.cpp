@@ -32,13 +32,13 @@ const auto here = std::source_location::current();
 using Floats = MemoryList<float>;
 using Doubles = MemoryList<double>;
 
-bool always(void*, const fuse::Origin&) { return true; }
+bool always(const fuse::Origin&) { return true; }
 
 ValueId apply(Program& p, OpCode op, std::initializer_list<ValueId> in) {
   return p.apply(op, std::vector<ValueId>(in), here);
 }
 
-Plan plan_of(const Program& p) { return make_plan(p, always, nullptr); }
+Plan plan_of(const Program& p) { return make_plan(p, always); }
 
 // Generates, compiles and runs a program, part after part.
 void run(const Program& p, int threads = 1) {

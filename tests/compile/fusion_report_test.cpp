@@ -164,8 +164,7 @@ TEST_CASE("code to look at names operations and places, code to compile not") {
   const auto here = std::source_location::current();
   const ValueId in[] = {p.load(slot, here)};
   p.store(slot, p.apply(OpCode::neg, in, here), here);
-  const Plan plan =
-      make_plan(p, [](void*, const Origin&) { return true; }, nullptr);
+  const Plan plan = make_plan(p, [](const Origin&) { return true; });
   CHECK_FALSE(contains(generate_bodies(plan), "fusion_report_test"));
   CHECK_FALSE(contains(generate_cpu_source(plan), "fusion_report_test"));
   CHECK(contains(code_text(plan),

@@ -27,7 +27,7 @@ const auto here = std::source_location::current();
 using Floats = MemoryList<float>;
 using Doubles = MemoryList<double>;
 
-bool always(void*, const fuse::Origin&) { return true; }
+bool always(const fuse::Origin&) { return true; }
 
 ValueId apply(Program& p, OpCode op, std::initializer_list<ValueId> in) {
   return p.apply(op, std::vector<ValueId>(in), here);
@@ -46,7 +46,7 @@ ValueId load(Program& p, const MemoryList<T>& list, Rate rate = Rate::element) {
 
 // Runs a program, part after part; tells whether lists shared tensors.
 bool run(const Program& p, int threads = 1) {
-  const Plan plan = make_plan(p, always, nullptr);
+  const Plan plan = make_plan(p, always);
   fuse::Table table;
   table.bind(plan, p, threads);
   const auto kernel = fuse::make_interpreter(plan);
@@ -359,7 +359,7 @@ struct Lowered {
             apply(p, OpCode::sub_scaled,
                   {load(p, params), scaled, p.argument(0.1, {})}),
             here);
-    plan = make_plan(p, always, nullptr);
+    plan = make_plan(p, always);
   }
   Floats params = Floats::zeros("params", {3});
   Floats grads = Floats::zeros("grads", {3});

@@ -126,9 +126,8 @@ TEST_CASE("lines of strided tensors come with their strides") {
   const std::vector<fuse::ValueId> in = {p.load(slot, here)};
   p.store(slot, p.apply(fuse::OpCode::neg, in, here), here);
   fuse::Table table;
-  table.bind(fuse::make_plan(
-                 p, [](void*, const fuse::Origin&) { return false; }, nullptr),
-             p, 1);
+  table.bind(fuse::make_plan(p, [](const fuse::Origin&) { return false; }), p,
+             1);
   REQUIRE(table.rows().size() == 6);
   REQUIRE(table.strides().size() == 6);
   const std::vector<char> expected = expected_table(table);

@@ -107,10 +107,8 @@ class Tensors {
                                                p.argument(scale, {"scale"})},
                     here),
             here);
-    table.bind(
-        fuse::make_plan(
-            p, [](void*, const fuse::Origin&) { return false; }, nullptr),
-        p, 1);
+    table.bind(fuse::make_plan(p, [](const fuse::Origin&) { return false; }), p,
+               1);
   }
   /// True when every element is its first value times `factor`.
   bool are_scaled_by(float factor) const {

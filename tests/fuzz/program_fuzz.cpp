@@ -350,10 +350,6 @@ void check_memory(const Author& author, const Program& program) {
   }
 }
 
-bool bake_some(void* context, const fuse::Origin& origin) {
-  return *static_cast<const bool*>(context) || origin.name == nullptr;
-}
-
 void check_structure(const Program& first, const Program& second) {
   if (!first.same_structure(second) ||
       first.structure_hash() != second.structure_hash()) {
@@ -364,7 +360,10 @@ void check_structure(const Program& first, const Program& second) {
 void run(Author& author, bool bake, int threads) {
   const Program program = author.write();
   check_structure(program, author.write());
-  const fuse::Plan plan = make_plan(program, bake_some, &bake);
+  const auto may_bake = [bake](const fuse::Origin& origin) {
+    return bake || origin.name == nullptr;
+  };
+  const fuse::Plan plan = make_plan(program, may_bake);
   if (!plan.matches(program)) fail(program, "a plan for another program");
   const std::string source = generate_cpu_source(plan);
   if (source != generate_cpu_source(plan)) fail(program, "unsteady source");

@@ -25,7 +25,7 @@ const auto here = std::source_location::current();
 using Floats = MemoryList<float>;
 using Doubles = MemoryList<double>;
 
-bool always(void*, const fuse::Origin&) { return true; }
+bool always(const fuse::Origin&) { return true; }
 
 void* at(std::uintptr_t address) { return reinterpret_cast<void*>(address); }
 
@@ -37,9 +37,7 @@ void accumulate(Program& p, const Floats& to, const Floats& from) {
   p.store(target, p.apply(OpCode::add, in, here), here);
 }
 
-bool check(const Program& p) {
-  return check_overlaps(make_plan(p, always, nullptr), p);
-}
+bool check(const Program& p) { return check_overlaps(make_plan(p, always), p); }
 
 std::string error_of(const Program& p) {
   return message_of<Error>([&] { check(p); });

@@ -34,9 +34,9 @@ const auto here = std::source_location::current();
 using Floats = MemoryList<float>;
 using Doubles = MemoryList<double>;
 
-bool always(void*, const Origin&) { return true; }
-bool never(void*, const Origin&) { return false; }
-bool unless_lr(void*, const Origin& origin) {
+bool always(const Origin&) { return true; }
+bool never(const Origin&) { return false; }
+bool unless_lr(const Origin& origin) {
   return origin.name == nullptr || std::string(origin.name) != "lr";
 }
 
@@ -45,7 +45,7 @@ ValueId apply(Program& p, OpCode op, std::initializer_list<ValueId> in) {
 }
 
 Plan plan_of(const Program& p, fuse::MayBake may_bake = always) {
-  return make_plan(p, may_bake, nullptr);
+  return make_plan(p, may_bake);
 }
 
 // Lists that stay where they are while programs point to them.
@@ -376,7 +376,7 @@ TEST_CASE("Adam moves 28 bytes an element") {
   class Keep final : public fuse::Executor {
    public:
     void execute(const Program& program) override {
-      plan = make_plan(program, always, nullptr);
+      plan = make_plan(program, always);
     }
     void graph_break(const std::string& why) override { FAIL(why); }
     Plan plan;

@@ -263,8 +263,8 @@ struct Counted {
 
   fuse::Table bind(int threads) {
     fuse::Table table;
-    const auto always = [](void*, const fuse::Origin&) { return true; };
-    table.bind(make_plan(program, always, nullptr), program, threads);
+    const auto always = [](const fuse::Origin&) { return true; };
+    table.bind(make_plan(program, always), program, threads);
     return table;
   }
 

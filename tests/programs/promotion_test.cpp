@@ -238,8 +238,7 @@ ValueId apply(Program& p, OpCode op, std::vector<ValueId> in) {
 }
 
 int casts_in(const Program& program) {
-  const Plan plan =
-      make_plan(program, [](void*, const Origin&) { return true; }, nullptr);
+  const Plan plan = make_plan(program, [](const Origin&) { return true; });
   int count = 0;
   for (const Body& body : plan.bodies) {
     for (const BodyNode& node : body.nodes) count += node.op == OpCode::cast;

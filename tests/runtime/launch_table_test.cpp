@@ -33,7 +33,7 @@ const auto here = std::source_location::current();
 using Floats = MemoryList<float>;
 using Doubles = MemoryList<double>;
 
-bool always(void*, const fuse::Origin&) { return true; }
+bool always(const fuse::Origin&) { return true; }
 
 ValueId apply(Program& p, OpCode op, std::initializer_list<ValueId> in) {
   return p.apply(op, std::vector<ValueId>(in), here);
@@ -65,7 +65,7 @@ Table table_of(const std::vector<std::int64_t>& sizes, int threads) {
   const Floats list = fake("list", sizes);
   negate(p, list);
   Table table;
-  CHECK(table.bind(make_plan(p, always, nullptr), p, threads));
+  CHECK(table.bind(make_plan(p, always), p, threads));
   return table;
 }
 
@@ -253,7 +253,7 @@ TEST_CASE("rows point to their tensors in every list") {
                 {p.load(a, here), p.load(b, here), p.load(s, here)}),
           here);
   Table table;
-  table.bind(make_plan(p, always, nullptr), p, 1);
+  table.bind(make_plan(p, always), p, 1);
   REQUIRE(table.rows().size() == 3);
   const fuse::Launch launch = table.launch();
   for (std::size_t e = 0; e < 3; ++e) {
@@ -278,7 +278,7 @@ TEST_CASE("lists of per-tensor scalars alone have rows without elements") {
   const auto s = p.slot(steps.view(), steps.info(Rate::entry));
   p.store(s, apply(p, OpCode::neg, {p.load(s, here)}), here);
   Table table;
-  table.bind(make_plan(p, always, nullptr), p, 2);
+  table.bind(make_plan(p, always), p, 2);
   REQUIRE(table.rows().size() == 2);
   CHECK(table.rows()[0].numel == 0);
   CHECK(table.bytes() == 32);
@@ -301,7 +301,7 @@ TEST_CASE("groups have their own rows and columns") {
   const Floats other = fake("other", {5});
   negate(p, other);
   Table table;
-  table.bind(make_plan(p, always, nullptr), p, 1);
+  table.bind(make_plan(p, always), p, 1);
   const fuse::Launch launch = table.launch();
   REQUIRE(table.rows().size() == 7);
   CHECK(launch.column_count == 2);
@@ -327,7 +327,7 @@ TEST_CASE("a table is built again only when lists or threads change") {
     return p;
   };
   const Program first = program(one, 1);
-  const Plan plan = make_plan(first, always, nullptr);
+  const Plan plan = make_plan(first, always);
   Table table;
   CHECK(table.bind(plan, first, 2));
   CHECK_FALSE(table.bind(plan, first, 2));
@@ -357,7 +357,7 @@ TEST_CASE("lists made anew over the same memory need no other table") {
     return p;
   };
   const Floats first("first", at, Sizes{100, 50});
-  const Plan plan = make_plan(program(first), always, nullptr);
+  const Plan plan = make_plan(program(first), always);
   Table table;
   const auto bind = [&](const Floats& list) {
     return table.bind(plan, program(list), 1);
@@ -385,7 +385,7 @@ TEST_CASE("after an error the table is the one before") {
     return p;
   };
   const Program p = program(good);
-  const Plan plan = make_plan(p, always, nullptr);
+  const Plan plan = make_plan(p, always);
   Table table;
   CHECK(table.bind(plan, p, 1));
   CHECK_THROWS_AS(table.bind(plan, program(bad), 1), Error);
@@ -406,7 +406,7 @@ TEST_CASE("lists of other sizes under one list of scalars are an error") {
             here);
   }
   Table table;
-  const Plan plan = make_plan(p, always, nullptr);
+  const Plan plan = make_plan(p, always);
   const std::string message =
       message_of<Error>([&] { table.bind(plan, p, 1); });
   CHECK(contains(message, "a[1] has 6 elements but b[1] has 5 elements"));

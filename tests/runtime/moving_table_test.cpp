@@ -30,7 +30,7 @@ namespace {
 
 const auto here = std::source_location::current();
 
-bool never(void*, const fuse::Origin&) { return false; }
+bool never(const fuse::Origin&) { return false; }
 
 void* at(std::uintptr_t address) { return reinterpret_cast<void*>(address); }
 
@@ -127,7 +127,7 @@ struct Step {
   Movable number{"number", {1}, Rate::uniform};
 };
 
-Plan plan_of(const Program& p) { return make_plan(p, never, nullptr); }
+Plan plan_of(const Program& p) { return make_plan(p, never); }
 
 bool bind(Table& table, const Step& step, int threads = 1) {
   const Program p = step.program();

@@ -29,10 +29,11 @@ struct Seen {
   std::atomic<int> on_openmp = 0;
 };
 
-void see(void* context, int part) {
-  Seen& seen = *static_cast<Seen*>(context);
-  ++seen.runs[part];
-  seen.on_openmp += omp_in_parallel() != 0 ? 1 : 0;
+void run_parts(int parts, Seen& seen) {
+  parallel_run(parts, [&](int part) {
+    ++seen.runs[part];
+    seen.on_openmp += omp_in_parallel() != 0 ? 1 : 0;
+  });
 }
 
 void check_once(const Seen& seen, int parts) {
@@ -64,7 +65,7 @@ TEST_CASE("a child forked before our first region does without OpenMP") {
     alarm(20);  // rather than wait for threads that are not there
     Seen seen;
     set_thread_count(3);
-    parallel_run(6, see, &seen);
+    run_parts(6, seen);
     _exit(seen.on_openmp == 0 && seen.runs[5] == 1 ? 0 : 1);
   }
   int status = -1;
@@ -78,7 +79,7 @@ TEST_CASE("parts run once each, on OpenMP's threads") {
     set_thread_count(threads);
     for (const int parts : {1, 2, 7, most}) {
       Seen seen;
-      parallel_run(parts, see, &seen);
+      run_parts(parts, seen);
       check_once(seen, parts);
       CHECK(seen.on_openmp == (parts == 1 ? 0 : parts));
     }
@@ -114,23 +115,11 @@ TEST_CASE("steps inside the program's regions run there") {
 TEST_CASE("a part that starts a region runs it by itself") {
   set_thread_count(4);
   std::atomic<int> inner = 0;
-  parallel_run(
-      4,
-      [](void* context, int) {
-        const int outer = omp_get_thread_num();
-        struct Inner {
-          std::atomic<int>* count;
-          int outer;
-        } data{static_cast<std::atomic<int>*>(context), outer};
-        parallel_run(
-            5,
-            [](void* erased, int) {
-              const Inner& mine = *static_cast<Inner*>(erased);
-              *mine.count += omp_get_thread_num() == mine.outer ? 1 : 100;
-            },
-            &data);
-      },
-      &inner);
+  parallel_run(4, [&](int) {
+    const int outer = omp_get_thread_num();
+    parallel_run(
+        5, [&](int) { inner += omp_get_thread_num() == outer ? 1 : 100; });
+  });
   CHECK(inner == 20);
   set_thread_count(0);
 }
@@ -140,7 +129,7 @@ TEST_CASE("threads of the program's own may start regions together") {
   std::vector<Seen> seen(4);
   std::vector<std::thread> threads;
   for (Seen& mine : seen) {
-    threads.emplace_back([&mine] { parallel_run(9, see, &mine); });
+    threads.emplace_back([&mine] { run_parts(9, mine); });
   }
   for (std::thread& thread : threads) thread.join();
   for (const Seen& mine : seen) check_once(mine, 9);
@@ -155,7 +144,7 @@ TEST_CASE("a forked child does without OpenMP") {
   if (child == 0) {
     Seen seen;
     set_thread_count(2);
-    parallel_run(6, see, &seen);
+    run_parts(6, seen);
     const bool good = seen.on_openmp == 0 && bitwise_equal(train(2), expected);
     _exit(good ? 0 : 1);
   }

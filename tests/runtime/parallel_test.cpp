@@ -31,10 +31,7 @@ namespace {
 
 template <class Body>
 void for_parts(int parts, Body body) {
-  fuse::parallel_run(
-      parts,
-      [](void* context, int part) { (*static_cast<Body*>(context))(part); },
-      &body);
+  fuse::parallel_run(parts, body);
 }
 
 // The number of threads for one test case; the default comes back at its end.

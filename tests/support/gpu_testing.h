@@ -58,8 +58,8 @@ class SampleTable {
   bool bind(double scale, const std::vector<double>& columns = {},
             int extra_args = 0) {
     const fuse::Program p = record(scale, columns, extra_args);
-    const fuse::Plan plan = fuse::make_plan(
-        p, [](void*, const fuse::Origin&) { return false; }, nullptr);
+    const fuse::Plan plan =
+        fuse::make_plan(p, [](const fuse::Origin&) { return false; });
     return table.bind(plan, p, 1);
   }
 

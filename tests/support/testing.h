@@ -114,12 +114,9 @@ inline bool contains(const std::string& text, const std::string& part) {
 /// inside another parallel region.
 template <class Function>
 void in_order(Function function) {
-  fuse::parallel_run(
-      2,
-      [](void* context, int part) {
-        if (part == 0) (*static_cast<Function*>(context))();
-      },
-      &function);
+  fuse::parallel_run(2, [&](int part) {
+    if (part == 0) function();
+  });
 }
 
 /// An identity that no other list has.
