@@ -1,6 +1,6 @@
 """Reads the table of operations, `kernels/ops/ops.def`, as text.
 
-A row is `OP(name, arity, value, domain, ulp)`, or `MOVE(...)` with the same
+A row is `OP(name, arity, value, domain, ulp, kind)`, or `MOVE(...)` with the same
 fields; a file of more rows is read in the same way. Nothing is compiled or
 executed: what cannot be read is an error with its file and line.
 """
@@ -13,6 +13,7 @@ from .errors import BookError
 
 OPERANDS = "abcd"
 DOMAINS = ("any", "positive")
+KINDS = ("plain", "arithmetic", "library")
 _COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _ROW = re.compile(r"(OP|MOVE)\s*\(")
@@ -37,6 +38,7 @@ class Op:
     value: str  # the formula, easy to read
     domain: str
     ulp: float
+    kind: str  # how the value comes about
     compares: bool  # gives 1 or 0
     moves: bool  # a MOVE row
     path: object
@@ -128,7 +130,7 @@ class _Reader:
                 self._directive()
             else:
                 self.fail(f"{self._rest_of_line()!r} is no row: OP(name, "
-                          "arity, value, domain, ulp)")
+                          "arity, value, domain, ulp, kind)")
         if self.conditions:
             self.fail("an #if without its #endif")
 
@@ -160,9 +162,9 @@ class _Reader:
         if self.conditions:
             self.fail("a row in an #if: whether it is there cannot be told",
                       start)
-        if len(fields) != 5:
-            self.fail(f"{len(fields)} fields, not 5: {match[1]}(name, arity, "
-                      "value, domain, ulp)", start)
+        if len(fields) != 6:
+            self.fail(f"{len(fields)} fields, not 6: {match[1]}(name, arity, "
+                      "value, domain, ulp, kind)", start)
         try:
             return _op(fields, match[1] == "MOVE", self.path,
                        self.text.count("\n", 0, start) + 1)
@@ -190,7 +192,7 @@ def _blanks(comment):
 
 def _op(fields, moves, path, line):
     """Throws ValueError for a field that makes no sense."""
-    name, arity, value, domain, ulp = fields
+    name, arity, value, domain, ulp, kind = fields
     if not NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no name of an operation")
     most = 1 if moves else len(OPERANDS)
@@ -203,10 +205,13 @@ def _op(fields, moves, path, line):
     if not _NUMBER.fullmatch(ulp):
         raise ValueError(f"{name} has the bound {ulp!r}; it is a number of "
                          "units in the last place, 0 or more")
+    if kind not in KINDS:
+        raise ValueError(f"{name} is of kind {kind!r}, which is none of: "
+                         + ", ".join(KINDS))
     tokens = _tokens(name, value)
     _check_names(name, tokens, OPERANDS[:int(arity)])
     return Op(name, int(arity), _spaced(_simplified(tokens)), domain,
-              float(ulp), _compares(tokens), moves, path, line)
+              float(ulp), kind, _compares(tokens), moves, path, line)
 
 
 # ---- formulas ---------------------------------------------------------------

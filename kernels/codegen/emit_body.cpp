@@ -1,7 +1,6 @@
 #include "fusebook/codegen/emit_body.h"
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -40,17 +39,6 @@ std::string to_memory(DType dtype, const std::string& text) {
 // `text` rounded to a type, in the register that holds such values.
 std::string rounded(DType dtype, const std::string& text) {
   return is_reduced(dtype) ? converted("round_", dtype, text) : text;
-}
-
-// Operations whose result is a quiet NaN if it is one: they add, multiply,
-// divide or take roots. The others may move the bits of an operand.
-bool is_arithmetic(OpCode op) {
-  constexpr OpCode all[] = {
-      OpCode::add,  OpCode::add_scaled, OpCode::sub,     OpCode::sub_scaled,
-      OpCode::mul,  OpCode::div,        OpCode::sqrt,    OpCode::rsqrt,
-      OpCode::lerp, OpCode::reciprocal, OpCode::addcmul, OpCode::addcdiv,
-  };
-  return std::find(std::begin(all), std::end(all), op) != std::end(all);
 }
 
 // True when all elements, in memory and between operations, are bfloat16.
@@ -553,12 +541,6 @@ class BodyWriter {
   std::set<Need> entry_needs_;
 };
 
-// True for operations that lanes can do at once: not those that call the
-// library for each element.
-bool is_plain(OpCode op) {
-  return op == OpCode::cast || !info(op).calls_library;
-}
-
 }  // namespace
 
 bool runs_in_lanes(const Body& body) {
@@ -572,7 +554,7 @@ bool runs_in_lanes(const Body& body) {
     if (node.rate != Rate::element) continue;
     if (node.dtype == DType::float64) return false;
     if (node.arity == 0) continue;
-    if (!is_plain(node.op)) return false;
+    if (calls_library(node.op)) return false;  // for each element
     // Per-tensor numbers are doubles, which a cast takes as they are.
     const BodyNode& from = body.nodes[std::size_t(node.in[0])];
     if (node.op == OpCode::cast && from.rate != Rate::element) return false;

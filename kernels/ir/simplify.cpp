@@ -38,7 +38,7 @@ void fold(Body& body) {
 // A computed value that is copied as it is: the copy is that value. (A list
 // that is copied stays a copy, so that there is an operation to see.)
 bool is_plain_copy(const Body& body, const BodyNode& node) {
-  if (node.op != OpCode::copy && node.op != OpCode::fill) return false;
+  if (!is_move(node.op)) return false;
   const BodyNode& from = body.nodes[std::size_t(node.in[0])];
   return from.arity > 0 && from.rate == node.rate && from.dtype == node.dtype;
 }

@@ -2,41 +2,32 @@
 
 #include <array>
 
-#include "fusebook/prelude/math.h"
-
 namespace fuse {
 namespace {
 
-constexpr std::string_view library_functions[] = {
-#define NAME(name) #name,
-    FUSE_FUNCTIONS_1(NAME) FUSE_FUNCTIONS_2(NAME)
-#undef NAME
-};
-
-// True when a formula has a "math::exp(" in it.
-constexpr bool calls_library(std::string_view formula) {
-  constexpr std::string_view room = "math::";
-  for (auto at = formula.find(room); at != formula.npos;
-       at = formula.find(room, at + 1)) {
-    const std::string_view rest = formula.substr(at + room.size());
-    const std::string_view called = rest.substr(0, rest.find('('));
-    for (const std::string_view name : library_functions) {
-      if (called == name) return true;
-    }
-  }
-  return false;
-}
-
 constexpr std::array<OpInfo, op_count> table = {{
-#define OP(name, arity, value, domain, ulp) \
-  {#name, arity, #value, Domain::domain, ulp, calls_library(#value)},
+#define ROW(name, arity, value, domain, ulp, kind, moves) \
+  {#name, arity, #value, Domain::domain, ulp, OpKind::kind, moves},
+#define OP(...) ROW(__VA_ARGS__, false)
+#define MOVE(...) ROW(__VA_ARGS__, true)
 #include "fusebook/ops/ops.def"
 #undef OP
+#undef ROW
 }};
+
+OpKind kind_of(OpCode op) {
+  return int(op) < op_count ? info(op).kind : OpKind::plain;
+}
 
 }  // namespace
 
 std::span<const OpInfo> op_table() { return table; }
+
+bool is_arithmetic(OpCode op) { return kind_of(op) == OpKind::arithmetic; }
+
+bool calls_library(OpCode op) { return kind_of(op) == OpKind::library; }
+
+bool is_move(OpCode op) { return int(op) < op_count && info(op).moves; }
 
 std::string_view name_of(OpCode op) {
   switch (op) {

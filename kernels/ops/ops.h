@@ -24,6 +24,9 @@ inline constexpr int op_count = int(OpCode::constant);
 /// Which operands a random test may draw for an operation.
 enum class Domain : std::uint8_t { any, positive };
 
+/// How the value of an operation comes about; see ops.def.
+enum class OpKind : std::uint8_t { plain, arithmetic, library };
+
 /// One row of ops.def as data.
 struct OpInfo {
   std::string_view name;
@@ -33,13 +36,25 @@ struct OpInfo {
   Domain domain;
   /// Bound of the error against the exactly rounded result.
   double ulp;
-  /// True when it calls the C library for each element.
-  bool calls_library;
+  OpKind kind;
+  /// True for a MOVE row, whose value is its operand as it is.
+  bool moves;
 };
 
 /// All rows, indexed by OpCode.
 std::span<const OpInfo> op_table();
 inline const OpInfo& info(OpCode op) { return op_table()[std::size_t(op)]; }
+
+// What the table says of any OpCode; `constant`, `argument`, `load` and `cast`
+// are plain and no moves.
+
+/// True when a NaN among its results is a quiet one.
+bool is_arithmetic(OpCode op);
+/// True when it calls the C library for each element.
+bool calls_library(OpCode op);
+/// True when its value is its operand as it is.
+bool is_move(OpCode op);
+
 /// Name of any OpCode, the four extra ones included.
 std::string_view name_of(OpCode op);
 

@@ -114,8 +114,6 @@ Register result_of(const std::vector<Register>& registers, const Step& step) {
           all_small};
 }
 
-bool is_move(OpCode op) { return op == OpCode::copy || op == OpCode::fill; }
-
 /// Makes scripts in which every operation is legal.
 class ScriptMaker {
  public:

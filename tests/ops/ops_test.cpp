@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -209,6 +211,14 @@ T one(OpCode op, T a = 0, T b = 0, T c = 0, T d = 0) {
   return run<T>(op, {a, b, c, d});
 }
 
+// By the bit that says so.
+bool is_quiet(const float& nan) {
+  return (std::bit_cast<std::uint32_t>(nan) >> 22U & 1U) != 0;
+}
+bool is_quiet(const double& nan) {
+  return (std::bit_cast<std::uint64_t>(nan) >> 51U & 1U) != 0;
+}
+
 }  // namespace
 
 TEST_CASE("every oracle belongs to an operation") {
@@ -250,6 +260,43 @@ TEST_CASE("the table as data") {
     for (int k = 0; k < row.arity; ++k) {
       CHECK(row.value.find("abcd"[k]) != std::string_view::npos);
     }
+  }
+}
+
+// What the table says of them is seen in what they do; library_calls_test does
+// the same for the library.
+TEST_CASE_TEMPLATE("a NaN among the results of arithmetic is a quiet one", T,
+                   float, double) {
+  const T signaling = std::numeric_limits<T>::signaling_NaN();
+  int arithmetic = 0;
+  for (int i = 0; i < fuse::op_count; ++i) {
+    const auto op = OpCode(i);
+    if (!fuse::is_arithmetic(op)) continue;
+    ++arithmetic;
+    INFO(fuse::name_of(op));
+    for (std::size_t k = 0; k < std::size_t(fuse::info(op).arity); ++k) {
+      std::array<T, 4> x = {T(1.5), T(2.5), T(0.25), T(3)};
+      x[k] = signaling;
+      const T result = run<T>(op, x);
+      CHECK(std::isnan(result));
+      CHECK(is_quiet(result));
+    }
+  }
+  CHECK(arithmetic == 12);
+  CHECK_FALSE(is_quiet(one<T>(OpCode::copy, signaling)));
+}
+
+TEST_CASE("a move is its operand, and nothing else is") {
+  for (int i = 0; i < fuse::op_count; ++i) {
+    const auto op = OpCode(i);
+    INFO(fuse::name_of(op));
+    CHECK(fuse::is_move(op) == (fuse::info(op).value == "a"));
+  }
+  for (const OpCode op :
+       {OpCode::constant, OpCode::argument, OpCode::load, OpCode::cast}) {
+    CHECK_FALSE(fuse::is_move(op));
+    CHECK_FALSE(fuse::is_arithmetic(op));
+    CHECK_FALSE(fuse::calls_library(op));
   }
 }
 

@@ -184,10 +184,10 @@ Number<T> clamp(Number<T> a, Number<T> low, Number<T> high) {
 #define PARAMETERS_2 T a, T b
 #define PARAMETERS_3 T a, T b, T c
 #define PARAMETERS_4 T a, T b, T c, T d
-#define OP(name, arity, expression, domain, ulp) \
-  template <class T>                             \
-  T op_##name(PARAMETERS_##arity) {              \
-    return expression;                           \
+#define OP(name, arity, expression, ...) \
+  template <class T>                     \
+  T op_##name(PARAMETERS_##arity) {      \
+    return expression;                   \
   }
 #include "fusebook/ops/ops.def"
 #undef OP

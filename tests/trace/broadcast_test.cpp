@@ -116,8 +116,6 @@ Values by_hand(OpCode op, DType dtype, const std::vector<TensorList>& operands,
   return results;
 }
 
-bool is_move(OpCode op) { return op == OpCode::copy || op == OpCode::fill; }
-
 struct Mode {
   const char* name;
   std::function<void(const std::function<void()>&)> run;

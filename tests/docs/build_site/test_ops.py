@@ -100,7 +100,7 @@ class Changes(OpsCase):
         self.built()
         before = self.names()
         with self.book.operations.open("a") as file:
-            file.write("OP(halve, 1, a * T(0.5), any, 0)\n")
+            file.write("OP(halve, 1, a * T(0.5), any, 0, arithmetic)\n")
         self.built()
         self.assertEqual(self.names(), [*before, "halve"])
         self.assertEqual(self.row("halve")[1], ["a * 0.5"])
@@ -115,7 +115,7 @@ class Changes(OpsCase):
     def test_a_broken_row_is_an_error_with_its_place(self):
         lines = self.book.operations.read_text().count("\n")
         with self.book.operations.open("a") as file:
-            file.write("OP(halve, 1, a * b, any, 0)\n")
+            file.write("OP(halve, 1, a * b, any, 0, arithmetic)\n")
         self.broken("docs/ops.rst:", f"kernels/ops/ops.def:{lines + 1}: ",
                     "uses 'b'")
 
@@ -124,4 +124,4 @@ class Changes(OpsCase):
         code, text = build(self.root, self.out, "-D",
                            f"fusebook_more_ops={MORE}")
         self.assertNotEqual(code, 0, text)
-        self.assertIn(f"{MORE}:3: 4 fields, not 5", text)
+        self.assertIn(f"{MORE}:3: 5 fields, not 6", text)

@@ -20,12 +20,12 @@ def one(row):
 
 
 def value(text, arity=4):
-    return one(f"OP(x, {arity}, {text}, any, 1)").value
+    return one(f"OP(x, {arity}, {text}, any, 1, plain)").value
 
 
 class Rows(unittest.TestCase):
     def test_fields(self):
-        op = one("// More.\n\nOP(hypot, 2, math::sqrt(a* a + b * b), any, 1.5)")
+        op = one("// More.\n\nOP(hypot, 2, math::sqrt(a* a + b * b), any, 1.5, plain)")
         self.assertEqual(
             (op.name, op.arity, op.value, op.domain, op.ulp, op.line),
             ("hypot", 2, "sqrt(a * a + b * b)", "any", 1.5, 3))
@@ -34,7 +34,7 @@ class Rows(unittest.TestCase):
                                     "foreach_hypot_(a, b)", "hypot(a, b)"))
 
     def test_moves_take_a_source(self):
-        op = one("MOVE(copy, 1, a, any, 0)")
+        op = one("MOVE(copy, 1, a, any, 0, plain)")
         self.assertTrue(op.moves)
         self.assertEqual(op.calls, ("foreach_copy(a)", "foreach_copy_(list, a)",
                                     "copy(a)"))
@@ -42,14 +42,17 @@ class Rows(unittest.TestCase):
     def test_what_stands_between_rows(self):
         found = ops.parse(
             "#ifndef MOVE\n#define MOVE OP\n#endif\n"
-            "OP(one, 1, a /* OP(no, 1, a, any, 0) */, any, 0)  // said, (done\n"
+            "OP(one, 1, a /* OP(no, 1, a, any, 0) */, any, 0, plain)"
+            "  // said, (done\n"
             "// clang-format off: OP(no, 1, a, any, 0)\n"
-            "OP( two , 2,\n   math::clamp(a,\n a, b),\n any,0 ) OP(six, 1, a,"
-            "any, 0)\n#ifdef FUSEBOOK_MORE_OPS\n#include FUSEBOOK_MORE_OPS\n"
-            "#endif\n#undef MOVE\n", "f")
+            "OP( two , 2,\n   math::clamp(a,\n a, b),\n any,0,\n library ) OP(six, 1, a,"
+            "any, 0, plain)\n#ifdef FUSEBOOK_MORE_OPS\n"
+            "#include FUSEBOOK_MORE_OPS\n#endif\n#undef MOVE\n", "f")
         self.assertEqual([(op.name, op.line) for op in found],
-                         [("one", 4), ("two", 6), ("six", 9)])
+                         [("one", 4), ("two", 6), ("six", 10)])
         self.assertEqual(found[1].value, "clamp(a, a, b)")
+        self.assertEqual([op.kind for op in found],
+                         ["plain", "library", "plain"])
 
     def test_comparisons(self):
         for text, wanted in (("T(a < b)", True), ("T( a != b )", True),
@@ -57,7 +60,7 @@ class Rows(unittest.TestCase):
                              ("T(a < b) - T(b < a)", False),
                              ("T(a < b ? a : b)", False), ("T(a + b)", False)):
             with self.subTest(text):
-                op = one(f"OP(x, 2, {text}, any, 0)")
+                op = one(f"OP(x, 2, {text}, any, 0, plain)")
                 self.assertEqual(op.compares, wanted)
 
     def test_formulas(self):
@@ -81,47 +84,50 @@ class Broken(unittest.TestCase):
 
     def refuses(self, row, words, line=3):
         with self.assertRaises(BookError) as caught:
-            ops.parse(f"// Rows.\nOP(fine, 1, a, any, 0)\n{row}", "dir/x.def")
+            ops.parse(f"// Rows.\nOP(fine, 1, a, any, 0, plain)\n{row}", "dir/x.def")
         self.assertEqual((caught.exception.path, caught.exception.line),
                          ("dir/x.def", line))
         self.assertTrue(str(caught.exception).startswith(f"dir/x.def:{line}: "))
         self.assertIn(words, str(caught.exception))
 
     def test_shape(self):
-        self.refuses("OP(x, 1, a, any)", "4 fields, not 5")
-        self.refuses("OP(x, 2, a, b, any, 0)", "6 fields, not 5")
+        self.refuses("OP(x, 1, a, any)", "4 fields, not 6")
+        self.refuses("OP(x, 2, a, b, any, 0, plain)", "7 fields, not 6")
         self.refuses("OP(x, 1,\n(a, any, 0)\n", "no closing parenthesis")
         self.refuses("OPS(x, 1, a, any, 0)", "'OPS(x, 1, a, any, 0)' is no row")
         self.refuses("\n\n  rest", "'rest' is no row", line=5)
-        self.refuses("OP(y, 1, a, any, 0))", "')' is no row")
+        self.refuses("OP(y, 1, a, any, 0, plain))", "')' is no row")
 
     def test_fields(self):
-        self.refuses("OP(X, 1, a, any, 0)", "'X' is no name")
-        self.refuses("OP(x, 5, a, any, 0)", "arity '5'; it is 1 to 4")
-        self.refuses("OP(x, 0, a, any, 0)", "arity '0'")
-        self.refuses("OP(x, two, a, any, 0)", "arity 'two'")
-        self.refuses("MOVE(x, 2, a, any, 0)", "arity '2'; it is 1")
-        self.refuses("OP(x, 1, a, some, 0)", "domain 'some'")
-        self.refuses("OP(x, 1, a, any, -1)", "bound '-1'")
-        self.refuses("OP(x, 1, a, any, )", "bound ''")
+        self.refuses("OP(X, 1, a, any, 0, plain)", "'X' is no name")
+        self.refuses("OP(x, 5, a, any, 0, plain)", "arity '5'; it is 1 to 4")
+        self.refuses("OP(x, 0, a, any, 0, plain)", "arity '0'")
+        self.refuses("OP(x, two, a, any, 0, plain)", "arity 'two'")
+        self.refuses("MOVE(x, 2, a, any, 0, plain)", "arity '2'; it is 1")
+        self.refuses("OP(x, 1, a, some, 0, plain)", "domain 'some'")
+        self.refuses("OP(x, 1, a, any, -1, plain)", "bound '-1'")
+        self.refuses("OP(x, 1, a, any, , plain)", "bound ''")
+        self.refuses("OP(x, 1, a, any, 0, fast)", "kind 'fast'")
 
     def test_value(self):
-        self.refuses("OP(x, 1, , any, 0)", "no value")
-        self.refuses("OP(x, 1, a + b, any, 0)", "uses 'b'")
-        self.refuses("OP(x, 1, sqrt(a), any, 0)", "uses 'sqrt'")
-        self.refuses("OP(x, 1, a * 0.5f, any, 0)", "uses 'f'")
-        self.refuses("OP(x, 1, a * T, any, 0)", "T without its parentheses")
-        self.refuses("OP(x, 1, a @ a, any, 0)", "from '@ a' on")
+        self.refuses("OP(x, 1, , any, 0, plain)", "no value")
+        self.refuses("OP(x, 1, a + b, any, 0, plain)", "uses 'b'")
+        self.refuses("OP(x, 1, sqrt(a), any, 0, plain)", "uses 'sqrt'")
+        self.refuses("OP(x, 1, a * 0.5f, any, 0, plain)", "uses 'f'")
+        self.refuses("OP(x, 1, a * T, any, 0, plain)",
+                     "T without its parentheses")
+        self.refuses("OP(x, 1, a @ a, any, 0, plain)", "from '@ a' on")
 
     def test_what_only_a_preprocessor_knows(self):
-        self.refuses("#if 0\nOP(x, 1, a, any, 0)\n#endif", "a row in an #if",
+        self.refuses("#if 0\nOP(x, 1, a, any, 0, plain)\n#endif", "a row in an #if",
                      line=4)
         self.refuses('#include "more.def"', "cannot be followed")
         self.refuses("#ifdef X", "without its #endif")
 
     def test_a_row_is_one_line_of_the_file(self):
         """The line is where the row begins, behind comments and long rows."""
-        self.refuses("/* a\n b */ OP(w, 1,\n a,\n any, 0)\nOP(x, 1, b, any, 0)",
+        self.refuses("/* a\n b */ OP(w, 1,\n a,\n any, 0, plain)\n"
+                     "OP(x, 1, b, any, 0, plain)",
                      "uses 'b'", line=7)
 
 
@@ -168,15 +174,15 @@ class TheTable(unittest.TestCase):
 
     def test_every_row(self):
         text = (ROOT / "kernels/ops/ops.def").read_text()
-        rows = re.findall(r"^(OP|MOVE)\((\w+), (\d), .*?, (\w+), ([\d.]+)\)$",
-                          text, re.M)
+        rows = re.findall(r"^(OP|MOVE)\((\w+), (\d), .*?, (\w+), ([\d.]+), "
+                          r"(\w+)\)$", text, re.M)
         self.assertEqual(len(rows), len(re.findall(r"^(?:OP|MOVE)\(", text,
                                                    re.M)))
         self.assertEqual(
-            [(op.moves, op.name, op.arity, op.domain, op.ulp)
+            [(op.moves, op.name, op.arity, op.domain, op.ulp, op.kind)
              for op in self.ops],
-            [(kind == "MOVE", name, int(arity), domain, float(ulp))
-             for kind, name, arity, domain, ulp in rows])
+            [(word == "MOVE", name, int(arity), domain, float(ulp), kind)
+             for word, name, arity, domain, ulp, kind in rows])
 
     def test_signs(self):
         signs = {op.name: op.with_operator for op in self.ops if op.sign}
