@@ -103,9 +103,7 @@ std::string missing_text(const RecompileReport& why) {
 }  // namespace
 
 std::string Function::where() const {
-  return "function " + options_.name + " in " +
-         short_path(options_.place.file_name()) + ":" +
-         std::to_string(options_.place.line());
+  return "function " + options_.name + " in " + short_place(place_);
 }
 
 Device Function::device() const {

@@ -15,17 +15,6 @@
 
 namespace fuse {
 
-/// How a function is compiled, beside what it does.
-struct CompileOptions {
-  /// Names the function in logs and errors.
-  std::string name = "step";
-  /// Makes a graph break an error instead of a second launch.
-  bool fullgraph = false;
-  Backend backend = Backend::compiled;  ///< Who runs the kernels.
-  /// What happens when a plain number has changed.
-  Policy policy = Policy::promote;
-};
-
 /// A function whose list operations are fused. Every call runs the function
 /// once, records what it does to lists of tensors, and launches that as one
 /// kernel, which is generated and compiled at the first call and again only
@@ -37,9 +26,9 @@ struct CompileOptions {
 template <class F>
 class Compiled {
  public:
-  Compiled(F body, FunctionOptions options)
+  Compiled(F body, CompileOptions options, std::source_location place)
       : function_(std::move(body)),
-        state_(std::make_shared<State>(std::move(options))) {}
+        state_(std::make_shared<State>(std::move(options), place)) {}
 
   /// Calls the function, records what it does to lists and launches that; returns what
   /// the function returns. Throws Error for what the function throws it for.
@@ -85,7 +74,7 @@ class Compiled {
   /// What the last call fused and, where something was not, why.
   std::string report() const { return fusion_report(self().function); }
   /// Where it was compiled.
-  std::source_location place() const { return self().function.options().place; }
+  std::source_location place() const { return self().function.place(); }
   /// What finds, makes and launches its kernels; it lives as long as this or
   /// the pointer.
   std::shared_ptr<Function> function() const {
@@ -99,8 +88,8 @@ class Compiled {
 
  private:
   struct State {
-    explicit State(FunctionOptions options)
-        : function(std::move(options)), recorder(function, true) {}
+    State(CompileOptions options, std::source_location place)
+        : function(std::move(options), place), recorder(function, true) {}
     Function function;
     Recorder recorder;
     OneThread thread;
@@ -151,11 +140,7 @@ template <class F>
 auto compile(F function, const CompileOptions& options = {},
              std::source_location place = std::source_location::current()) {
   check_callable(function);
-  return Compiled<F>(std::move(function), {.name = options.name,
-                                           .fullgraph = options.fullgraph,
-                                           .backend = options.backend,
-                                           .policy = options.policy,
-                                           .place = place});
+  return Compiled<F>(std::move(function), options, place);
 }
 
 /// Throws Error unless the last call of a compiled function made `launches`

@@ -16,6 +16,7 @@
 #include "fusebook/reports/log.h"
 #include "fusebook/runtime/parallel.h"
 #include "fusebook/support/error.h"
+#include "fusebook/support/source_place.h"
 #include "fusebook/support/warning.h"
 
 namespace fuse {
@@ -227,8 +228,9 @@ void Function::run_eagerly(const Request& request, KernelLimit limit) {
     warned = true;
   }
   if (eagerly_ == nullptr) {
-    eagerly_ = std::make_unique<Function>(FunctionOptions{
-        .name = options_.name, .backend = Backend::interpreted});
+    eagerly_ = std::make_unique<Function>(
+        CompileOptions{.name = options_.name, .backend = Backend::interpreted},
+        std::source_location{});
     eagerly_->set_eager();
   }
   const Counters before = eagerly_->counters();
@@ -277,10 +279,8 @@ void Function::graph_break(const std::string& why) {
 
 void Function::count_break(const std::string& why, const char* advice) {
   if (options_.fullgraph) {
-    throw Error("graph break in function " + options_.name + " (" +
-                options_.place.file_name() + ":" +
-                std::to_string(options_.place.line()) + "): " + why + "; " +
-                advice);
+    throw Error("graph break in function " + options_.name + " (" + at(place_) +
+                "): " + why + "; " + advice);
   }
   count({.graph_breaks = 1});
   break_ = "graph break: " + why;

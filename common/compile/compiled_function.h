@@ -2,11 +2,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <vector>
 
 #include "fusebook/device/device.h"
-#include "fusebook/programs/function_options.h"
+#include "fusebook/programs/compile_options.h"
 #include "fusebook/programs/kernel_store.h"
 #include "fusebook/programs/promotion.h"
 #include "fusebook/programs/split_program.h"
@@ -26,8 +27,10 @@ struct CallEvent {
 /// Finds or makes the kernel for each program it is given, and launches it.
 class Function final : public Executor {
  public:
-  explicit Function(FunctionOptions options)
-      : options_(std::move(options)), promotion_(options_.policy) {}
+  Function(CompileOptions options, std::source_location place)
+      : options_(std::move(options)),
+        place_(place),
+        promotion_(options_.policy) {}
 
   /// A call begins: what it executes until a graph break is its first segment.
   void begin();
@@ -59,7 +62,9 @@ class Function final : public Executor {
   void count_replay(const CompiledProgram& launched, std::int64_t bytes);
 
   const Counters& counters() const { return counters_; }
-  const FunctionOptions& options() const { return options_; }
+  const CompileOptions& options() const { return options_; }
+  /// Where it was compiled.
+  const std::source_location& place() const { return place_; }
   /// "function step in file:line".
   std::string where() const;
   /// Generated source of the newest kernel; empty before the first call.
@@ -95,7 +100,7 @@ class Function final : public Executor {
   bool is_recompile(const Request& request, int segment) const;
   RecompileReport explain_for(const Request& request, int segment) {
     facts_.collect();
-    return explain(options_, kernels_, request, facts_, segment);
+    return explain(options_.name, place_, kernels_, request, facts_, segment);
   }
   void prepare_recompile(const RecompileReport& why, const Request& request);
   Plan plan_for(const Request& request);
@@ -114,7 +119,8 @@ class Function final : public Executor {
   void count(const Counters& more);
   static std::uint64_t next_id();
 
-  FunctionOptions options_;
+  CompileOptions options_;
+  std::source_location place_;
   bool eager_ = false;
   int segment_ = 0;   // of the running call
   int segments_ = 0;  // the most that a call has had

@@ -14,10 +14,6 @@
 namespace fuse {
 namespace {
 
-LogPlace log_place(const std::source_location& place) {
-  return {short_path(place.file_name()), place.line()};
-}
-
 std::string counted(std::int64_t count, const std::string& what,
                     const char* ending = "s") {
   return std::to_string(count) + " " + what + (count == 1 ? "" : ending);
@@ -94,16 +90,15 @@ void write_launch(const CompiledProgram& compiled, std::ostream& out) {
 }  // namespace
 
 std::string fusion_report(const Function& function) {
-  const FunctionOptions& options = function.options();
+  const std::string name =
+      function.options().name + " at " + short_place(function.place());
   std::ostringstream out;
   if (!function.inlined_into().empty()) {
-    out << options.name << " at " << to_string(log_place(options.place))
-        << ": the last call became part of " << function.inlined_into()
+    out << name << ": the last call became part of " << function.inlined_into()
         << ", which counts its launches and reports them\n";
     return out.str();
   }
-  out << options.name << " at " << to_string(log_place(options.place)) << ": "
-      << counted(function.last_launches(), "launch", "es")
+  out << name << ": " << counted(function.last_launches(), "launch", "es")
       << " in the last call\n";
   int launch = 0;
   for (const CallEvent& event : function.last_call()) {

@@ -298,7 +298,7 @@ Printable place(const std::string& file, std::int64_t line) {
   kept.kind = RecordedValue::Kind::place;
   kept.name = "place";
   if (count > 1) kept.name.append("_").append(std::to_string(count));
-  kept.text = short_path(file) + ":" + std::to_string(line);
+  kept.text = at(short_path(file), line);
   kept.shown = kept.text;
   return keep(std::move(kept));
 }
@@ -313,9 +313,7 @@ Printable add_exact(const std::string& name, const Printable& shown,
 void check(bool holds, const std::string& message,
            const std::source_location& location) {
   if (holds) return;
-  throw Error("check failed: " + message + ", at " +
-              short_path(location.file_name()) + ":" +
-              std::to_string(location.line()));
+  throw Error("check failed: " + message + ", at " + short_place(location));
 }
 
 }  // namespace fuse

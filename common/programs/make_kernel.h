@@ -4,7 +4,7 @@
 
 #include "fusebook/device/device.h"
 #include "fusebook/ir/plan.h"
-#include "fusebook/programs/function_options.h"
+#include "fusebook/programs/compile_options.h"
 #include "fusebook/runtime/kernel.h"
 
 namespace fuse {

@@ -9,7 +9,6 @@
 #include "fusebook/device/device.h"
 #include "fusebook/support/number_text.h"
 #include "fusebook/support/same_bytes.h"
-#include "fusebook/support/source_place.h"
 
 namespace fuse {
 namespace {
@@ -22,7 +21,7 @@ void add_new(std::vector<T>& all, const T& item) {
 GuardFailure failure_of(const Guard& guard, const Origin& origin, double now) {
   GuardFailure failure = {to_string(origin), guard.value, now};
   if (origin.name == nullptr) {
-    failure.place = {short_path(origin.place.file_name()), origin.place.line()};
+    failure.place = log_place(origin.place);
     failure.path =
         (origin.index < 0 ? std::string("scalar")
                           : "operand " + std::to_string(origin.index)) +

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "fusebook/support/error.h"
+#include "fusebook/support/source_place.h"
 
 namespace fuse {
 namespace {
@@ -50,7 +51,11 @@ State& state() {
 }  // namespace
 
 std::string to_string(const LogPlace& place) {
-  return place.file + ":" + std::to_string(place.line);
+  return at(place.file, place.line);
+}
+
+LogPlace log_place(const std::source_location& place) {
+  return {short_path(place.file_name()), place.line()};
 }
 
 void set_logs(Log channel, bool on) {

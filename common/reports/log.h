@@ -30,6 +30,8 @@ struct LogPlace {
 
 /// "file:line".
 std::string to_string(const LogPlace& place);
+/// A place in the program, as logs name it.
+LogPlace log_place(const std::source_location& place);
 
 /// A whole message, "[recompiles] ..." up to its newline, and the places that
 /// it names.

@@ -1,7 +1,6 @@
 #include "fusebook/reports/recompile.h"
 
 #include "fusebook/reports/recording_diff.h"
-#include "fusebook/support/source_place.h"
 
 namespace fuse {
 namespace {
@@ -28,15 +27,11 @@ KernelLimit limit_for(Policy policy, const KernelStore& kernels,
              : KernelLimit::none;
 }
 
-RecompileReport explain(const FunctionOptions& options,
+RecompileReport explain(const std::string& function,
+                        const std::source_location& place,
                         const KernelStore& kernels, const Request& request,
                         const Facts& facts, int segment) {
-  RecompileReport why = {
-      options.name,
-      {short_path(options.place.file_name()), options.place.line()},
-      {},
-      {},
-      {}};
+  RecompileReport why = {function, log_place(place), {}, {}, {}};
   const auto& programs = kernels.programs();
   for (std::size_t i = programs.size(); i-- > 0;) {
     const CompiledProgram& known = *programs[i];

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "fusebook/programs/function_options.h"
+#include "fusebook/programs/compile_options.h"
 #include "fusebook/programs/kernel_store.h"
 #include "fusebook/reports/guard_report.h"
 
@@ -21,8 +21,10 @@ KernelLimit limit_for(Policy policy, const KernelStore& kernels,
                       const Request& request, int segment);
 
 /// Why none of the kernels serves a program in that segment of a call, in which
-/// optimizers have stated these facts.
-RecompileReport explain(const FunctionOptions& options,
+/// optimizers have stated these facts; of a function of that name, compiled
+/// there.
+RecompileReport explain(const std::string& function,
+                        const std::source_location& place,
                         const KernelStore& kernels, const Request& request,
                         const Facts& facts, int segment);
 

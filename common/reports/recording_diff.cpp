@@ -7,16 +7,11 @@
 
 #include "fusebook/reports/class_name.h"
 #include "fusebook/support/number_text.h"
-#include "fusebook/support/source_place.h"
 
 namespace fuse {
 namespace {
 
 using Kind = OptionFact::Kind;
-
-LogPlace log_place(const std::source_location& place) {
-  return {short_path(place.file_name()), place.line()};
-}
 
 // ---- optimizers -------------------------------------------------------------
 

@@ -5,6 +5,7 @@
 
 #include "fusebook/support/error.h"
 #include "fusebook/support/number_text.h"
+#include "fusebook/support/source_place.h"
 #include "fusebook/tensor/tracer.h"
 #include "fusebook/trace/column_reads.h"
 
@@ -14,11 +15,11 @@ Scalar::Scalar(const Tensor& tensor, std::source_location place)
     : tensor_(tensor) {
   origin_.place = place;
   if (!tensor.defined() || tensor.dim() != 0) {
-    throw Error(
-        "what stands for a number is a number or a 0-d tensor, not " +
-        (tensor.defined() ? "a tensor of shape " + to_string(tensor.shape())
-                          : std::string("an undefined tensor")) +
-        ", at " + place.file_name() + ":" + std::to_string(place.line()));
+    throw Error("what stands for a number is a number or a 0-d tensor, not " +
+                (tensor.defined()
+                     ? "a tensor of shape " + to_string(tensor.shape())
+                     : std::string("an undefined tensor")) +
+                ", at " + at(place));
   }
 }
 
@@ -41,9 +42,7 @@ Number Scalar::number() const {
   if (recorder != nullptr && recorded(recorder->serial()) >= 0) {
     return recorder->number(recorded_);
   }
-  throw Error("the number computed at " +
-              std::string(origin_.place.file_name()) + ":" +
-              std::to_string(origin_.place.line()) +
+  throw Error("the number computed at " + at(origin_.place) +
               " is another one in each parameter group, and the step that "
               "computed it is over; compute it anew");
 }
@@ -69,8 +68,7 @@ double Scalar::value() const {
   }
   if (later_->value) return *later_->value;
   throw Error(
-      "the number computed at " + std::string(origin_.place.file_name()) + ":" +
-      std::to_string(origin_.place.line()) +
+      "the number computed at " + at(origin_.place) +
       " comes from a tensor on a GPU, and what recorded it ended with an "
       "exception before anybody read it; compute it anew");
 }

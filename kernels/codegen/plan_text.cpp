@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "fusebook/codegen/names.h"
+#include "fusebook/support/source_place.h"
 
 namespace fuse {
 namespace {
@@ -49,7 +50,7 @@ void write_node(const Body& body, const BodyNames& names, std::size_t i,
                           : operation(body, names, node))
       << "  : " << rates[std::size_t(node.rate)] << " " << name_of(node.dtype);
   if (node.arity > 0 && node.place.line() > 0) {
-    out << ", " << node.place.file_name() << ":" << node.place.line();
+    out << ", " << at(node.place);
   }
   out << "\n";
 }

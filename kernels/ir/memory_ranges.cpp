@@ -1,6 +1,7 @@
 #include "fusebook/ir/memory_ranges.h"
 
 #include "fusebook/support/error.h"
+#include "fusebook/support/source_place.h"
 
 namespace fuse {
 namespace {
@@ -62,8 +63,7 @@ std::string describe(const Program& program, const MemoryRange& range) {
 
 std::string at_place(const char* what, const std::source_location& place) {
   if (place.line() == 0) return "";
-  return std::string(what) + " at " + place.file_name() + ":" +
-         std::to_string(place.line());
+  return std::string(what) + " at " + at(place);
 }
 
 void refuse_overlap(const Program& program, const MemoryRange& a,

@@ -14,8 +14,16 @@ std::string short_path(const std::string& file) {
   return start == std::string::npos ? file : file.substr(start + 1);
 }
 
+std::string at(const std::string& file, std::int64_t line) {
+  return file + ":" + std::to_string(line);
+}
+
 std::string at(const std::source_location& place) {
-  return std::string(place.file_name()) + ":" + std::to_string(place.line());
+  return at(place.file_name(), place.line());
+}
+
+std::string short_place(const std::source_location& place) {
+  return at(short_path(place.file_name()), place.line());
 }
 
 }  // namespace fuse

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <source_location>
 #include <string>
 
@@ -10,6 +11,9 @@ namespace fuse {
 std::string short_path(const std::string& file);
 
 /// "file:line".
+std::string at(const std::string& file, std::int64_t line);
 std::string at(const std::source_location& place);
+/// The same with the short path.
+std::string short_place(const std::source_location& place);
 
 }  // namespace fuse

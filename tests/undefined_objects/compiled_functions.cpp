@@ -16,7 +16,9 @@ Step gone() {
 }
 
 // Never called: it has made nothing yet.
-Function fresh() { return Function({.name = "fresh"}); }
+Function fresh() {
+  return Function({.name = "fresh"}, std::source_location::current());
+}
 
 CudaKernel gone_kernel() {
   return left_of(CudaKernel(parse_device("cuda-sim"),

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <source_location>
 #include <string>
 
 #include "fusebook/programs/policy.h"
@@ -14,13 +13,15 @@ enum class Backend {
   simulated,    ///< a GPU's code on the simulated one, over host memory
 };
 
-/// What identifies a function in messages, and how it runs.
-struct FunctionOptions {
-  std::string name = "function";
+/// How a function is compiled, beside what it does.
+struct CompileOptions {
+  /// Names the function in logs and errors.
+  std::string name = "step";
+  /// Makes a graph break an error instead of a second launch.
   bool fullgraph = false;
-  Backend backend = Backend::compiled;
+  Backend backend = Backend::compiled;  ///< Who runs the kernels.
+  /// What happens when a plain number has changed.
   Policy policy = Policy::promote;
-  std::source_location place = {};
 };
 
 }  // namespace fuse
