@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "fusebook/support/error.h"
+#include "fusebook/support/join.h"
 #include "fusebook/support/number_text.h"
 #include "fusebook/tensor/tensor_layout.h"
 #include "fusebook/trace/recorder.h"
@@ -48,11 +49,7 @@ std::string kind_of(const Tensor& tensor) {
 // ---- numbers as text --------------------------------------------------------
 
 std::string list_text(const std::vector<double>& values) {
-  std::string text;
-  for (const double value : values) {
-    text += (text.empty() ? "" : ", ") + number_text(value);
-  }
-  return text;
+  return join(values, ", ", [](double value) { return number_text(value); });
 }
 
 double parse_number(const std::string& name, const std::string& text) {

@@ -6,6 +6,7 @@
 #include "fusebook/compile/compiled_function.h"
 #include "fusebook/runtime/parallel.h"
 #include "fusebook/support/error.h"
+#include "fusebook/support/join.h"
 #include "fusebook/support/number_text.h"
 #include "fusebook/support/source_place.h"
 
@@ -75,11 +76,7 @@ std::string eager_text(KernelLimit limit, const RecompileReport& why) {
            " kernels for operations that differ that a function may have; "
            "compile a function for each way it is called";
   }
-  std::string moved;
-  for (const std::string& path : why.moved()) {
-    moved += (moved.empty() ? "" : ", ") + path;
-  }
-  return " cannot be captured: for these values of " + moved +
+  return " cannot be captured: for these values of " + join(why.moved()) +
          " it runs eagerly, operation by operation, however often it is "
          "called, since with Policy::specialize it gets no more than " +
          std::to_string(specialization_limit) +

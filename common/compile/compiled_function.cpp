@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <atomic>
 
-#include "fusebook/codegen/describe.h"
 #include "fusebook/codegen/emit_kernel.h"
 #include "fusebook/codegen/keep_source.h"
+#include "fusebook/codegen/print_plan.h"
 #include "fusebook/compile/fusion_report.h"
 #include "fusebook/compile/run_eagerly.h"
 #include "fusebook/device/backend.h"
@@ -297,7 +297,7 @@ std::string Function::output_code() const {
 
 std::string Function::summary() const {
   const CompiledProgram* const newest = kernels_.newest();
-  return newest == nullptr ? "" : describe(newest->plan);
+  return newest == nullptr ? "" : fuse::summary(newest->plan);
 }
 
 void Function::count(const Counters& more) {

@@ -69,7 +69,7 @@ class Function final : public Executor {
   std::string where() const;
   /// Generated source of the newest kernel; empty before the first call.
   std::string output_code() const;
-  /// What the newest kernel fuses, in a few lines; see describe(Plan).
+  /// What the newest kernel fuses, in a few lines; see summary(Plan).
   std::string summary() const;
   /// What the last call did, in order, and how many launches that were.
   const std::vector<CallEvent>& last_call() const { return last_call_; }

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "fusebook/codegen/describe.h"
 #include "fusebook/codegen/emit_kernel.h"
-#include "fusebook/codegen/graph_dot.h"
-#include "fusebook/codegen/plan_text.h"
+#include "fusebook/codegen/print_plan.h"
 #include "fusebook/support/error.h"
 #include "fusebook/support/source_place.h"
 #include "fusebook/trace/operands.h"
@@ -83,7 +81,7 @@ void write_launch(const CompiledProgram& compiled, std::ostream& out) {
       out << ", apart from loop 1: " << why_apart(compiled, loops[0], loops[k]);
     }
     if (count > 1) out << "\n";
-    out << indented(describe(compiled.plan.bodies[std::size_t(loops[k])]));
+    out << indented(summary(compiled.plan.bodies[std::size_t(loops[k])]));
   }
 }
 
@@ -148,9 +146,10 @@ std::vector<LogPlace> code_places(const Plan& plan) {
 
 std::string graph_text(const std::string& function, const Program& program,
                        const Plan& plan) {
-  return function + ", as recorded\n" + program.dump() + function +
-         ", as planned\n" + dump(plan) + dot(program, function + " recorded") +
-         dot(plan, function + " planned");
+  return function + ", as recorded\n" + listing(program) + function +
+         ", as planned\n" + listing(plan) +
+         graphviz(program, function + " recorded") +
+         graphviz(plan, function + " planned");
 }
 
 }  // namespace fuse

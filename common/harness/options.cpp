@@ -6,6 +6,7 @@
 
 #include "fusebook/device/device.h"
 #include "fusebook/support/closest_match.h"
+#include "fusebook/support/join.h"
 
 namespace fuse {
 namespace {
@@ -47,7 +48,7 @@ std::string parse_choice(const ChoiceOption& option, const std::string& text) {
     return text;
   }
   throw UsageError("--" + option.name + ": '" + text + "' is none of " +
-                   CLI::detail::join(choices, ", ") +
+                   join(choices) +
                    suggestion(nearest(text, choices), "give one of these"));
 }
 

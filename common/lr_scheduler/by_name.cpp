@@ -2,6 +2,7 @@
 
 #include "fusebook/lr_scheduler/all.h"
 #include "fusebook/support/error.h"
+#include "fusebook/support/join.h"
 #include "fusebook/support/number_text.h"
 
 namespace fuse {
@@ -103,13 +104,12 @@ std::unique_ptr<LRScheduler> make_scheduler(const std::string& name,
     throw Error("make_scheduler: a schedule takes at least 4 steps, not " +
                 number_text(steps));
   }
-  std::string known;
   for (const Row& row : rows) {
     if (name == row.name) return row.make(optimizer, steps);
-    known += (known.empty() ? "" : ", ") + std::string(row.name);
   }
   throw Error("make_scheduler: no scheduler \"" + name +
-              "\" can be made from its name; use one of " + known);
+              "\" can be made from its name; use one of " +
+              join(scheduler_names()));
 }
 
 }  // namespace fuse

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "fusebook/support/error.h"
+#include "fusebook/support/join.h"
 
 namespace fuse {
 namespace {
@@ -76,10 +77,9 @@ Scalar& ParamGroup::operator[](const std::string& name) {
   if (Scalar* const found = find(name)) return *found;
   std::string known;
   for (const Named& named : scalars()) {
-    const std::string candidate = full_name(named.name, named.index);
-    known += (known.empty() ? "" : ", ") + candidate;
+    add_item(known, full_name(named.name, named.index));
   }
-  for (const auto& [flag, on] : flags()) known += std::string(", ") + flag;
+  for (const auto& [flag, on] : flags()) add_item(known, flag);
   throw Error("a parameter group of this optimizer has no \"" + name +
               "\"; it has " + known);
 }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "fusebook/support/error.h"
+#include "fusebook/support/join.h"
 #include "fusebook/support/number_text.h"
 
 namespace fuse {
@@ -16,13 +17,7 @@ using Names = std::vector<std::string>;
 
 std::string quoted(const std::string& name) { return "\"" + name + "\""; }
 
-std::string listed(const Names& names) {
-  std::string text;
-  for (const std::string& name : names) {
-    text += (text.empty() ? "" : ", ") + quoted(name);
-  }
-  return text;
-}
+std::string listed(const Names& names) { return join(names, ", ", quoted); }
 
 std::string place_of(std::size_t group) {
   return "param_groups[" + number_text(group) + "]";

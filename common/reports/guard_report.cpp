@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "fusebook/device/device.h"
+#include "fusebook/support/join.h"
 #include "fusebook/support/number_text.h"
 #include "fusebook/support/same_bytes.h"
 
@@ -38,7 +39,7 @@ std::string kind_of(const Program& program, std::size_t s,
       program.lists()[s].repeats ? "broadcast" : "strided";
   std::string text;
   const auto add = [&](bool differs, const std::string& what) {
-    if (differs) text += (text.empty() ? "" : ", ") + what;
+    if (differs) add_item(text, what);
   };
   add(slot.dtype != other.dtype, name_of(slot.dtype));
   add(slot.strided != other.strided, slot.strided ? strided : "contiguous");

@@ -1,19 +1,9 @@
 #include "fusebook/reports/recompile.h"
 
 #include "fusebook/reports/recording_diff.h"
+#include "fusebook/support/join.h"
 
 namespace fuse {
-namespace {
-
-std::string comma_separated(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) {
-    text += (text.empty() ? "" : ", ") + word;
-  }
-  return text;
-}
-
-}  // namespace
 
 KernelLimit limit_for(Policy policy, const KernelStore& kernels,
                       const Request& request, int segment) {
@@ -53,7 +43,7 @@ std::string limit_warning(KernelLimit limit, const RecompileReport& why) {
   const std::string function = "function " + why.where() + " has ";
   if (limit == KernelLimit::values) {
     return function + std::to_string(specialization_limit) +
-           " kernels for values of " + comma_separated(why.moved()) +
+           " kernels for values of " + join(why.moved()) +
            "; for other values it runs eagerly from now on. Make it a 0-d "
            "tensor, or compile with Policy::promote";
   }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "fusebook/reports/class_name.h"
+#include "fusebook/support/join.h"
 #include "fusebook/support/number_text.h"
 
 namespace fuse {
@@ -130,7 +131,7 @@ std::string surplus(const Program& less, const Program& more) {
   for (const ValueId id : operations_of(more)) {
     const OpCode op = more.node(id).op;
     if (--known[op] >= 0) continue;
-    text += (text.empty() ? "" : ", ") + std::string(name_of(op));
+    add_item(text, name_of(op));
   }
   return text;
 }

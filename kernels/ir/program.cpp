@@ -1,7 +1,6 @@
 #include "fusebook/ir/program.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <sstream>
 
@@ -316,33 +315,6 @@ bool Program::same_structure(const Program& other) const {
          same_bytes(stores(), other.stores()) &&
          // The check for overlaps depends on the order of reads and stores.
          last_read_ == other.last_read_ && first_store_ == other.first_store_;
-}
-
-std::string Program::dump() const {
-  static constexpr std::array rates = {"uniform", "entry", "element"};
-  std::ostringstream text;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const Node& n = nodes_[i];
-    text << "%" << i << " = " << name_of(n.op);
-    if (n.op == OpCode::load) {
-      const char* label = lists_[std::size_t(n.in[0])].label;
-      text << " slot" << n.in[0] << (label != nullptr ? " " : "")
-           << (label != nullptr ? label : "");
-      if (slots_[std::size_t(n.in[0])].strided) text << " strided";
-    } else if (n.op == OpCode::constant || n.op == OpCode::argument) {
-      const ScalarLeaf& leaf = scalars_[std::size_t(n.in[0])];
-      text << " " << leaf.value << (leaf.is_single() ? "" : ", ...");
-      if (leaf.origin.name != nullptr) text << " " << to_string(leaf.origin);
-    }
-    for (int k = 0; k < n.arity; ++k) text << " %" << n.in[k];
-    text << "  : " << rates[std::size_t(n.rate)] << " " << name_of(n.dtype)
-         << "\n";
-  }
-  for (const Store& store : stores_) {
-    text << "store %" << store.value << " -> slot" << store.slot
-         << (slots_[std::size_t(store.slot)].strided ? " strided\n" : "\n");
-  }
-  return text.str();
 }
 
 }  // namespace fuse

@@ -213,9 +213,6 @@ class Program {
   std::uint64_t structure_hash() const;
   bool same_structure(const Program& other) const;
 
-  /// Readable text, one line a node.
-  std::string dump() const;
-
  private:
   ValueId append(const Node& node, int domain, std::source_location place);
   std::int32_t find_slot(std::uint64_t list_id) const;

@@ -15,6 +15,7 @@
 #include "fusebook/jit/process.h"
 #include "fusebook/support/error.h"
 #include "fusebook/support/file_io.h"
+#include "fusebook/support/join.h"
 
 namespace fuse {
 namespace {
@@ -22,14 +23,14 @@ namespace {
 constexpr std::size_t message_lines = 12;
 constexpr std::uint64_t object_limit = std::uint64_t(1) << 25;
 
-std::string join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) {
-    if (!text.empty()) text += ' ';
-    const bool plain = word.find_first_of(" \t\n'\"\\") == word.npos;
-    text += plain && !word.empty() ? word : "'" + word + "'";
-  }
-  return text;
+// As a shell would take it.
+std::string quoted(const std::string& word) {
+  const bool plain = word.find_first_of(" \t\n'\"\\") == word.npos;
+  return plain && !word.empty() ? word : "'" + word + "'";
+}
+
+std::string text_of(const std::vector<std::string>& command) {
+  return join(command, " ", quoted);
 }
 
 void remove_all(std::string* text, const std::string& part) {
@@ -117,7 +118,7 @@ void write_source(const std::string& path, const std::string& source) {
                                const std::string& directory,
                                ProcessResult result) {
   remove_all(&result.output, directory + "/");
-  std::string shown = join(command);
+  std::string shown = text_of(command);
   remove_all(&shown, directory + "/");
   std::string message = "the host compiler " + how_it_ended(result) +
                         "\n  command: " + shown + "\n  it said:\n" +
@@ -206,7 +207,7 @@ std::string compile_object(const HostCompiler& compiler,
   throw Error(
       "the host compiler reported no failure but wrote no shared "
       "object\n  command: " +
-      join(command) + "\n  it said:\n" + first_lines(result.output));
+      text_of(command) + "\n  it said:\n" + first_lines(result.output));
 }
 
 }  // namespace fuse

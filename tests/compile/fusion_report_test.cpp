@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "fusebook/codegen/emit_kernel.h"
-#include "fusebook/codegen/graph_dot.h"
-#include "fusebook/codegen/plan_text.h"
+#include "fusebook/codegen/print_plan.h"
 #include "fusebook/compile/compile.h"
 #include "fusebook/foreach/foreach.h"
 #include "fusebook/foreach/foreach_map.h"

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "fusebook/codegen/emit_kernel.h"
+#include "fusebook/codegen/print_plan.h"
 #include "fusebook/cpu/cpu_kernel.h"
 #include "fusebook/ir/plan.h"
 #include "fusebook/ir/program.h"
@@ -37,7 +38,7 @@ const auto here = std::source_location::current();
 
 [[noreturn]] void fail(const Program& program, const std::string& what) {
   std::fprintf(stderr, "program_fuzz: %s\n%s\n", what.c_str(),
-               program.dump().c_str());
+               listing(program).c_str());
   std::abort();
 }
 

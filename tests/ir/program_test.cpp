@@ -403,15 +403,3 @@ TEST_CASE("origins") {
   CHECK(fuse::same_parameter({.place = here}, {.place = here}));
   CHECK_FALSE(fuse::same_parameter({.place = here}, {.place = there}));
 }
-
-TEST_CASE("a program as text") {
-  Setup s;
-  Program& p = s.program;
-  const ValueId number = p.constant(0.5, {.name = "lr", .group = 0});
-  p.store(s.b, apply(p, OpCode::mul, {p.load(s.a, here), number}), here);
-  CHECK(p.dump() ==
-        "%0 = constant 0.5 param_groups[0][\"lr\"]  : uniform float64\n"
-        "%1 = load slot0 a  : element float32\n"
-        "%2 = mul %1 %0  : element float32\n"
-        "store %2 -> slot1\n");
-}
