@@ -34,7 +34,7 @@ using Vector64 [[gnu::vector_size(64)]] = Bits;
 /// Addresses that no store can change, so that they stay in registers.
 template <int Reads>
 struct Arrays {
-  float* at[std::size_t(Reads)];
+  float* at[Reads];
 };
 
 /// The elements of one vector from `i` on, written out for every array: in a
@@ -282,7 +282,7 @@ TrafficLimit::TrafficLimit(const std::vector<std::int64_t>& sizes, int reads,
   const auto fastest = std::min_element(
       times.begin(), times.end(),
       [](const auto& a, const auto& b) { return a.median() < b.median(); });
-  const Way& best = ways[std::size_t(fastest - times.begin())];
+  const Way& best = ways[fastest - times.begin()];
   pattern_ = best.pattern;
   width_ = best.width;
 }

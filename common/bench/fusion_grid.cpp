@@ -115,7 +115,7 @@ FusionGrid trace_step(const std::vector<Tensor>& params,
     grid.bytes += launch.bytes;
     for (const LaunchRecord::Row& row : launch.rows) {
       const std::size_t owner = owners.find(row);
-      for (const std::string& name : launch.bodies[std::size_t(row.body)]) {
+      for (const std::string& name : launch.bodies[row.body]) {
         operations[owner].push_back(name);
         grid.cells[owner].push_back(grid.launches);
       }

@@ -132,7 +132,7 @@ void Function::refuse_given_numbers(const CompiledProgram& known,
                                     const Program& program) const {
   std::optional<std::int32_t> found;
   for (const std::int32_t scalar : given_numbers(known.plan)) {
-    const Origin& origin = program.scalars()[std::size_t(scalar)].origin;
+    const Origin& origin = program.scalars()[scalar].origin;
     if (is_plain(program, scalar) && promotion_.may_bake(origin)) continue;
     if (!found) found = scalar;
     if (!has_moved(origin, reports_)) continue;
@@ -140,8 +140,8 @@ void Function::refuse_given_numbers(const CompiledProgram& known,
     break;
   }
   if (!found) return;
-  throw Error(where() + given_text(program.scalars()[std::size_t(*found)],
-                                   is_plain(program, *found)));
+  throw Error(where() +
+              given_text(program.scalars()[*found], is_plain(program, *found)));
 }
 
 // What takes several launches, or a wait for numbers, never gets a kernel.

@@ -229,8 +229,7 @@ void Function::run_eagerly(const Request& request, KernelLimit limit) {
   }
   if (eagerly_ == nullptr) {
     eagerly_ = std::make_unique<Function>(
-        CompileOptions{.name = options_.name, .backend = Backend::interpreted},
-        std::source_location{});
+        CompileOptions{.name = options_.name, .backend = Backend::interpreted});
     eagerly_->set_eager();
   }
   const Counters before = eagerly_->counters();

@@ -27,7 +27,8 @@ struct CallEvent {
 /// Finds or makes the kernel for each program it is given, and launches it.
 class Function final : public Executor {
  public:
-  Function(CompileOptions options, std::source_location place)
+  /// `place` is where it was compiled; what runs eagerly has none.
+  explicit Function(CompileOptions options, std::source_location place = {})
       : options_(std::move(options)),
         place_(place),
         promotion_(options_.policy) {}

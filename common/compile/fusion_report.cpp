@@ -64,8 +64,7 @@ std::string why_apart(const CompiledProgram& compiled, int first, int b) {
     return "other lists, of " + counted(std::int64_t(other.size()), "tensor");
   }
   if (sizes != other) return "lists of other shapes";
-  return bodies[std::size_t(first)].strided() !=
-                 bodies[std::size_t(b)].strided()
+  return bodies[first].strided() != bodies[b].strided()
              ? "lists with strides, or without"
              : "other operations, and none that takes lists of both";
 }
@@ -81,7 +80,7 @@ void write_launch(const CompiledProgram& compiled, std::ostream& out) {
       out << ", apart from loop 1: " << why_apart(compiled, loops[0], loops[k]);
     }
     if (count > 1) out << "\n";
-    out << indented(summary(compiled.plan.bodies[std::size_t(loops[k])]));
+    out << indented(summary(compiled.plan.bodies[loops[k]]));
   }
 }
 

@@ -23,7 +23,7 @@ struct Value {
 Number evaluate(const Node& node, const std::vector<Value>& values) {
   std::array<Number, 4> in;
   for (std::size_t k = 0; k < node.arity; ++k) {
-    in[k] = values[std::size_t(node.in[k])].number;
+    in[k] = values[node.in[k]].number;
   }
   return apply_to_columns(node.op, std::span(in).first(node.arity));
 }
@@ -55,15 +55,15 @@ class Replay {
 
   void run() {
     for (ValueId id = 0; id < ValueId(values_.size()); ++id) {
-      if (last_use_[std::size_t(id)] < 0) continue;
+      if (last_use_[id] < 0) continue;
       compute(id);
       release(id);
     }
     for (const Store& store : program_.stores()) {
-      const ListView& target = program_.lists()[std::size_t(store.slot)];
-      const Value& value = values_[std::size_t(store.value)];
+      const ListView& target = program_.lists()[store.slot];
+      const Value& value = values_[store.value];
       if (value.view.id == target.id) continue;
-      copy(value, target, program_.slots()[std::size_t(store.slot)]);
+      copy(value, target, program_.slots()[store.slot]);
     }
   }
 
@@ -76,13 +76,13 @@ class Replay {
   // -1 stays where nothing needs a value.
   void find_last_uses() {
     for (const Store& store : program_.stores()) {
-      last_use_[std::size_t(store.value)] = at_end;
+      last_use_[store.value] = at_end;
     }
     for (ValueId id = ValueId(values_.size()); id-- > 0;) {
-      if (last_use_[std::size_t(id)] < 0) continue;
+      if (last_use_[id] < 0) continue;
       const Node& node = program_.node(id);
       for (int k = 0; k < node.arity; ++k) {
-        ValueId& last = last_use_[std::size_t(node.in[k])];
+        ValueId& last = last_use_[node.in[k]];
         last = std::max(last, id);
       }
     }
@@ -90,17 +90,17 @@ class Replay {
 
   void compute(ValueId id) {
     const Node& node = program_.node(id);
-    Value& value = values_[std::size_t(id)];
+    Value& value = values_[id];
     if (node.op == OpCode::load && is_number(id)) {
       const std::int32_t slot = node.in[0];
-      value.number.value = read_number(program_.lists()[std::size_t(slot)],
-                                       program_.slots()[std::size_t(slot)]);
+      value.number.value =
+          read_number(program_.lists()[slot], program_.slots()[slot]);
     } else if (node.op == OpCode::load) {
-      value.view = program_.lists()[std::size_t(node.in[0])];
-      value.info = program_.slots()[std::size_t(node.in[0])];
-      if (last_use_[std::size_t(id)] == at_end) keep(value);
+      value.view = program_.lists()[node.in[0]];
+      value.info = program_.slots()[node.in[0]];
+      if (last_use_[id] == at_end) keep(value);
     } else if (node.op == OpCode::constant || node.op == OpCode::argument) {
-      value.number = program_.scalars()[std::size_t(node.in[0])];
+      value.number = program_.scalars()[node.in[0]];
     } else if (is_number(id)) {
       value.number = evaluate(node, values_);
     } else {
@@ -121,11 +121,11 @@ class Replay {
   // memory of its own.
   void place(ValueId id) {
     const Node& node = program_.node(id);
-    Value& value = values_[std::size_t(id)];
+    Value& value = values_[id];
     value.info = {node.dtype, node.rate};
     const std::int32_t slot = stored_to(id);
     if (slot >= 0 && in_place_ && !read_after(slot, id)) {
-      value.view = program_.lists()[std::size_t(slot)];
+      value.view = program_.lists()[slot];
       return;
     }
     value.held = allocate(shapes_of(id, slot), value.info);
@@ -151,11 +151,11 @@ class Replay {
 
   // Any list with the sizes of a value.
   const ListView& shapes_of(ValueId id, std::int32_t slot) const {
-    if (slot >= 0) return program_.lists()[std::size_t(slot)];
+    if (slot >= 0) return program_.lists()[slot];
     const Node& node = program_.node(id);
     for (int k = 0; k < node.arity; ++k) {
       if (program_.node(node.in[k]).rate != node.rate) continue;
-      return values_[std::size_t(node.in[k])].view;
+      return values_[node.in[k]].view;
     }
     // One number for everything: what it is for is stored in the end.
     std::int32_t found = -1;
@@ -164,11 +164,11 @@ class Replay {
       const bool fits = program_.node(store.value).rate == node.rate;
       if (fits || found < 0) found = store.slot;
     }
-    return program_.lists()[std::size_t(found)];
+    return program_.lists()[found];
   }
 
   ValueId operand(ValueId id) {
-    const Value& value = values_[std::size_t(id)];
+    const Value& value = values_[id];
     if (is_number(id)) {
       return one_.scalar(OpCode::argument, {value.number, {}});
     }
@@ -179,7 +179,7 @@ class Replay {
     one_.clear();
     std::array<ValueId, 4> in{};
     for (int k = 0; k < node.arity; ++k) {
-      in[std::size_t(k)] = operand(node.in[k]);
+      in[k] = operand(node.in[k]);
     }
     // Storing converts by itself.
     const bool converts = node.op == OpCode::cast || node.op == OpCode::fill;
@@ -200,8 +200,8 @@ class Replay {
   void release(ValueId id) {
     const Node& node = program_.node(id);
     for (int k = 0; k < node.arity; ++k) {
-      if (last_use_[std::size_t(node.in[k])] > id) continue;
-      values_[std::size_t(node.in[k])].held.reset();
+      if (last_use_[node.in[k]] > id) continue;
+      values_[node.in[k]].held.reset();
     }
   }
 

@@ -24,8 +24,8 @@ class SumLanes {
     FUSE_INDEPENDENT
     for (int lane = 0; lane < count; ++lane) visit(lane);
   }
-  FUSE_FN double& own(int lane) { return parts_[std::size_t(lane)]; }
-  FUSE_FN double& part(int lane) { return parts_[std::size_t(lane)]; }
+  FUSE_FN double& own(int lane) { return parts_[lane]; }
+  FUSE_FN double& part(int lane) { return parts_[lane]; }
   FUSE_FN void share() {}
   FUSE_FN void sync() {}
 

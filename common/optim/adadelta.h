@@ -21,10 +21,10 @@ struct AdadeltaOptions {
 
   template <class F>
   void for_each_scalar(F f) {
-    f("lr", -1, lr);
-    f("rho", -1, rho);
-    f("eps", -1, eps);
-    f("weight_decay", -1, weight_decay);
+    f("lr", lr);
+    f("rho", rho);
+    f("eps", eps);
+    f("weight_decay", weight_decay);
   }
   template <class F>
   void for_each_flag(F f) {

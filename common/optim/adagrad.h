@@ -23,11 +23,11 @@ struct AdagradOptions {
 
   template <class F>
   void for_each_scalar(F f) {
-    f("lr", -1, lr);
-    f("lr_decay", -1, lr_decay);
-    f("weight_decay", -1, weight_decay);
-    f("initial_accumulator_value", -1, initial_accumulator_value);
-    f("eps", -1, eps);
+    f("lr", lr);
+    f("lr_decay", lr_decay);
+    f("weight_decay", weight_decay);
+    f("initial_accumulator_value", initial_accumulator_value);
+    f("eps", eps);
   }
   template <class F>
   void for_each_flag(F f) {

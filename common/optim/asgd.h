@@ -23,11 +23,11 @@ struct ASGDOptions {
 
   template <class F>
   void for_each_scalar(F f) {
-    f("lr", -1, lr);
-    f("lambd", -1, lambd);
-    f("alpha", -1, alpha);
-    f("t0", -1, t0);
-    f("weight_decay", -1, weight_decay);
+    f("lr", lr);
+    f("lambd", lambd);
+    f("alpha", alpha);
+    f("t0", t0);
+    f("weight_decay", weight_decay);
   }
   template <class F>
   void for_each_flag(F f) {

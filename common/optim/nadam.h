@@ -25,12 +25,11 @@ struct NAdamOptions {
 
   template <class F>
   void for_each_scalar(F f) {
-    f("lr", -1, lr);
-    f("betas", 0, betas[0]);
-    f("betas", 1, betas[1]);
-    f("eps", -1, eps);
-    f("weight_decay", -1, weight_decay);
-    f("momentum_decay", -1, momentum_decay);
+    f("lr", lr);
+    f("betas", betas);
+    f("eps", eps);
+    f("weight_decay", weight_decay);
+    f("momentum_decay", momentum_decay);
   }
   template <class F>
   void for_each_flag(F f) {

@@ -24,11 +24,11 @@ struct RMSpropOptions {
 
   template <class F>
   void for_each_scalar(F f) {
-    f("lr", -1, lr);
-    f("alpha", -1, alpha);
-    f("eps", -1, eps);
-    f("weight_decay", -1, weight_decay);
-    f("momentum", -1, momentum);
+    f("lr", lr);
+    f("alpha", alpha);
+    f("eps", eps);
+    f("weight_decay", weight_decay);
+    f("momentum", momentum);
   }
   template <class F>
   void for_each_flag(F f) {

@@ -27,11 +27,9 @@ struct RpropOptions {
 
   template <class F>
   void for_each_scalar(F f) {
-    f("lr", -1, lr);
-    f("etas", 0, etas[0]);
-    f("etas", 1, etas[1]);
-    f("step_sizes", 0, step_sizes[0]);
-    f("step_sizes", 1, step_sizes[1]);
+    f("lr", lr);
+    f("etas", etas);
+    f("step_sizes", step_sizes);
   }
   template <class F>
   void for_each_flag(F f) {

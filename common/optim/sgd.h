@@ -23,10 +23,10 @@ struct SGDOptions {
 
   template <class F>
   void for_each_scalar(F f) {
-    f("lr", -1, lr);
-    f("momentum", -1, momentum);
-    f("dampening", -1, dampening);
-    f("weight_decay", -1, weight_decay);
+    f("lr", lr);
+    f("momentum", momentum);
+    f("dampening", dampening);
+    f("weight_decay", weight_decay);
   }
   template <class F>
   void for_each_flag(F f) {

@@ -38,7 +38,7 @@ struct LBFGSOptions {
 
   template <class F>
   void for_each_scalar(F f) {
-    f("lr", -1, lr);
+    f("lr", lr);
   }
   template <class F>
   void for_each_flag(F) {}
@@ -64,10 +64,9 @@ struct SparseAdamOptions {
 
   template <class F>
   void for_each_scalar(F f) {
-    f("lr", -1, lr);
-    f("betas", 0, betas[0]);
-    f("betas", 1, betas[1]);
-    f("eps", -1, eps);
+    f("lr", lr);
+    f("betas", betas);
+    f("eps", eps);
   }
   template <class F>
   void for_each_flag(F f) {

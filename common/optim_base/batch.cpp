@@ -24,7 +24,7 @@ const TensorList& Batch::state(std::string_view name) const {
   if (found == names.end()) {
     throw Error("this optimizer keeps no state \"" + std::string(name) + "\"");
   }
-  return states[std::size_t(found - names.begin())];
+  return states[found - names.begin()];
 }
 
 Batch make_batch(std::vector<Tensor> params, std::span<const StateSpec> specs,

@@ -63,7 +63,7 @@ std::vector<std::vector<std::size_t>> like_groups(
         kinds.begin(), kinds.end(),
         [&](const Kind& kind) { return kind.takes(groups[g], numbers); });
     if (known != kinds.end()) {
-      sets[set_of_kind[std::size_t(known - kinds.begin())]].push_back(g);
+      sets[set_of_kind[known - kinds.begin()]].push_back(g);
       continue;
     }
     if (!numbers.empty() && kinds.size() < most_kinds) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "fusebook/optim_base/each_scalar.h"
 #include "fusebook/optim_base/optimizer.h"
 #include "fusebook/optim_base/same_options.h"
 
@@ -42,7 +43,7 @@ class ListOptimizer : public Optimizer {
 
    protected:
     void visit_scalars(FunctionRef<void(const Named&)> visit) override {
-      options.for_each_scalar([&](const char* name, int index, Scalar& s) {
+      each_scalar(options, [&](const char* name, int index, Scalar& s) {
         visit({name, index, &s});
       });
     }
@@ -144,8 +145,8 @@ class ListOptimizer : public Optimizer {
     if (numbers.empty()) return update(param_groups[group].options, batch);
     Options joined = param_groups[group].options;
     auto next = numbers.begin();
-    joined.for_each_scalar(
-        [&](const char*, int, Scalar& number) { number = *next++; });
+    each_scalar(joined,
+                [&](const char*, int, Scalar& number) { number = *next++; });
     update(joined, batch);
   }
 };

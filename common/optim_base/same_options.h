@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "fusebook/optim_base/each_scalar.h"
 #include "fusebook/trace/scalar.h"
 
 namespace fuse {
@@ -124,7 +125,7 @@ bool lists_all(const Options& options, std::size_t scalars) {
   static const bool all = [&] {
     Options copy = options;
     std::size_t listed = 0;
-    copy.for_each_scalar([&](const char*, int, Scalar&) { ++listed; });
+    each_scalar(copy, [&](const char*, int, Scalar&) { ++listed; });
     return listed == scalars;
   }();
   return all;

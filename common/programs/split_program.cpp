@@ -69,7 +69,7 @@ class SplitProgram::Maker {
   }
 
  private:
-  ValueId& at(ValueId value) { return values_[std::size_t(value)]; }
+  ValueId& at(ValueId value) { return values_[value]; }
 
   std::int32_t slot(std::int32_t slot) {
     const auto index = std::size_t(slot);
@@ -154,8 +154,7 @@ SplitProgram::SplitProgram(const Request& request,
   const auto slots = std::int32_t(program_.slots().size());
   for (std::int32_t slot = 0; slot < slots; ++slot) {
     if (program_.first_store(slot) < 0) continue;
-    for (std::size_t e = 0; e < program_.lists()[std::size_t(slot)].count;
-         ++e) {
+    for (std::size_t e = 0; e < program_.lists()[slot].count; ++e) {
       const MemoryRange range = make_range(program_, slot, e);
       stored_.add(range.begin, range.end);
     }
@@ -169,7 +168,7 @@ SplitProgram::SplitProgram(const Request& request,
 }
 
 bool SplitProgram::is_stored_to(const Program& program, std::int32_t slot) {
-  for (std::size_t e = 0; e < program.lists()[std::size_t(slot)].count; ++e) {
+  for (std::size_t e = 0; e < program.lists()[slot].count; ++e) {
     const MemoryRange range = make_range(program, slot, e);
     if (stored_.touches(range.begin, range.end)) return true;
   }
@@ -228,8 +227,7 @@ std::int32_t SplitProgram::shape_of(const Program& program,
   for (const StoreEvent& event : program.store_events()) {
     if (event.value == value) return event.slot;
     if (program.domain(event.value) != program.domain(value)) continue;
-    const bool fits =
-        program.slots()[std::size_t(event.slot)].rate == node.rate;
+    const bool fits = program.slots()[event.slot].rate == node.rate;
     if (fits || found < 0) found = event.slot;
   }
   return found;
@@ -250,7 +248,7 @@ void SplitProgram::find_temporaries(const Program& program) {
 // What is computed from numbers that no part stores to is computed anew.
 bool SplitProgram::is_fixed(const Program& program, ValueId number) {
   const Node& node = program.node(number);
-  if (node.op == OpCode::load) return !shares_[std::size_t(node.in[0])];
+  if (node.op == OpCode::load) return !shares_[node.in[0]];
   return std::all_of(node.in, node.in + node.arity,
                      [&](ValueId in) { return is_fixed(program, in); });
 }

@@ -33,7 +33,7 @@ void trace_launch(const CompiledProgram& compiled) {
   for (const Row& row : compiled.table.rows()) {
     if (row.entry < tensors) continue;  // another line of the same tensor
     ++tensors;
-    const Body& body = compiled.plan.bodies[std::size_t(row.body)];
+    const Body& body = compiled.plan.bodies[row.body];
     LaunchRecord::Row traced;
     traced.body = row.body;
     for (std::size_t s = 0; s < body.slots.size(); ++s) {

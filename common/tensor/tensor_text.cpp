@@ -124,7 +124,7 @@ std::int64_t TensorWriter::stride(std::size_t axis) const {
 void TensorWriter::collect(std::size_t axis, std::int64_t first,
                            std::vector<double>& shown) const {
   if (axis == shape_.size()) {
-    shown.push_back(values_[std::size_t(first)]);
+    shown.push_back(values_[first]);
     return;
   }
   for (const std::int64_t index : shown_indices(axis)) {
@@ -150,7 +150,7 @@ std::string TensorWriter::row(std::int64_t first, std::size_t indent) const {
     } else if (count > 0) {
       text += ", ";
     }
-    text += index < 0 ? " ..." : format_(values_[std::size_t(first + index)]);
+    text += index < 0 ? " ..." : format_(values_[first + index]);
     ++count;
   }
   return text + "]";

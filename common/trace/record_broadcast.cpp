@@ -79,7 +79,7 @@ bool is_overwritten(const Program& program,
   for (std::size_t k = stores.size(); k > 0; --k) {
     const StoreEvent& store = stores[k - 1];
     if (store.at <= load) return false;
-    if (may_meet(list, *lists[std::size_t(store.slot)])) return true;
+    if (may_meet(list, *lists[store.slot])) return true;
   }
   return false;
 }
@@ -220,7 +220,7 @@ ValueId Recorder::spread_anew(ValueId value, const ListShapes& to,
                               std::source_location place) {
   const Node node = program_.node(value);
   if (node.op == OpCode::load) {
-    const std::shared_ptr<ListImpl> list = held_[std::size_t(node.in[0])];
+    const std::shared_ptr<ListImpl> list = held_[node.in[0]];
     if (is_overwritten(program_, held_, *list, value)) return -1;
     return program_.load(slot_of(broadcast_list(list, to)), place);
   }

@@ -8,11 +8,11 @@ using namespace fuse;
 template <class Optimizer, class Options>
 static void print_steps(const Options& options, auto numbers,
                         std::vector<std::string> states = {}) {
-  numbers.for_each_scalar(
-      [](const std::string& name, int index, const Scalar& number) {
-        print(name, index < 0 ? "" : std::to_string(index + 1), " = ",
-              number.value());
-      });
+  each_scalar(numbers,
+              [](const std::string& name, int index, const Scalar& number) {
+                print(name, index < 0 ? "" : std::to_string(index + 1), " = ",
+                      number.value());
+              });
   Tensor p = full({1}, 1.0, DType::float64);
   Optimizer optimizer({p}, options);
   for (const double g : {0.5, 0.25, -1.0, -0.5, 2.0, 0.125, 0.75, -0.25}) {

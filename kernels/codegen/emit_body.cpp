@@ -84,12 +84,8 @@ class BodyWriter {
  private:
   using Need = std::pair<std::int32_t, DType>;
 
-  const BodyNode& node(std::int32_t id) const {
-    return body_.nodes[std::size_t(id)];
-  }
-  const std::string& name(std::int32_t id) const {
-    return names_.values[std::size_t(id)];
-  }
+  const BodyNode& node(std::int32_t id) const { return body_.nodes[id]; }
+  const std::string& name(std::int32_t id) const { return names_.values[id]; }
 
   // Which values cross from a stage into a later one, and as what type.
   void find_needs() {
@@ -97,8 +93,7 @@ class BodyWriter {
       for (int k = 0; k < node(id).arity; ++k) need(node(id).in[k], node(id));
     }
     for (const Store& store : body_.stores) {
-      const bool entry =
-          body_.slots[std::size_t(store.slot)].rate == Rate::entry;
+      const bool entry = body_.slots[store.slot].rate == Rate::entry;
       if (entry) entry_needs_.insert({store.value, DType::float64});
     }
     for (const Need& n : entry_needs_) {
@@ -131,7 +126,7 @@ class BodyWriter {
     const DType other =
         dtype == DType::float32 ? DType::float64 : DType::float32;
     const bool both = entry_needs_.contains({value, other});
-    return both && dtype == DType::float32 ? names_.rounded[std::size_t(value)]
+    return both && dtype == DType::float32 ? names_.rounded[value]
                                            : name(value);
   }
 
@@ -327,7 +322,7 @@ class BodyWriter {
       if (n.op == OpCode::argument) {
         out_ << "columns[" << n.index << "];\n";
       } else {
-        const DType dtype = body_.slots[std::size_t(n.index)].dtype;
+        const DType dtype = body_.slots[n.index].dtype;
         out_ << "load_scalar<" << memory_type_of(dtype) << ">(p[" << n.index
              << "]);\n";
       }
@@ -374,12 +369,12 @@ class BodyWriter {
     }
     write_stage(Rate::element);
     for (const Store& store : body_.stores) {
-      const BodySlot& slot = body_.slots[std::size_t(store.slot)];
+      const BodySlot& slot = body_.slots[store.slot];
       if (slot.rate != Rate::element) continue;
       BodyNode user;
       user.rate = Rate::element;
       user.dtype = slot.dtype;
-      out_ << "    x." << names_.slots[std::size_t(store.slot)] << " = "
+      out_ << "    x." << names_.slots[store.slot] << " = "
            << operand(store.value, user) << ";\n";
     }
     out_ << "  }\n";
@@ -434,7 +429,7 @@ class BodyWriter {
 
   // What an operation has rounded is at hand as memory holds it.
   std::string lanes_in_memory(const Store& store) const {
-    const DType dtype = body_.slots[std::size_t(store.slot)].dtype;
+    const DType dtype = body_.slots[store.slot].dtype;
     const BodyNode& value = node(store.value);
     const bool rounded = value.rate == Rate::element && value.arity > 0 &&
                          value.dtype == dtype && is_reduced(dtype);
@@ -512,7 +507,7 @@ class BodyWriter {
     if (target_ == Target::gpu) {
       const bool any = std::any_of(
           body_.stores.begin(), body_.stores.end(), [&](const Store& store) {
-            return body_.slots[std::size_t(store.slot)].rate == Rate::entry;
+            return body_.slots[store.slot].rate == Rate::entry;
           });
       out_ << "\n  static constexpr bool stores_per_tensor = "
            << (any ? "true" : "false") << ";\n";
@@ -520,7 +515,7 @@ class BodyWriter {
     out_ << "  static FUSE_FN void finish(const PerTensor& t, void* const* p) "
             "{\n";
     for (const Store& store : body_.stores) {
-      const BodySlot& slot = body_.slots[std::size_t(store.slot)];
+      const BodySlot& slot = body_.slots[store.slot];
       if (slot.rate != Rate::entry) continue;
       out_ << "    store_scalar<" << memory_type_of(slot.dtype) << ">(p["
            << store.slot << "], t." << field({store.value, DType::float64})
@@ -556,7 +551,7 @@ bool runs_in_lanes(const Body& body) {
     if (node.arity == 0) continue;
     if (calls_library(node.op)) return false;  // for each element
     // Per-tensor numbers are doubles, which a cast takes as they are.
-    const BodyNode& from = body.nodes[std::size_t(node.in[0])];
+    const BodyNode& from = body.nodes[node.in[0]];
     if (node.op == OpCode::cast && from.rate != Rate::element) return false;
   }
   return reduced;

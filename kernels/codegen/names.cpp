@@ -135,17 +135,17 @@ BodyNames name_body(const Body& body) {
   }
   names.values.resize(body.nodes.size());
   for (const Store& store : body.stores) {
-    auto& name = names.values[std::size_t(store.value)];
-    if (body.nodes[std::size_t(store.value)].arity == 0) continue;
+    auto& name = names.values[store.value];
+    if (body.nodes[store.value].arity == 0) continue;
     if (name.empty()) {
-      name = used.unique(names.slots[std::size_t(store.slot)] + "_next");
+      name = used.unique(names.slots[store.slot] + "_next");
     }
   }
   for (std::size_t i = 0; i < body.nodes.size(); ++i) {
     const BodyNode& node = body.nodes[i];
     if (!names.values[i].empty() || node.op == OpCode::constant) continue;
     if (node.op == OpCode::load) {
-      names.values[i] = names.slots[std::size_t(node.index)];
+      names.values[i] = names.slots[node.index];
     } else if (node.op == OpCode::argument) {
       names.values[i] = used.unique(scalar_name(node.origin));
     } else {

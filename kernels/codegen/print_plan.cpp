@@ -58,15 +58,15 @@ const char* rate_name(Rate rate) {
 }
 
 std::string operand(const Body& body, const BodyNames& names, std::int32_t id) {
-  const BodyNode& node = body.nodes[std::size_t(id)];
+  const BodyNode& node = body.nodes[id];
   return node.op == OpCode::constant ? constant_text(node.value, node.dtype)
-                                     : names.values[std::size_t(id)];
+                                     : names.values[id];
 }
 
 std::string slot_text(const Body& body, const BodyNames& names,
                       std::int32_t slot) {
-  const bool strided = body.slots[std::size_t(slot)].strided;
-  return names.slots[std::size_t(slot)] + (strided ? " strided" : "");
+  const bool strided = body.slots[slot].strided;
+  return names.slots[slot] + (strided ? " strided" : "");
 }
 
 std::string leaf(const Body& body, const BodyNode& node,
@@ -126,12 +126,12 @@ std::string listing(const Program& program) {
     const Node& n = program.nodes()[i];
     text << "%" << i << " = " << name_of(n.op);
     if (n.op == OpCode::load) {
-      const char* label = program.lists()[std::size_t(n.in[0])].label;
+      const char* label = program.lists()[n.in[0]].label;
       text << " slot" << n.in[0] << (label != nullptr ? " " : "")
            << (label != nullptr ? label : "");
-      if (program.slots()[std::size_t(n.in[0])].strided) text << " strided";
+      if (program.slots()[n.in[0]].strided) text << " strided";
     } else if (n.op == OpCode::constant || n.op == OpCode::argument) {
-      const ScalarLeaf& leaf = program.scalars()[std::size_t(n.in[0])];
+      const ScalarLeaf& leaf = program.scalars()[n.in[0]];
       text << " " << leaf.value << (leaf.is_single() ? "" : ", ...");
       if (leaf.origin.name != nullptr) text << " " << to_string(leaf.origin);
     }
@@ -140,8 +140,7 @@ std::string listing(const Program& program) {
   }
   for (const Store& store : program.stores()) {
     text << "store %" << store.value << " -> slot" << store.slot
-         << (program.slots()[std::size_t(store.slot)].strided ? " strided\n"
-                                                              : "\n");
+         << (program.slots()[store.slot].strided ? " strided\n" : "\n");
   }
   return text.str();
 }
@@ -198,10 +197,10 @@ class GraphWriter {
 std::string mark(bool strided) { return strided ? " strided" : ""; }
 
 std::string slot_name(const Program& program, std::int32_t slot) {
-  const char* const label = program.lists()[std::size_t(slot)].label;
+  const char* const label = program.lists()[slot].label;
   const std::string name =
       label != nullptr ? label : "slot" + std::to_string(slot);
-  return name + mark(program.slots()[std::size_t(slot)].strided);
+  return name + mark(program.slots()[slot].strided);
 }
 
 template <class AnyNode>
@@ -213,7 +212,7 @@ std::string operation_name(const AnyNode& node) {
 std::string label_of(const Program& program, const Node& node) {
   if (node.op == OpCode::load) return slot_name(program, node.in[0]);
   if (node.arity > 0) return operation_name(node);
-  const ScalarLeaf& leaf = program.scalars()[std::size_t(node.in[0])];
+  const ScalarLeaf& leaf = program.scalars()[node.in[0]];
   return constant_text(leaf.value, DType::float64) +
          (leaf.is_single() ? "" : ", ...");
 }
@@ -221,7 +220,7 @@ std::string label_of(const Program& program, const Node& node) {
 std::string label_of(const Body& body, const BodyNode& node,
                      const std::string& name) {
   if (node.op == OpCode::load) {
-    return name + mark(body.slots[std::size_t(node.index)].strided);
+    return name + mark(body.slots[node.index].strided);
   }
   if (node.op == OpCode::constant) {
     return constant_text(node.value, node.dtype);

@@ -28,15 +28,14 @@ class Interpreter final : public CpuKernel {
     for (TileRunner& runner : runners) runner.start(launch, table.coincident());
     device::for_each_row(launch, table.parts()[part],
                          [&](const Row& row, i64 begin, i64 end, bool whole) {
-                           runners[std::size_t(row.body)].run(row, begin, end,
-                                                              whole);
+                           runners[row.body].run(row, begin, end, whole);
                          });
   }
 
   void finish(const Table& table, i64 row) override {
     const Launch launch = table.launch();
     const Row& bound = launch.rows[row];
-    TileRunner& runner = runners_[0][std::size_t(bound.body)];
+    TileRunner& runner = runners_[0][bound.body];
     runner.start(launch, table.coincident());
     runner.finish(bound);
   }

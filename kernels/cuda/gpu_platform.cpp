@@ -44,10 +44,10 @@ std::shared_ptr<Gpu> GpuPlatform::gpu(int ordinal) {
                 ": " + list_devices(name_, count));
   }
   gpus_.resize(count);
-  std::weak_ptr<Gpu>& known = gpus_[std::size_t(ordinal)];
+  std::weak_ptr<Gpu>& known = gpus_[ordinal];
   if (auto gpu = known.lock()) return gpu;
-  auto gpu = std::make_shared<Gpu>(
-      *driver_.api, name_, found.devices[std::size_t(ordinal)], compiler_);
+  auto gpu = std::make_shared<Gpu>(*driver_.api, name_, found.devices[ordinal],
+                                   compiler_);
   known = gpu;
   if (lifetime_ == Lifetime::for_ever) held_.push_back(gpu);
   return gpu;

@@ -34,7 +34,7 @@ void write(char* memory, std::size_t at, std::span<const T> items) {
 // All that the tensors have, by number of the tensor.
 std::vector<i64> count_shares(std::span<const Row> rows, i64 tensors) {
   std::vector<i64> shares(std::size_t(tensors), 0);
-  for (const Row& row : rows) shares[std::size_t(row.entry)] += chunks_of(row);
+  for (const Row& row : rows) shares[row.entry] += chunks_of(row);
   return shares;
 }
 
@@ -72,13 +72,11 @@ void write_table(const Table& table, const GpuTableLayout& layout,
   char* next = start + layout.chunks;
   for (const Row& row : table.rows()) {
     for (i64 k = 0; k < chunks_of(row); ++k) {
-      const Chunk chunk = {row.pointers,
-                           row.entry,
-                           row.body,
-                           row.instance,
-                           k * gpu_chunk,
-                           std::min((k + 1) * gpu_chunk, row.numel),
-                           shares[std::size_t(row.entry)]};
+      const Chunk chunk = {
+          row.pointers,     row.entry,
+          row.body,         row.instance,
+          k * gpu_chunk,    std::min((k + 1) * gpu_chunk, row.numel),
+          shares[row.entry]};
       std::memcpy(next, &chunk, sizeof(chunk));
       next += sizeof(chunk);
     }

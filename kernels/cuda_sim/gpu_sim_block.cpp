@@ -91,7 +91,7 @@ class BlockRun {
     for (bool any = true; any;) {
       any = false;
       for (const std::int64_t t : arranged(block_.count(), order, state)) {
-        Fiber& fiber = fibers_[std::size_t(t)];
+        Fiber& fiber = fibers_[t];
         if (fiber.done) continue;
         resume(fiber, t);
         any = any || fiber.waits;

@@ -15,10 +15,10 @@ std::vector<Range> collect(const Plan& plan, const Program& program) {
   std::vector<Range> ranges;
   for (std::size_t i = 0; i < plan.instances.size(); ++i) {
     const Instance& instance = plan.instances[i];
-    const Body& body = plan.bodies[std::size_t(instance.body)];
+    const Body& body = plan.bodies[instance.body];
     for (std::size_t s = 0; s < body.slots.size(); ++s) {
       const std::int32_t slot = instance.slots[s];
-      const std::size_t count = program.lists()[std::size_t(slot)].count;
+      const std::size_t count = program.lists()[slot].count;
       for (std::size_t e = 0; e < count; ++e) {
         Range range = make_range(program, slot, e);
         if (range.begin == range.end) continue;

@@ -46,7 +46,7 @@ void JoinedLists::clear() {
   std::vector<std::int32_t> sized(slots + program_.nodes().size(), -1);
   // Values that are carried into the next part have the shapes that they had.
   for (std::size_t id = slots; id < parents_.size(); ++id) {
-    sized[id] = sized_[std::size_t(find(Id(id)))];
+    sized[id] = sized_[find(Id(id))];
   }
   sized_ = std::move(sized);
   parents_.resize(sized_.size());
@@ -61,7 +61,7 @@ void JoinedLists::clear() {
 }
 
 JoinedLists::Id JoinedLists::find(Id id) const {
-  while (parents_[std::size_t(id)] != id) id = parents_[std::size_t(id)];
+  while (parents_[id] != id) id = parents_[id];
   return id;
 }
 
@@ -88,17 +88,15 @@ std::string JoinedLists::join(Id a, Id b) {
 }
 
 std::string JoinedLists::compare(Id a, Id b) const {
-  const std::int32_t size_a = sized_[std::size_t(a)];
-  const std::int32_t size_b = sized_[std::size_t(b)];
+  const std::int32_t size_a = sized_[a];
+  const std::int32_t size_b = sized_[b];
   if (size_a < 0 || size_b < 0) return "";
   const auto lists = program_.lists();
-  std::string why =
-      compare_sizes(lists[std::size_t(size_a)], lists[std::size_t(size_b)]);
-  const std::int32_t shape_a = strided_[std::size_t(a)];
-  const std::int32_t shape_b = strided_[std::size_t(b)];
+  std::string why = compare_sizes(lists[size_a], lists[size_b]);
+  const std::int32_t shape_a = strided_[a];
+  const std::int32_t shape_b = strided_[b];
   if (!why.empty() || shape_a < 0 || shape_b < 0) return why;
-  return compare_shapes(lists[std::size_t(shape_a)],
-                        lists[std::size_t(shape_b)]);
+  return compare_shapes(lists[shape_a], lists[shape_b]);
 }
 
 }  // namespace fuse

@@ -32,7 +32,7 @@ BodyNode make_node(const BodySource& source, std::size_t i) {
   std::copy(node.in, node.in + node.arity, made.in);
   if (node.op == OpCode::load) made.index = node.in[0];
   if (node.op == OpCode::constant || node.op == OpCode::argument) {
-    place_scalar(made, source.scalars[std::size_t(node.in[0])]);
+    place_scalar(made, source.scalars[node.in[0]]);
   }
   return made;
 }
@@ -41,7 +41,7 @@ BodyNode make_node(const BodySource& source, std::size_t i) {
 void raise_rates(Body& body) {
   for (BodyNode& node : body.nodes) {
     for (int k = 0; k < node.arity; ++k) {
-      const Rate rate = body.nodes[std::size_t(node.in[k])].rate;
+      const Rate rate = body.nodes[node.in[k]].rate;
       node.rate = std::max(node.rate, rate);
     }
   }
@@ -50,11 +50,11 @@ void raise_rates(Body& body) {
 void mark_slots(Body& body) {
   for (const BodyNode& node : body.nodes) {
     if (node.op == OpCode::load) {
-      body.slots[std::size_t(node.index)].loaded = true;
+      body.slots[node.index].loaded = true;
     }
   }
   for (const Store& store : body.stores) {
-    body.slots[std::size_t(store.slot)].stored = true;
+    body.slots[store.slot].stored = true;
   }
 }
 

@@ -7,18 +7,18 @@ namespace fuse {
 namespace {
 
 std::size_t element_size(const Program& program, const MemoryRange& range) {
-  return size_of(program.slots()[std::size_t(range.slot)].dtype);
+  return size_of(program.slots()[range.slot].dtype);
 }
 
 std::int64_t numel(const Program& program, const MemoryRange& range) {
-  return program.lists()[std::size_t(range.slot)].numels[range.entry];
+  return program.lists()[range.slot].numels[range.entry];
 }
 
 }  // namespace
 
 MemoryRange make_range(const Program& program, std::int32_t slot,
                        std::size_t entry) {
-  const ListView& list = program.lists()[std::size_t(slot)];
+  const ListView& list = program.lists()[slot];
   const auto begin = reinterpret_cast<std::uintptr_t>(list.addresses[entry]);
   MemoryRange range{begin, begin, entry, slot, -1, false, nullptr};
   std::int64_t elements = list.numels[entry];
@@ -49,11 +49,11 @@ bool same_tensor(const Program& program, const MemoryRange& a,
 }
 
 bool is_number(const Program& program, const MemoryRange& range) {
-  return program.slots()[std::size_t(range.slot)].rate == Rate::uniform;
+  return program.slots()[range.slot].rate == Rate::uniform;
 }
 
 std::string describe(const Program& program, const MemoryRange& range) {
-  const ListView& list = program.lists()[std::size_t(range.slot)];
+  const ListView& list = program.lists()[range.slot];
   if (is_number(program, range)) {
     return list.label != nullptr ? list.label : "a number";
   }

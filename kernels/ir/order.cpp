@@ -87,8 +87,8 @@ class Walk {
         content_(program.slots().size(), -1),
         joined_(program) {
     for (const Overlap& each : overlaps_) {
-      neighbours_[std::size_t(each.a.slot)].push_back({each.b.slot, &each});
-      neighbours_[std::size_t(each.b.slot)].push_back({each.a.slot, &each});
+      neighbours_[each.a.slot].push_back({each.b.slot, &each});
+      neighbours_[each.b.slot].push_back({each.a.slot, &each});
     }
   }
 
@@ -113,10 +113,10 @@ class Walk {
  private:
   const Node& node(ValueId id) const { return program_.node(id); }
   bool is_uniform(std::int32_t slot) const {
-    return program_.slots()[std::size_t(slot)].rate == Rate::uniform;
+    return program_.slots()[slot].rate == Rate::uniform;
   }
   std::span<const Neighbour> neighbours(std::int32_t slot) const {
-    return neighbours_[std::size_t(slot)];
+    return neighbours_[slot];
   }
 
   void begin_part(std::int32_t at, std::string why) {
@@ -126,7 +126,7 @@ class Walk {
     holders_.assign(program_.nodes().size(), -1);
     for (std::size_t s = 0; s < content_.size(); ++s) {
       if (content_[s] >= 0) {
-        holders_[std::size_t(content_[s])] = std::int32_t(s);
+        holders_[content_[s]] = std::int32_t(s);
       }
     }
     joined_.clear();
@@ -137,11 +137,11 @@ class Walk {
     ProgramPart& part = parts_.back();
     for (const StoreEvent& event : operation.stores) {
       part.stores.pop_back();
-      content_[std::size_t(event.slot)] = -1;
+      content_[event.slot] = -1;
     }
     for (const ProgramPart& each : parts_) {
       for (const StoreEvent& event : each.stores) {
-        content_[std::size_t(event.slot)] = event.value;
+        content_[event.slot] = event.value;
       }
     }
     std::erase_if(part.carried, [&](const Carried& each) {
@@ -182,8 +182,7 @@ class Walk {
       for (int k = 0; k < each.arity; ++k) {
         const ValueId list = list_of(each.in[k], id);
         // What nobody stores takes no numbers per tensor from other lists.
-        const bool joins =
-            live_[std::size_t(id)] || node(each.in[k]).rate == Rate::element;
+        const bool joins = live_[id] || node(each.in[k]).rate == Rate::element;
         if (list < 0 || !joins || !why.empty()) continue;
         why = joined_.join_value(id, list);
       }
@@ -207,7 +206,7 @@ class Walk {
     }
     if (from.arity == 0 || program_.domain(value) < 0) return -1;
     if (value >= parts_.back().begin) return joined_.of_value(value);
-    const std::int32_t slot = holders_[std::size_t(value)];
+    const std::int32_t slot = holders_[value];
     carried_now_.push_back({value, slot, user});
     if (slot < 0) return joined_.of_value(value);
     read_now_.push_back({slot, -1, user});
@@ -227,7 +226,7 @@ class Walk {
   std::optional<Break> check_read(const Operation& operation,
                                   const Read& read) {
     for (const Neighbour& other : neighbours(read.slot)) {
-      const Access& store = stores_[std::size_t(other.slot)];
+      const Access& store = stores_[other.slot];
       if (store.operation == never) continue;
       const bool inside = is_in_call(operation, store);
       if (inside && !other.overlap->coincident) refuse(*other.overlap);
@@ -242,7 +241,7 @@ class Walk {
                                    const StoreEvent& event) {
     const std::source_location place = program_.place(event.value);
     for (const Neighbour& other : neighbours(event.slot)) {
-      const Access& store = stores_[std::size_t(other.slot)];
+      const Access& store = stores_[other.slot];
       if (store.operation != never) {
         if (is_in_call(operation, store)) refuse(*other.overlap);
         return Break{operation.call.begin,
@@ -253,7 +252,7 @@ class Walk {
       if (reads_now && !is_uniform(other.slot) && !other.overlap->coincident) {
         refuse(*other.overlap);
       }
-      const Access& read = reads_[std::size_t(other.slot)];
+      const Access& read = reads_[other.slot];
       if (read.operation == never || is_harmless(event, other)) continue;
       const bool inside = is_in_call(operation, read);
       if (inside && !is_uniform(other.slot) && !is_of_one(*other.overlap)) {
@@ -270,7 +269,7 @@ class Walk {
   // its values before it stores them has an order for these.
   bool is_of_one(const Overlap& overlap) const {
     const auto repeats = [&](const MemoryRange& range) {
-      return program_.lists()[std::size_t(range.slot)].repeats;
+      return program_.lists()[range.slot].repeats;
     };
     return overlap.coincident || (overlap.a.entry == overlap.b.entry &&
                                   overlap.a.begin == overlap.b.begin &&
@@ -306,13 +305,12 @@ class Walk {
         part.early.push_back(read.load);
         continue;
       }
-      reads_[std::size_t(read.slot)] = {operation.nodes.begin,
-                                        program_.place(read.by)};
+      reads_[read.slot] = {operation.nodes.begin, program_.place(read.by)};
     }
     for (const StoreEvent& event : operation.stores) {
-      stores_[std::size_t(event.slot)] = {operation.nodes.begin,
-                                          program_.place(event.value)};
-      content_[std::size_t(event.slot)] = event.value;
+      stores_[event.slot] = {operation.nodes.begin,
+                             program_.place(event.value)};
+      content_[event.slot] = event.value;
       part.stores.push_back(event);
     }
     for (const Carried& each : carried_now_) {

@@ -40,11 +40,11 @@ class Cutter {
     for (const ValueId id : touched) take(id, piece);
     for (const Store& store : stores) {
       const std::int32_t slot = take_slot(store.slot, piece);
-      piece.stores.push_back({slot, local_value_[std::size_t(store.value)]});
+      piece.stores.push_back({slot, local_value_[store.value]});
     }
-    for (const ValueId id : touched) local_value_[std::size_t(id)] = -1;
+    for (const ValueId id : touched) local_value_[id] = -1;
     for (const std::int32_t slot : piece.slots) {
-      local_slot_[std::size_t(slot)] = -1;
+      local_slot_[slot] = -1;
     }
     return piece;
   }
@@ -55,8 +55,8 @@ class Cutter {
     while (!open.empty()) {
       const ValueId id = open.back();
       open.pop_back();
-      if (local_value_[std::size_t(id)] != -1) continue;
-      local_value_[std::size_t(id)] = -2;
+      if (local_value_[id] != -1) continue;
+      local_value_[id] = -2;
       touched.push_back(id);
       const Node& node = program_.node(id);
       open.insert(open.end(), node.in, node.in + node.arity);
@@ -72,19 +72,19 @@ class Cutter {
       node.in[0] = std::int32_t(piece.scalars.size()) - 1;
     }
     for (int k = 0; k < node.arity; ++k) {
-      node.in[k] = local_value_[std::size_t(node.in[k])];
+      node.in[k] = local_value_[node.in[k]];
     }
-    local_value_[std::size_t(id)] = std::int32_t(piece.nodes.size());
+    local_value_[id] = std::int32_t(piece.nodes.size());
     piece.nodes.push_back(node);
     piece.places.push_back(program_.place(id));
   }
 
   std::int32_t take_slot(std::int32_t slot, Piece& piece) {
-    std::int32_t& local = local_slot_[std::size_t(slot)];
+    std::int32_t& local = local_slot_[slot];
     if (local < 0) {
       local = std::int32_t(piece.slots.size());
       piece.slots.push_back(slot);
-      piece.slot_infos.push_back(program_.slots()[std::size_t(slot)]);
+      piece.slot_infos.push_back(program_.slots()[slot]);
     }
     return local;
   }

@@ -40,13 +40,13 @@ class BodyMaker {
   using Kind = ScalarUse::Kind;
 
   const ScalarLeaf& leaf(std::int32_t scalar) const {
-    return program_.scalars()[std::size_t(scalar)];
+    return program_.scalars()[scalar];
   }
 
   std::vector<std::string> names_of(const Piece& piece) const {
     std::vector<std::string> names;
     for (const std::int32_t slot : piece.slots) {
-      const char* label = program_.lists()[std::size_t(slot)].label;
+      const char* label = program_.lists()[slot].label;
       names.emplace_back(label != nullptr ? label : "list");
     }
     return names;
@@ -119,13 +119,12 @@ bool Body::strided() const {
 bool Plan::matches(const Program& program) const {
   const auto scalars = program.scalars();
   const auto is_single = [&](std::int32_t scalar) {
-    return scalar < 0 || scalars[std::size_t(scalar)].is_single();
+    return scalar < 0 || scalars[scalar].is_single();
   };
-  return std::all_of(
-             guards.begin(), guards.end(),
-             [&](const Guard& guard) {
-               return scalars[std::size_t(guard.scalar)].is(guard.value);
-             }) &&
+  return std::all_of(guards.begin(), guards.end(),
+                     [&](const Guard& guard) {
+                       return scalars[guard.scalar].is(guard.value);
+                     }) &&
          std::all_of(args.begin(), args.end(), is_single) &&
          std::all_of(instances.begin(), instances.end(),
                      [&](const Instance& instance) {

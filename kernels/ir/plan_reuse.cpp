@@ -66,7 +66,7 @@ class Fitting {
 
  private:
   const ScalarLeaf& leaf(std::int32_t scalar) const {
-    return program_.scalars()[std::size_t(scalar)];
+    return program_.scalars()[scalar];
   }
 
   // The numbers that the body bakes are those of the piece, and plain ones; a
@@ -157,7 +157,7 @@ std::vector<MovedNumber> moved_numbers(const Plan& kernel,
       for (std::size_t k = 0; k < body.scalars.size(); ++k) {
         const ScalarUse& use = body.scalars[k];
         const std::int32_t scalar = piece.scalars[k];
-        const ScalarLeaf& now = program.scalars()[std::size_t(scalar)];
+        const ScalarLeaf& now = program.scalars()[scalar];
         if (use.kind != Kind::baked || now.is(use.value)) continue;
         if (!same_parameter(use.origin, now.origin)) continue;
         moved.push_back({&use, scalar});

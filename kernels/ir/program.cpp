@@ -61,8 +61,8 @@ bool same_parameter(const Origin& a, const Origin& b) {
 }
 
 int Program::find_domain(int domain) const {
-  while (domain_parent_[std::size_t(domain)] != domain) {
-    domain = domain_parent_[std::size_t(domain)];
+  while (domain_parent_[domain] != domain) {
+    domain = domain_parent_[domain];
   }
   return domain;
 }
@@ -72,12 +72,12 @@ int Program::join(int a, int b) {
   if (b < 0) return a;
   a = find_domain(a);
   b = find_domain(b);
-  domain_parent_[std::size_t(std::max(a, b))] = std::min(a, b);
+  domain_parent_[std::max(a, b)] = std::min(a, b);
   return std::min(a, b);
 }
 
 int Program::domain(ValueId id) const {
-  const int domain = node_domains_[std::size_t(id)];
+  const int domain = node_domains_[id];
   return domain < 0 ? domain : find_domain(domain);
 }
 
@@ -86,13 +86,13 @@ std::int32_t Program::find_slot(std::uint64_t list_id) const {
   const std::size_t mask = slot_index_.size() - 1;
   for (std::size_t at = mix(1, list_id) & mask;; at = (at + 1) & mask) {
     const std::int32_t slot = slot_index_[at];
-    if (slot < 0 || lists_[std::size_t(slot)].id == list_id) return slot;
+    if (slot < 0 || lists_[slot].id == list_id) return slot;
   }
 }
 
 void Program::index_slot(std::int32_t slot) {
   const std::size_t mask = slot_index_.size() - 1;
-  std::size_t at = mix(1, lists_[std::size_t(slot)].id) & mask;
+  std::size_t at = mix(1, lists_[slot].id) & mask;
   while (slot_index_[at] >= 0) at = (at + 1) & mask;
   slot_index_[at] = slot;
 }
@@ -171,7 +171,7 @@ ValueId Program::apply(OpCode op, std::span<const ValueId> in,
     const Node& operand = node(id);
     const bool first = result.rate != Rate::element;
     result.rate = std::max(result.rate, operand.rate);
-    domain = join(domain, node_domains_[std::size_t(id)]);
+    domain = join(domain, node_domains_[id]);
     if (operand.rate != Rate::element) continue;
     result.dtype = first ? operand.dtype : promote(result.dtype, operand.dtype);
   }
@@ -185,7 +185,7 @@ ValueId Program::apply(OpCode op, std::span<const ValueId> in,
 ValueId Program::cast(ValueId value, DType dtype, std::source_location place) {
   if (node(value).dtype == dtype) return value;
   return append({OpCode::cast, Rate::element, dtype, 1, {value, -1, -1, -1}},
-                node_domains_[std::size_t(value)], place);
+                node_domains_[value], place);
 }
 
 // Brings a value to the rate and dtype of the slot it is stored into. A cast
@@ -198,7 +198,7 @@ ValueId Program::convert(ValueId value, SlotInfo to, int domain,
           ? from.dtype != to.dtype
           : is_reduced(to.dtype) ||
                 (to.rate == Rate::entry && to.dtype != DType::float64);
-  const bool of_domain = node_domains_[std::size_t(value)] >= 0;
+  const bool of_domain = node_domains_[value] >= 0;
   if (from.rate == to.rate && of_domain && !rounds) return value;
   const OpCode op = rounds ? OpCode::cast : OpCode::fill;
   return append({op, to.rate, to.dtype, 1, {value, -1, -1, -1}}, domain, place);
@@ -207,8 +207,7 @@ ValueId Program::convert(ValueId value, SlotInfo to, int domain,
 ValueId Program::convert_like(ValueId value, SlotInfo to, ValueId like,
                               std::source_location place) {
   refuse_elements(value, to, place);
-  const int domain =
-      join(node_domains_[std::size_t(like)], node_domains_[std::size_t(value)]);
+  const int domain = join(node_domains_[like], node_domains_[value]);
   return convert(value, to, domain, place);
 }
 
@@ -225,15 +224,14 @@ void Program::store(std::int32_t slot, ValueId value,
                     std::source_location place) {
   const auto index = std::size_t(slot);
   refuse_elements(value, slots_[index], place);
-  const int domain =
-      join(slot_domains_[index], node_domains_[std::size_t(value)]);
+  const int domain = join(slot_domains_[index], node_domains_[value]);
   store_converted(slot, convert(value, slots_[index], domain, place), place);
 }
 
 void Program::store_converted(std::int32_t slot, ValueId value,
                               std::source_location place) {
   const auto index = std::size_t(slot);
-  join(slot_domains_[index], node_domains_[std::size_t(value)]);
+  join(slot_domains_[index], node_domains_[value]);
   current_[index] = value;
   events_.push_back({slot, value, std::int32_t(nodes_.size()), false});
   if (first_store_[index] < 0) {
@@ -242,7 +240,7 @@ void Program::store_converted(std::int32_t slot, ValueId value,
     store_of_slot_[index] = std::int32_t(stores_.size());
     stores_.push_back({slot, value});
   } else {
-    stores_[std::size_t(store_of_slot_[index])].value = value;
+    stores_[store_of_slot_[index]].value = value;
   }
 }
 
@@ -266,10 +264,10 @@ void Program::end_call(std::int32_t begin) {
 ValueId Program::append_like(const Node& node, std::span<const ValueId> in,
                              std::int32_t slot, std::source_location place) {
   Node added = node;
-  int domain = slot < 0 ? -1 : slot_domains_[std::size_t(slot)];
+  int domain = slot < 0 ? -1 : slot_domains_[slot];
   for (std::size_t k = 0; k < in.size(); ++k) {
     added.in[k] = in[k];
-    domain = join(domain, node_domains_[std::size_t(in[k])]);
+    domain = join(domain, node_domains_[in[k]]);
   }
   return append(added, domain, place);
 }
@@ -300,7 +298,7 @@ std::source_location Program::read_place(std::int32_t slot) const {
   // Either the load itself, or the operation that was recorded next.
   const std::int32_t read = last_read(slot);
   const bool known = read >= 0 && std::size_t(read) < call_places_.size();
-  return known ? call_places_[std::size_t(read)] : std::source_location();
+  return known ? call_places_[read] : std::source_location();
 }
 
 std::uint64_t Program::structure_hash() const {

@@ -13,11 +13,11 @@ std::vector<bool> live_slots(const Program& program) {
   const std::vector<bool> live = live_values(program);
   std::vector<bool> slots(program.slots().size(), false);
   for (const StoreEvent& event : program.store_events()) {
-    slots[std::size_t(event.slot)] = true;
+    slots[event.slot] = true;
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!live[i] || nodes[i].op != OpCode::load) continue;
-    slots[std::size_t(nodes[i].in[0])] = true;
+    slots[nodes[i].in[0]] = true;
   }
   return slots;
 }
@@ -97,12 +97,12 @@ std::vector<bool> live_values(const Program& program) {
   const auto nodes = program.nodes();
   std::vector<bool> live(nodes.size(), false);
   for (const StoreEvent& event : program.store_events()) {
-    live[std::size_t(event.value)] = true;
+    live[event.value] = true;
   }
   for (std::size_t i = nodes.size(); i-- > 0;) {
     if (!live[i]) continue;
     const Node& node = nodes[i];
-    for (int k = 0; k < node.arity; ++k) live[std::size_t(node.in[k])] = true;
+    for (int k = 0; k < node.arity; ++k) live[node.in[k]] = true;
   }
   return live;
 }

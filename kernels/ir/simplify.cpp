@@ -13,14 +13,14 @@ namespace {
 bool all_constant(const Body& body, const BodyNode& node) {
   if (node.arity == 0 || node.rate == Rate::element) return false;
   return std::all_of(node.in, node.in + node.arity, [&](std::int32_t id) {
-    return body.nodes[std::size_t(id)].op == OpCode::constant;
+    return body.nodes[id].op == OpCode::constant;
   });
 }
 
 double evaluate(const Body& body, const BodyNode& node) {
   std::array<double, 4> in{};
   for (std::size_t k = 0; k < node.arity; ++k) {
-    in[k] = body.nodes[std::size_t(node.in[k])].value;
+    in[k] = body.nodes[node.in[k]].value;
   }
   return apply_to_numbers(node.op, std::span(in).first(node.arity));
 }
@@ -39,7 +39,7 @@ void fold(Body& body) {
 // that is copied stays a copy, so that there is an operation to see.)
 bool is_plain_copy(const Body& body, const BodyNode& node) {
   if (!is_move(node.op)) return false;
-  const BodyNode& from = body.nodes[std::size_t(node.in[0])];
+  const BodyNode& from = body.nodes[node.in[0]];
   return from.arity > 0 && from.rate == node.rate && from.dtype == node.dtype;
 }
 
@@ -55,7 +55,7 @@ void share(Body& body) {
   for (std::size_t i = 0; i < body.nodes.size(); ++i) {
     BodyNode& node = body.nodes[i];
     for (int k = 0; k < node.arity; ++k) {
-      node.in[k] = first[std::size_t(node.in[k])];
+      node.in[k] = first[node.in[k]];
     }
     if (is_plain_copy(body, node)) {
       first[i] = node.in[0];
@@ -66,7 +66,7 @@ void share(Body& body) {
     first[i] = first[j] = std::int32_t(j);
   }
   for (Store& store : body.stores) {
-    store.value = first[std::size_t(store.value)];
+    store.value = first[store.value];
   }
 }
 
@@ -74,11 +74,11 @@ void share(Body& body) {
 
 void drop_dead(Body& body) {
   std::vector<bool> live(body.nodes.size());
-  for (const Store& store : body.stores) live[std::size_t(store.value)] = true;
+  for (const Store& store : body.stores) live[store.value] = true;
   for (std::size_t i = body.nodes.size(); i-- > 0;) {
     if (!live[i]) continue;
     const BodyNode& node = body.nodes[i];
-    for (int k = 0; k < node.arity; ++k) live[std::size_t(node.in[k])] = true;
+    for (int k = 0; k < node.arity; ++k) live[node.in[k]] = true;
   }
   std::vector<std::int32_t> moved(body.nodes.size(), -1);
   std::vector<BodyNode> kept;
@@ -88,12 +88,12 @@ void drop_dead(Body& body) {
     kept.push_back(body.nodes[i]);
     BodyNode& node = kept.back();
     for (int k = 0; k < node.arity; ++k) {
-      node.in[k] = moved[std::size_t(node.in[k])];
+      node.in[k] = moved[node.in[k]];
     }
   }
   body.nodes = std::move(kept);
   for (Store& store : body.stores) {
-    store.value = moved[std::size_t(store.value)];
+    store.value = moved[store.value];
   }
 }
 

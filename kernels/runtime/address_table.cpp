@@ -107,16 +107,16 @@ void AddressTable::gather(const Plan& plan, const Program& program) {
 void AddressTable::gather_instance(const Plan& plan, const Program& program,
                                    std::size_t instance) {
   const Instance& bound = plan.instances[instance];
-  const Body& body = plan.bodies[std::size_t(bound.body)];
+  const Body& body = plan.bodies[bound.body];
   const auto lists = program.lists();
   const std::size_t slots = bound.slots.size();
   const std::size_t sized = sized_slot(body);
   const bool scalars_only = body.slots[sized].rate != Rate::element;
-  const ListView& sizes = lists[std::size_t(bound.slots[sized])];
+  const ListView& sizes = lists[bound.slots[sized]];
   const ListView* shapes = &sizes;
   for (std::size_t s = sized + 1; s < slots; ++s) {
     if (body.slots[s].rate != Rate::element) continue;
-    const ListView& list = lists[std::size_t(bound.slots[s])];
+    const ListView& list = lists[bound.slots[s]];
     check_sizes(sizes, list);
     check_shapes(*shapes, list);
     if (list.layouts != nullptr) shapes = &list;
@@ -146,8 +146,8 @@ void AddressTable::add_tensor(const Row& row, const Instance& bound,
   rows_.push_back(row);
   rows_.back().pointers = i64(pointers_.size());
   for (const std::int32_t slot : bound.slots) {
-    const ListView& list = program.lists()[std::size_t(slot)];
-    const Rate rate = program.slots()[std::size_t(slot)].rate;
+    const ListView& list = program.lists()[slot];
+    const Rate rate = program.slots()[slot].rate;
     pointers_.push_back(list.addresses[rate == Rate::uniform ? 0 : e]);
   }
   if (strided_) strides_.resize(pointers_.size(), 1);
@@ -162,7 +162,7 @@ void AddressTable::add_lines(const Row& row, const Instance& bound,
   for (std::size_t s = 0; s < body.slots.size(); ++s) {
     const BodySlot& slot = body.slots[s];
     if (slot.rate != Rate::element) continue;
-    const ListView& list = program.lists()[std::size_t(bound.slots[s])];
+    const ListView& list = program.lists()[bound.slots[s]];
     if (slot.stored) ordered = std::min(ordered, layouts_.size());
     layouts_.push_back(list.layouts != nullptr ? list.layouts[e] : Layout{});
   }
@@ -205,7 +205,7 @@ void AddressTable::find_uses(const Plan& plan, const Program& program) {
   uses_.clear();
   for (std::size_t i = 0; i < plan.instances.size(); ++i) {
     const Instance& instance = plan.instances[i];
-    const Body& body = plan.bodies[std::size_t(instance.body)];
+    const Body& body = plan.bodies[instance.body];
     for (std::size_t s = 0; s < body.slots.size(); ++s) {
       const BodySlot& slot = body.slots[s];
       uses_.push_back({std::size_t(instance.slots[s]), i, s,

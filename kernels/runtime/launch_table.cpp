@@ -136,7 +136,7 @@ void Table::gather_scalars(const Plan& plan, const Program& program) {
   args_.resize(plan.args.size());
   for (std::size_t k = 0; k < args_.size(); ++k) {
     const std::int32_t scalar = plan.args[k];
-    args_[k] = scalar < 0 ? 0 : scalars[std::size_t(scalar)].value;
+    args_[k] = scalar < 0 ? 0 : scalars[scalar].value;
   }
   column_count_ = plan.column_count;
   if (column_count_ == 0) {
@@ -160,7 +160,7 @@ void Table::gather_columns(std::span<const ScalarLeaf> scalars,
   for (std::size_t first = 0; first < columns.size(); first += at_once) {
     const std::size_t count = std::min(at_once, columns.size() - first);
     for (std::size_t k = 0; k < count; ++k) {
-      sources[k] = source_of(scalars[std::size_t(columns[first + k])]);
+      sources[k] = source_of(scalars[columns[first + k]]);
     }
     double* row = columns_.data() + std::size_t(begin * column_count_) + first;
     for (i64 e = 0; e < end - begin; ++e, row += column_count_) {

@@ -71,8 +71,7 @@ void add_part(std::span<const Row> rows, const Cut& begin, const Cut& end,
     if (!known) to.split_rows.push_back(end.row);
   } else {
     const i64 last = end.row - 1;
-    to.parts.push_back(
-        {begin.row, begin.element, last, rows[std::size_t(last)].numel});
+    to.parts.push_back({begin.row, begin.element, last, rows[last].numel});
   }
 }
 

@@ -53,7 +53,7 @@ struct MomentumOptions {
   bool foreach = true;
   template <class F>
   void for_each_scalar(F f) {
-    f("lr", -1, lr);
+    f("lr", lr);
   }
   template <class F>
   void for_each_flag(F /*f*/) {}

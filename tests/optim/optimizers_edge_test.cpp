@@ -153,7 +153,7 @@ TEST_CASE("the hyper-parameters may be tensors, and move") {
   for_each_kind([&]<class Kind, class Options>(const Options& options) {
     CAPTURE(std::string(typeid(Kind).name()));
     Options as_tensors = options;
-    as_tensors.for_each_scalar([](const char*, int, Scalar& scalar) {
+    each_scalar(as_tensors, [](const char*, int, Scalar& scalar) {
       scalar = Scalar(tensor(scalar.value(), DType::float64));
     });
     const Params a = copies(start);
@@ -185,7 +185,7 @@ TEST_CASE("groups with other hyper-parameters share the launch") {
   for_each_kind([&]<class Kind, class Options>(const Options& options) {
     CAPTURE(std::string(typeid(Kind).name()));
     Options other = options;
-    other.for_each_scalar([](const char* name, int, Scalar& scalar) {
+    each_scalar(other, [](const char* name, int, Scalar& scalar) {
       const std::string text = name;
       const bool may_grow = text != "betas" && text != "etas" &&
                             text != "alpha" && text != "rho" &&

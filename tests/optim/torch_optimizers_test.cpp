@@ -32,7 +32,7 @@ struct Result {
 template <class Options>
 Options options_of(const Settings& settings) {
   Options options;
-  options.for_each_scalar([&](const char* name, int index, Scalar& scalar) {
+  each_scalar(options, [&](const char* name, int index, Scalar& scalar) {
     const std::string key =
         name + (index < 0 ? std::string() : std::to_string(index));
     if (const auto found = settings.find(key); found != settings.end()) {

@@ -267,7 +267,7 @@ struct OwnOptions {
   bool foreach = true;
   template <class F>
   void for_each_scalar(F f) {
-    f("lr", -1, lr);
+    f("lr", lr);
   }
   template <class F>
   void for_each_flag(F) {}

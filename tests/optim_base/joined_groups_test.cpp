@@ -274,8 +274,8 @@ struct OwnOptions {
 
   template <class F>
   void for_each_scalar(F f) {
-    f("lr", -1, lr);
-    f("limit", -1, limit);
+    f("lr", lr);
+    f("limit", limit);
   }
   template <class F>
   void for_each_flag(F) {}

@@ -248,7 +248,7 @@ struct CountingOptions {
   template <class F>
   void for_each_scalar(F f) {
     ++visits;
-    f("lr", -1, lr);
+    f("lr", lr);
   }
   template <class F>
   void for_each_flag(F) {}

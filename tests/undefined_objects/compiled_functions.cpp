@@ -93,6 +93,7 @@ Rows rows_of_compiled_functions() {
       answer("Function::facts", [] { CHECK(fresh().facts() != nullptr); }),
       answer("Function::function",
              [] { CHECK(fresh().function() != nullptr); }),
+      answer("Function::place", [] { CHECK(fresh().place().line() == 0); }),
       answer("Function::inlined_into",
              [] { CHECK(fresh().inlined_into().empty()); }),
       answer("Function::begin_inlined",
