@@ -1,55 +1,68 @@
-"""The small picture on a recipe's card, drawn from what the recipe printed.
+"""Small pictures of what recipes printed: those of the gallery's cards, and bars.
 
 In gallery.toml, `bars` are "label = QUOTE", a number each, as `:value:` quotes it
 (quotes.py); or `curves` is the step that printed a table.
 """
 
 import html
+from dataclasses import dataclass
 
 from . import numbers, quotes, samples
 from .errors import BookError
 
-_WIDTH, _BAR, _ROW = 170, 84, 20
+_WIDTH, _ROW = 170, 20
+_NUMBERS = 86  # room for a number behind the longest bar
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A number with a name; `quote` says where it was printed."""
+
+    label: str
+    shown: str
+    value: float
+    quote: quotes.Quote
 
 
 def svg(book, entry):
     """The picture, or None if the gallery asks for none."""
+    home = quotes.Home(entry.name)
     if entry.bars:
-        return _bars(entry.name, [_bar(book, entry, bar) for bar in entry.bars])
+        return drawn([bar(book, text, home) for text in entry.bars])
     return None
 
 
-def _bar(book, entry, text):
+def bar(book, text, home):
+    """A bar from "label = QUOTE"."""
     label, _, quote = (part.strip() for part in text.partition(" = "))
-    home = quotes.Home(entry.name)
-    shown = quotes.quoted(book, "value", quote, home).text.rstrip(".")
+    found = quotes.quoted(book, "value", quote, home)
+    shown = found.text.rstrip(".")
     worth = numbers.worth(shown)
     if worth is None or worth[0] < 0:
-        raise BookError(f"{entry.name}: {shown!r} is no length of a bar")
-    return label, shown, worth[0]
+        raise BookError(f"{label}: {shown!r} is no length of a bar")
+    return Bar(label, shown, worth[0], found)
 
 
-def _bars(name, bars):
-    most = max(value for _, _, value in bars) or 1
-    words = html.escape("; ".join(f"{label}: {shown}"
-                                  for label, shown, _ in bars))
-    out = [_opening(len(bars) * 2 * _ROW - 4, words)]
-    for index, (label, shown, value) in enumerate(bars):
+def drawn(bars, width=_WIDTH):
+    """Bars as SVG, each under its label and before its number."""
+    most = max(each.value for each in bars) or 1
+    words = html.escape("; ".join(f"{each.label}: {each.shown}"
+                                  for each in bars))
+    out = [f'<svg class="thumbnail" viewBox="0 0 {width} '
+           f'{len(bars) * 2 * _ROW - 4}" role="img" aria-label="{words}" '
+           'xmlns="http://www.w3.org/2000/svg">']
+    for index, each in enumerate(bars):
         top = index * 2 * _ROW
-        wide = max(_BAR * value / most, 1.5)
-        out.append(f'<text x="0" y="{top + 13}">{html.escape(label)}</text>')
+        wide = max((width - _NUMBERS) * each.value / most, 1.5)
+        out.append(f'<text x="0" y="{top + 13}">{html.escape(each.label)}'
+                   "</text>")
         out.append(
             f'<rect x="0.7" y="{top + _ROW}" width="{wide:.1f}" height="13" '
             'fill="currentColor" fill-opacity="0.35" stroke="currentColor" '
             'stroke-width="1.4"/>')
         out.append(f'<text class="number" x="{wide + 6:.1f}" '
-                   f'y="{top + _ROW + 11}">{html.escape(shown)}</text>')
+                   f'y="{top + _ROW + 11}">{html.escape(each.shown)}</text>')
     return "\n".join([*out, "</svg>"])
-
-
-def _opening(height, words):
-    return (f'<svg class="thumbnail" viewBox="0 0 {_WIDTH} {height}" role="img" '
-            f'aria-label="{words}" xmlns="http://www.w3.org/2000/svg">')
 
 
 def table_text(book, entry):
