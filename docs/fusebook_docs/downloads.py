@@ -66,8 +66,9 @@ def readme(name, title):
         ./fusebook run {name}
         ```
 
-        It asks before it installs what is missing. Without it you need a C++20
-        compiler (g++ 12 or newer, or clang), CMake 3.25, Ninja and Eigen 3.4:
+        It says what is missing and asks before it installs that. Without it you
+        need a C++20 compiler (g++ 12 or newer, or clang), CMake 3.25, Ninja, Eigen
+        3.4 and nlohmann-json:
 
         ```sh
         cmake --preset release

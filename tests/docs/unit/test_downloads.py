@@ -73,6 +73,13 @@ class Downloads(unittest.TestCase):
                           if preset.get("hidden")}, {"OFF"})
         self.assertIn(f"./fusebook run {NAME}\n", readme)
 
+    def test_its_readme_names_all_that_a_build_needs(self):
+        programs = (ROOT / "tools/lib/programs.sh").read_text()
+        needed = re.search(r"need compiler ([a-z ]+)", programs)[1].split()
+        readme = downloads.readme(NAME, "A title").decode().lower()
+        for name in ("compiler", *needed):
+            self.assertIn(name, readme)
+
     def test_the_entry_can_be_run(self):
         with zipfile.ZipFile(io.BytesIO(self.zip)) as archive:
             for info in archive.infolist():
