@@ -2,7 +2,7 @@
 # ./fusebook bench
 : "${root:?}" "${build:?}" # set by ./fusebook
 
-if [ -e "$root/tests/bench.cpp" ]; then
+if [ -e "$root/tests/bench/bench.cpp" ]; then
   need_to_build
   get_missing
   build bench
