@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <iosfwd>
 #include <source_location>
 #include <string>
 
@@ -19,10 +18,10 @@ enum class Target : std::uint8_t { cpu, gpu };
 /// text of lanes.h: it has 16-bit elements, and computes them in float32.
 bool runs_in_lanes(const Body& body);
 
-/// Writes a body as `struct Body<number>`: what the loops of cpu_loops.h or gpu_loops.h
-/// need, with named values. With `place_text`, each line says which operation it is
-/// and where it was written.
-void write_body(const Body& body, int number, Target target,
-                PlaceText place_text, std::ostream& out);
+/// A body as `struct Body<number>`: what the loops of the prelude need, with named
+/// values. With `place_text`, each line says which operation it is and where it was
+/// written.
+std::string body_text(const Body& body, int number, Target target,
+                      PlaceText place_text);
 
 }  // namespace fuse

@@ -1,0 +1,154 @@
+#include "fusebook/codegen/body_values.h"
+
+#include <algorithm>
+
+#include "fusebook/support/join.h"
+
+namespace fuse {
+namespace {
+
+// `round_bfloat16(text)` and the like.
+std::string converted(const char* how, DType dtype, const std::string& text) {
+  return std::string(how) + name_of(dtype) + "(" + text + ")";
+}
+
+// `text` rounded to a type, in the register that holds such values.
+std::string rounded(DType dtype, const std::string& text) {
+  return is_reduced(dtype) ? converted("round_", dtype, text) : text;
+}
+
+// True when all elements, in memory and between operations, are bfloat16.
+bool has_bfloat16_alone(const Body& body) {
+  const auto differs = [](const auto& item) {
+    return item.rate == Rate::element && item.dtype != DType::bfloat16;
+  };
+  return std::none_of(body.slots.begin(), body.slots.end(), differs) &&
+         std::none_of(body.nodes.begin(), body.nodes.end(), differs);
+}
+
+// The type an operand has for its user: that the user computes in. A cast takes
+// what there is.
+DType operand_type(const BodyNode& from, const BodyNode& user) {
+  if (user.op != OpCode::cast) return compute_type(user.dtype);
+  return from.rate == Rate::element ? compute_type(from.dtype) : DType::float64;
+}
+
+bool is_leaf(const BodyNode& node) {
+  return node.op == OpCode::load || node.op == OpCode::argument;
+}
+
+}  // namespace
+
+const char* type_of(DType dtype) {
+  return dtype == DType::float64 ? "double" : "float";
+}
+
+const char* memory_type_of(DType dtype) {
+  if (!is_reduced(dtype)) return type_of(dtype);
+  return dtype == DType::float16 ? "f16" : "bf16";
+}
+
+std::string from_memory(DType dtype, const std::string& text) {
+  return is_reduced(dtype) ? converted("from_", dtype, text) : text;
+}
+
+std::string to_memory(DType dtype, const std::string& text) {
+  return is_reduced(dtype) ? converted("to_", dtype, text) : text;
+}
+
+BodyValues::BodyValues(const Body& body, Target target)
+    : body_(body),
+      names_(name_body(body)),
+      in_lanes_(target == Target::cpu && runs_in_lanes(body)),
+      bfloat16_alone_(has_bfloat16_alone(body)) {
+  find_needs();
+}
+
+// Which values cross from a stage into a later one, and as what type.
+void BodyValues::find_needs() {
+  for (std::int32_t id = 0; id < count(); ++id) {
+    for (int k = 0; k < node(id).arity; ++k) need(node(id).in[k], node(id));
+  }
+  for (const Store& store : body_.stores) {
+    const bool entry = body_.slots[std::size_t(store.slot)].rate == Rate::entry;
+    if (entry) entry_needs_.insert({store.value, DType::float64});
+  }
+  for (const Need& each : entry_needs_) {
+    if (node(each.first).rate == Rate::uniform) {
+      uniform_needs_.insert(each.first);
+    }
+  }
+}
+
+void BodyValues::need(std::int32_t value, const BodyNode& user) {
+  if (node(value).op == OpCode::constant) return;
+  const Rate rate = node(value).rate;
+  if (user.rate == Rate::element && rate != Rate::element) {
+    entry_needs_.insert({value, operand_type(node(value), user)});
+  }
+  if (user.rate == Rate::entry && rate == Rate::uniform) {
+    uniform_needs_.insert(value);
+  }
+}
+
+std::vector<std::int32_t> BodyValues::inputs() const {
+  std::vector<std::int32_t> ids;
+  for (std::int32_t id = 0; id < count(); ++id) {
+    if (is_leaf(node(id)) && node(id).rate == Rate::entry) ids.push_back(id);
+  }
+  return ids;
+}
+
+std::string BodyValues::field(const Need& need) const {
+  const auto [value, dtype] = need;
+  const DType other = dtype == DType::float32 ? DType::float64 : DType::float32;
+  const bool both = entry_needs_.contains({value, other});
+  return both && dtype == DType::float32 ? names_.rounded[std::size_t(value)]
+                                         : name(value);
+}
+
+std::string BodyValues::crossing(std::int32_t id, Rate stage) const {
+  const BodyNode& n = node(id);
+  if (n.rate == Rate::uniform && stage != Rate::uniform) {
+    return "u." + name(id);
+  }
+  return is_leaf(n) && n.rate == Rate::entry ? "in." + name(id) : name(id);
+}
+
+std::string BodyValues::operand(std::int32_t id, const BodyNode& user) const {
+  const BodyNode& n = node(id);
+  const DType type = operand_type(n, user);
+  if (n.op == OpCode::constant) return constant_text(n.value, type);
+  if (user.rate == n.rate) return crossing(id, n.rate);
+  if (user.rate == Rate::element) return "t." + field({id, type});
+  return "u." + name(id);
+}
+
+std::string BodyValues::expression(const BodyNode& n) const {
+  if (n.op == OpCode::cast) return cast_expression(n);
+  std::string operands;
+  for (int k = 0; k < n.arity; ++k) add_item(operands, operand(n.in[k], n));
+  const std::string call = std::string(name_of(n.op)) + "<" + register_type(n) +
+                           ">(" + operands + ")";
+  const bool quiet = in_lanes_ && bfloat16_alone_ && n.rate == Rate::element &&
+                     is_arithmetic(n.op);
+  return quiet ? converted("round_result_", n.dtype, call)
+               : rounded(n.dtype, call);
+}
+
+// Per-tensor values stay doubles, but are rounded as their storage is.
+std::string BodyValues::cast_expression(const BodyNode& n) const {
+  const std::string value = operand(n.in[0], n);
+  if (is_reduced(n.dtype)) return rounded(n.dtype, value);
+  return std::string(register_type(n)) + "(" + value + ")";
+}
+
+const char* BodyValues::register_type(const BodyNode& n) const {
+  return n.rate == Rate::element ? element_type(n.dtype) : type_of(n.dtype);
+}
+
+const char* BodyValues::element_type(DType dtype) const {
+  return in_lanes_ ? "Float" : type_of(dtype);
+}
+
+}  // namespace fuse

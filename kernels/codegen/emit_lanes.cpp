@@ -1,0 +1,47 @@
+#include "fusebook/codegen/emit_memory.h"
+#include "fusebook/codegen/template_text.h"
+
+namespace fuse {
+namespace {
+
+// What an operation has rounded is at hand as memory holds it.
+std::string lanes_in_memory(const BodyValues& values, const Store& store) {
+  const DType dtype = values.body().slots[std::size_t(store.slot)].dtype;
+  const BodyNode& value = values.node(store.value);
+  const bool rounded = value.rate == Rate::element && value.arity > 0 &&
+                       value.dtype == dtype && is_reduced(dtype);
+  return rounded ? "rounded" : name_of(dtype);
+}
+
+}  // namespace
+
+std::string lane_access(const BodyValues& values) {
+  std::string loads;
+  values.for_moved_slots(
+      &BodySlot::loaded, [&](const std::string& slot, DType dtype) {
+        loads += fill("x.@slot@ = Floats::load_@type@(at.@slot@ + i, n);\n",
+                      {{"slot", slot}, {"type", name_of(dtype)}});
+      });
+  std::string stores;
+  for (const Store& store : values.body().stores) {
+    const auto s = std::size_t(store.slot);
+    if (values.body().slots[s].rate != Rate::element) continue;
+    stores += fill("x.@slot@.store_@type@(at.@slot@ + i, n);\n",
+                   {{"slot", values.slot_name(s)},
+                    {"type", lanes_in_memory(values, store)}});
+  }
+  return fill(R"(
+#if defined(FUSE_LANES)
+using Lanes = Floats;
+static FUSE_FN void load(Elements<Floats>& x, const Pointers& at, i64 i, i64 n) {
+  @loads@
+}
+static FUSE_FN void store(const Elements<Floats>& x, const Pointers& at, i64 i, i64 n) {
+  @stores@
+}
+#endif
+)",
+              {{"loads", loads}, {"stores", stores}});
+}
+
+}  // namespace fuse

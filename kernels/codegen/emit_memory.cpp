@@ -1,0 +1,120 @@
+#include "fusebook/codegen/emit_memory.h"
+
+#include "fusebook/codegen/template_text.h"
+#include "fusebook/support/join.h"
+
+namespace fuse {
+namespace {
+
+std::string elements(const BodyValues& values) {
+  std::string fields;
+  values.for_element_slots([&](std::size_t s) {
+    fields += fill("@type@ @slot@;\n",
+                   {{"type", values.element_type(values.body().slots[s].dtype)},
+                    {"slot", values.slot_name(s)}});
+  });
+  if (!values.in_lanes()) {
+    return fill(R"(struct Element {
+  @fields@
+};
+)",
+                {{"fields", fields}});
+  }
+  return fill(R"(template <class Float>
+struct Elements {
+  @fields@
+};
+using Element = Elements<float>;
+)",
+              {{"fields", fields}});
+}
+
+std::string pointers(const BodyValues& values) {
+  std::string fields;
+  std::string initialisers;
+  values.for_element_slots([&](std::size_t s) {
+    const char* const type = memory_type_of(values.body().slots[s].dtype);
+    const std::string& slot = values.slot_name(s);
+    fields +=
+        fill("Unaligned<@type@>* @slot@;\n", {{"type", type}, {"slot", slot}});
+    initialisers += initialisers.empty() ? "\n      : " : ",\n        ";
+    initialisers +=
+        fill("@slot@(static_cast<Unaligned<@type@>*>(p[@index@]))",
+             {{"slot", slot}, {"type", type}, {"index", std::to_string(s)}});
+  });
+  return fill(R"(struct Pointers {
+  @fields@
+  FUSE_FN explicit Pointers(void* const* p)@initialisers@ {}
+};
+)",
+              {{"fields", fields}, {"initialisers", initialisers}});
+}
+
+// The elements of one row, each `stride` apart from the next.
+std::string lines(const BodyValues& values) {
+  std::string fields;
+  std::string initialisers;
+  std::string dense;
+  values.for_element_slots([&](std::size_t s) {
+    const std::string& slot = values.slot_name(s);
+    fields += fill("Line<@type@> @slot@;\n",
+                   {{"type", memory_type_of(values.body().slots[s].dtype)},
+                    {"slot", slot}});
+    add_item(initialisers,
+             fill("@slot@(p[@index@], strides[@index@])",
+                  {{"slot", slot}, {"index", std::to_string(s)}}),
+             ",\n        ");
+    add_item(dense, slot + ".stride == 1", " &&\n           ");
+  });
+  return fill(
+      R"(struct Lines {
+  @fields@
+  FUSE_FN Lines(void* const* p, const i64* strides)
+      : @initialisers@ {}
+  FUSE_FN bool dense() const {
+    return @dense@;
+  }
+};
+)",
+      {{"fields", fields}, {"initialisers", initialisers}, {"dense", dense}});
+}
+
+}  // namespace
+
+std::string element_types(const BodyValues& values) {
+  return elements(values) + pointers(values) +
+         (values.body().strided() ? lines(values) : "");
+}
+
+std::string element_access(const BodyValues& values) {
+  const bool strided = values.body().strided();
+  std::string loads;
+  values.for_moved_slots(
+      &BodySlot::loaded, [&](const std::string& slot, DType dtype) {
+        loads += fill("x.@slot@ = @value@;\n",
+                      {{"slot", slot},
+                       {"value", from_memory(dtype, "at." + slot + "[i]")}});
+      });
+  std::string stores;
+  values.for_moved_slots(&BodySlot::stored, [&](const std::string& slot,
+                                                DType dtype) {
+    stores += fill("at.@slot@[i] = @value@;\n",
+                   {{"slot", slot}, {"value", to_memory(dtype, "x." + slot)}});
+  });
+  return fill(R"(
+@template@
+static FUSE_FN void load(Element& x, const @At@& at, i64 i) {
+  @loads@
+}
+@template@
+static FUSE_FN void store(const Element& x, const @At@& at, i64 i) {
+  @stores@
+}
+)",
+              {{"template", strided ? "template <class At>" : ""},
+               {"At", strided ? "At" : "Pointers"},
+               {"loads", loads},
+               {"stores", stores}});
+}
+
+}  // namespace fuse

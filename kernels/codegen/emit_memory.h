@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "fusebook/codegen/body_values.h"
+
+namespace fuse {
+
+/// How elements lie in registers and in memory: structs `Element` (or
+/// `Elements<Float>`), `Pointers` and, for strided lists, `Lines`.
+std::string element_types(const BodyValues& values);
+/// The functions that load and store one element.
+std::string element_access(const BodyValues& values);
+
+/// What a CPU that runs a body in lanes has besides: several elements at once,
+/// through the memory and in registers.
+std::string lane_access(const BodyValues& values);
+/// What a GPU has besides: elements that move in packs of neighbours.
+std::string pack_access(const BodyValues& values);
+
+}  // namespace fuse

@@ -1,0 +1,68 @@
+#include "fusebook/codegen/emit_operations.h"
+
+#include <set>
+
+#include "fusebook/codegen/emit_body.h"
+#include "fusebook/codegen/template_text.h"
+#include "fusebook/support/join.h"
+
+namespace fuse {
+namespace {
+
+// The operands of an operation, each behind a word: "T a, T b".
+std::string operands(const OpInfo& row, const std::string& word) {
+  std::string all;
+  for (int k = 0; k < row.arity; ++k) add_item(all, word + "abcd"[k]);
+  return all;
+}
+
+}  // namespace
+
+std::string operations_text(const Plan& plan) {
+  std::set<OpCode> used;
+  for (const Body& body : plan.bodies) {
+    for (const BodyNode& node : body.nodes) {
+      if (node.arity > 0 && node.op != OpCode::cast) used.insert(node.op);
+    }
+  }
+  std::string text;
+  for (const OpCode op : used) {
+    const OpInfo& row = info(op);
+    text += fill(R"(template <class T>
+FUSE_FN T @name@(@parameters@) {
+  return @value@;
+}
+)",
+                 {{"name", std::string(row.name)},
+                  {"parameters", operands(row, "T ")},
+                  {"value", std::string(row.value)}});
+  }
+  return text;
+}
+
+std::string lane_operations_text(const Plan& plan) {
+  std::set<OpCode> used;
+  for (const Body& body : plan.bodies) {
+    if (!runs_in_lanes(body)) continue;
+    for (const BodyNode& node : body.nodes) {
+      const bool in_lanes = node.rate == Rate::element && node.arity > 0;
+      if (in_lanes && node.op != OpCode::cast) used.insert(node.op);
+    }
+  }
+  if (used.empty()) return "";
+  std::string text = "#if defined(FUSE_LANES)\n";
+  for (const OpCode op : used) {
+    const OpInfo& row = info(op);
+    text += fill(R"(template <>
+FUSE_FN Floats @name@<Floats>(@parameters@) {
+  return in_lanes<@name@<float>>(@operands@);
+}
+)",
+                 {{"name", std::string(row.name)},
+                  {"parameters", operands(row, "Floats ")},
+                  {"operands", operands(row, "")}});
+  }
+  return text + "#endif\n";
+}
+
+}  // namespace fuse

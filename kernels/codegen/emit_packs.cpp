@@ -1,0 +1,99 @@
+#include <algorithm>
+
+#include "fusebook/codegen/emit_memory.h"
+#include "fusebook/codegen/template_text.h"
+#include "fusebook/support/join.h"
+
+namespace fuse {
+namespace {
+
+// As many neighbours as fill 16 bytes of the smallest type.
+int pack_size(const BodyValues& values) {
+  std::size_t smallest = 8;
+  values.for_element_slots([&](std::size_t s) {
+    smallest = std::min(smallest, size_of(values.body().slots[s].dtype));
+  });
+  return int(16 / smallest);
+}
+
+std::string pack_type(const BodyValues& values) {
+  std::string fields;
+  values.for_element_slots([&](std::size_t s) {
+    const DType dtype = values.body().slots[s].dtype;
+    fields += fill("Pack<@type@, pack> @slot@;\n",
+                   {{"type", is_reduced(dtype) ? "bits16" : type_of(dtype)},
+                    {"slot", values.slot_name(s)}});
+  });
+  return fill(
+      R"(
+static constexpr int pack = @size@;
+struct Packs {
+  @fields@
+};
+)",
+      {{"size", std::to_string(pack_size(values))}, {"fields", fields}});
+}
+
+std::string alignment(const BodyValues& values) {
+  std::string all;
+  values.for_element_slots([&](std::size_t s) {
+    add_item(all,
+             fill("is_aligned(at.@slot@ + i)", {{"slot", values.slot_name(s)}}),
+             " &&\n         ");
+  });
+  return fill(R"(static FUSE_FN bool aligned(const Pointers& at, i64 i) {
+  return @all@;
+}
+)",
+              {{"all", all.empty() ? "true" : all}});
+}
+
+}  // namespace
+
+std::string pack_access(const BodyValues& values) {
+  std::string wants;
+  std::string loads;
+  std::string takes;
+  values.for_moved_slots(
+      &BodySlot::loaded, [&](const std::string& slot, DType dtype) {
+        wants += fill("device::want(at.@slot@ + i);\n", {{"slot", slot}});
+        loads += fill("x.@slot@ = load_pack<pack>(at.@slot@ + i);\n",
+                      {{"slot", slot}});
+        takes +=
+            fill("x.@slot@ = @value@;\n",
+                 {{"slot", slot},
+                  {"value", from_memory(dtype, "from." + slot + ".value[k]")}});
+      });
+  std::string stores;
+  std::string puts;
+  values.for_moved_slots(&BodySlot::stored, [&](const std::string& slot,
+                                                DType dtype) {
+    stores += fill("store_pack(at.@slot@ + i, x.@slot@);\n", {{"slot", slot}});
+    puts += fill("to.@slot@.value[k] = @value@;\n",
+                 {{"slot", slot}, {"value", to_memory(dtype, "x." + slot)}});
+  });
+  return pack_type(values) + alignment(values) +
+         fill(R"(static FUSE_FN void want(const Pointers& at, i64 i) {
+  @wants@
+}
+static FUSE_FN void load(Packs& x, const Pointers& at, i64 i) {
+  @loads@
+}
+static FUSE_FN void store(const Packs& x, const Pointers& at, i64 i) {
+  @stores@
+}
+static FUSE_FN void take(Element& x, const Packs& from, int k) {
+  @takes@
+}
+static FUSE_FN void put(Packs& to, const Element& x, int k) {
+  @puts@
+}
+)",
+              {{"wants", wants},
+               {"loads", loads},
+               {"stores", stores},
+               {"takes", takes},
+               {"puts", puts}});
+}
+
+}  // namespace fuse

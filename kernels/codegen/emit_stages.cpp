@@ -1,0 +1,241 @@
+#include "fusebook/codegen/emit_stages.h"
+
+#include <algorithm>
+
+#include "fusebook/codegen/template_text.h"
+
+namespace fuse {
+namespace {
+
+// A struct has at least one field.
+std::string or_none(std::string fields) {
+  return fields.empty() ? "double none;\n" : std::move(fields);
+}
+
+struct Line {
+  std::string code;
+  std::string note;
+};
+
+// The operations of a stage, a line each.
+std::vector<Line> operation_lines(const BodyValues& values, Rate stage,
+                                  PlaceText place_text) {
+  std::vector<Line> lines;
+  for (std::int32_t id = 0; id < values.count(); ++id) {
+    const BodyNode& n = values.node(id);
+    if (n.rate != stage || n.arity == 0) continue;
+    const bool noted = place_text != nullptr && n.place.line() != 0;
+    lines.push_back(
+        {fill("const @type@ @name@ = @value@;",
+              {{"type",
+                stage == Rate::element ? values.register_type(n) : "double"},
+               {"name", values.name(id)},
+               {"value", values.expression(n)}}),
+         noted ? std::string(name_of(n.op)) + ", " + place_text(n.place) : ""});
+  }
+  return lines;
+}
+
+// Their notes stand below each other.
+std::string operations(const BodyValues& values, Rate stage,
+                       PlaceText place_text) {
+  const std::vector<Line> lines = operation_lines(values, stage, place_text);
+  std::size_t width = 0;
+  for (const Line& line : lines) width = std::max(width, line.code.size());
+  std::string text;
+  for (const Line& line : lines) {
+    text += line.code;
+    if (!line.note.empty()) {
+      text.append(width - line.code.size(), ' ').append("  // " + line.note);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string uniform_stage(const BodyValues& values, PlaceText place_text) {
+  std::string arguments;
+  for (std::int32_t id = 0; id < values.count(); ++id) {
+    const BodyNode& n = values.node(id);
+    if (n.op != OpCode::argument || n.rate != Rate::uniform) continue;
+    arguments +=
+        fill("const double @name@ = args[@index@];\n",
+             {{"name", values.name(id)}, {"index", std::to_string(n.index)}});
+  }
+  std::string results;
+  for (const std::int32_t id : values.uniform_needs()) {
+    results += fill("u.@name@ = @name@;\n", {{"name", values.name(id)}});
+  }
+  return fill(R"(
+// Once a launch.
+static FUSE_FN Uniform uniform(const double* args) {
+  Uniform u = {};
+  @arguments@
+  @operations@
+  @results@
+  return u;
+}
+)",
+              {{"arguments", arguments},
+               {"operations", operations(values, Rate::uniform, place_text)},
+               {"results", results}});
+}
+
+std::string input_value(const BodyValues& values, const BodyNode& n) {
+  const std::string index = std::to_string(n.index);
+  if (n.op == OpCode::argument) return "columns[" + index + "]";
+  const DType dtype = values.body().slots[std::size_t(n.index)].dtype;
+  return fill("load_scalar<@type@>(p[@index@])",
+              {{"type", memory_type_of(dtype)}, {"index", index}});
+}
+
+std::string input_stage(const BodyValues& values) {
+  std::string reads;
+  for (const std::int32_t id : values.inputs()) {
+    reads += fill("in.@name@ = @value@;\n",
+                  {{"name", values.name(id)},
+                   {"value", input_value(values, values.node(id))}});
+  }
+  return fill(R"(
+// What is read for each tensor.
+static FUSE_FN Inputs inputs(void* const* p, const double* columns) {
+  Inputs in = {};
+  @reads@
+  return in;
+}
+)",
+              {{"reads", reads}});
+}
+
+std::string entry_stage(const BodyValues& values, PlaceText place_text) {
+  std::string results;
+  for (const BodyValues::Need& need : values.entry_needs()) {
+    // What is computed once a tensor is double already.
+    const std::string value = values.crossing(need.first, Rate::entry);
+    results +=
+        fill("t.@field@ = @value@;\n",
+             {{"field", values.field(need)},
+              {"value", need.second == DType::float32 ? "float(" + value + ")"
+                                                      : value}});
+  }
+  return fill(R"(
+// Once a tensor.
+static FUSE_FN PerTensor per_tensor(const Uniform& u, const Inputs& in) {
+  PerTensor t = {};
+  @operations@
+  @results@
+  return t;
+}
+)",
+              {{"operations", operations(values, Rate::entry, place_text)},
+               {"results", results}});
+}
+
+std::string element_results(const BodyValues& values) {
+  std::string results;
+  for (const Store& store : values.body().stores) {
+    const auto slot = std::size_t(store.slot);
+    if (values.body().slots[slot].rate != Rate::element) continue;
+    BodyNode user;
+    user.rate = Rate::element;
+    user.dtype = values.body().slots[slot].dtype;
+    results += fill("x.@slot@ = @value@;\n",
+                    {{"slot", values.slot_name(slot)},
+                     {"value", values.operand(store.value, user)}});
+  }
+  return results;
+}
+
+std::string element_stage(const BodyValues& values, PlaceText place_text) {
+  std::string loads;
+  for (std::int32_t id = 0; id < values.count(); ++id) {
+    const BodyNode& n = values.node(id);
+    if (n.op != OpCode::load || n.rate != Rate::element) continue;
+    loads +=
+        fill("const @type@ @name@ = x.@name@;\n",
+             {{"type", values.register_type(n)}, {"name", values.name(id)}});
+  }
+  return fill(R"(
+// Once an element.
+@template@
+static FUSE_FN void compute(@Element@& x, const PerTensor& t) {
+  @loads@
+  @operations@
+  @results@
+}
+)",
+              {{"template", values.in_lanes() ? "template <class Float>" : ""},
+               {"Element", values.in_lanes() ? "Elements<Float>" : "Element"},
+               {"loads", loads},
+               {"operations", operations(values, Rate::element, place_text)},
+               {"results", element_results(values)}});
+}
+
+bool is_entry(const BodyValues& values, const Store& store) {
+  return values.body().slots[std::size_t(store.slot)].rate == Rate::entry;
+}
+
+}  // namespace
+
+std::string stage_types(const BodyValues& values) {
+  std::string uniform;
+  for (const std::int32_t id : values.uniform_needs()) {
+    uniform += fill("double @name@;\n", {{"name", values.name(id)}});
+  }
+  std::string inputs;
+  for (const std::int32_t id : values.inputs()) {
+    inputs += fill("double @name@;\n", {{"name", values.name(id)}});
+  }
+  std::string entry;
+  for (const BodyValues::Need& need : values.entry_needs()) {
+    entry += fill("@type@ @field@;\n", {{"type", type_of(need.second)},
+                                        {"field", values.field(need)}});
+  }
+  return fill(R"(struct Uniform {
+  @uniform@
+};
+struct Inputs {
+  @inputs@
+};
+struct PerTensor {
+  @entry@
+};
+)",
+              {{"uniform", or_none(uniform)},
+               {"inputs", or_none(inputs)},
+               {"entry", or_none(entry)}});
+}
+
+std::string stages(const BodyValues& values, PlaceText place_text) {
+  return uniform_stage(values, place_text) + input_stage(values) +
+         entry_stage(values, place_text) + element_stage(values, place_text);
+}
+
+std::string finish(const BodyValues& values) {
+  std::string stores;
+  for (const Store& store : values.body().stores) {
+    if (!is_entry(values, store)) continue;
+    const DType dtype = values.body().slots[std::size_t(store.slot)].dtype;
+    stores += fill("store_scalar<@type@>(p[@slot@], t.@field@);\n",
+                   {{"type", memory_type_of(dtype)},
+                    {"slot", std::to_string(store.slot)},
+                    {"field", values.field({store.value, DType::float64})}});
+  }
+  return fill(
+      R"(static FUSE_FN void finish(const PerTensor& t, void* const* p) {
+  @stores@
+}
+)",
+      {{"stores", stores}});
+}
+
+std::string finish_trait(const BodyValues& values) {
+  const auto& stores = values.body().stores;
+  const bool any =
+      std::any_of(stores.begin(), stores.end(),
+                  [&](const Store& store) { return is_entry(values, store); });
+  return fill("\nstatic constexpr bool stores_per_tensor = @any@;\n",
+              {{"any", any ? "true" : "false"}});
+}
+
+}  // namespace fuse
