@@ -70,7 +70,7 @@ void BodyValues::find_needs() {
     for (int k = 0; k < node(id).arity; ++k) need(node(id).in[k], node(id));
   }
   for (const Store& store : body_.stores) {
-    const bool entry = body_.slots[std::size_t(store.slot)].rate == Rate::entry;
+    const bool entry = body_.slots[store.slot].rate == Rate::entry;
     if (entry) entry_needs_.insert({store.value, DType::float64});
   }
   for (const Need& each : entry_needs_) {
@@ -103,7 +103,7 @@ std::string BodyValues::field(const Need& need) const {
   const auto [value, dtype] = need;
   const DType other = dtype == DType::float32 ? DType::float64 : DType::float32;
   const bool both = entry_needs_.contains({value, other});
-  return both && dtype == DType::float32 ? names_.rounded[std::size_t(value)]
+  return both && dtype == DType::float32 ? names_.rounded[value]
                                          : name(value);
 }
 

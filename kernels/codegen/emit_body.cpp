@@ -20,7 +20,7 @@ bool runs_in_lanes(const Body& body) {
     if (node.arity == 0) continue;
     if (calls_library(node.op)) return false;  // for each element
     // Per-tensor numbers are doubles, which a cast takes as they are.
-    const BodyNode& from = body.nodes[std::size_t(node.in[0])];
+    const BodyNode& from = body.nodes[node.in[0]];
     if (node.op == OpCode::cast && from.rate != Rate::element) return false;
   }
   return reduced;

@@ -6,7 +6,7 @@ namespace {
 
 // What an operation has rounded is at hand as memory holds it.
 std::string lanes_in_memory(const BodyValues& values, const Store& store) {
-  const DType dtype = values.body().slots[std::size_t(store.slot)].dtype;
+  const DType dtype = values.body().slots[store.slot].dtype;
   const BodyNode& value = values.node(store.value);
   const bool rounded = value.rate == Rate::element && value.arity > 0 &&
                        value.dtype == dtype && is_reduced(dtype);

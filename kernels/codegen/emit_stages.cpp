@@ -84,7 +84,7 @@ static FUSE_FN Uniform uniform(const double* args) {
 std::string input_value(const BodyValues& values, const BodyNode& n) {
   const std::string index = std::to_string(n.index);
   if (n.op == OpCode::argument) return "columns[" + index + "]";
-  const DType dtype = values.body().slots[std::size_t(n.index)].dtype;
+  const DType dtype = values.body().slots[n.index].dtype;
   return fill("load_scalar<@type@>(p[@index@])",
               {{"type", memory_type_of(dtype)}, {"index", index}});
 }
@@ -172,7 +172,7 @@ static FUSE_FN void compute(@Element@& x, const PerTensor& t) {
 }
 
 bool is_entry(const BodyValues& values, const Store& store) {
-  return values.body().slots[std::size_t(store.slot)].rate == Rate::entry;
+  return values.body().slots[store.slot].rate == Rate::entry;
 }
 
 }  // namespace
@@ -215,7 +215,7 @@ std::string finish(const BodyValues& values) {
   std::string stores;
   for (const Store& store : values.body().stores) {
     if (!is_entry(values, store)) continue;
-    const DType dtype = values.body().slots[std::size_t(store.slot)].dtype;
+    const DType dtype = values.body().slots[store.slot].dtype;
     stores += fill("store_scalar<@type@>(p[@slot@], t.@field@);\n",
                    {{"type", memory_type_of(dtype)},
                     {"slot", std::to_string(store.slot)},

@@ -67,7 +67,7 @@ TEST_CASE("graphs have a node for each value and an edge for each operand") {
   const std::string recorded = graphviz(Scaled().program, "a \"name\"");
   CHECK(recorded ==
         "digraph \"a \\\"name\\\"\" {\n"
-        "  v0 [label=\"0.5\", shape=ellipse, style=dashed];\n"
+        "  v0 [label=\"0x1p-1 /* 0.5 */\", shape=ellipse, style=dashed];\n"
         "  v1 [label=\"a\", shape=ellipse];\n"
         "  v2 [label=\"mul\", shape=box];\n"
         "  v1 -> v2;\n"
