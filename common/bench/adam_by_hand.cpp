@@ -11,7 +11,7 @@
 namespace fuse {
 namespace {
 
-// Parts meet between cache lines, and none is smaller than a few kilobytes.
+// Parts are split at cache lines, and none is smaller than a few kilobytes.
 constexpr std::int64_t line_length = 16;
 constexpr std::int64_t least_elements = 2048;
 
@@ -72,7 +72,7 @@ AdamByHand::AdamByHand(std::vector<Tensor> params, const AdamOptions& options)
       beta2_(options.betas[1].value()),
       eps_(options.eps.value()) {
   options.validate();
-  // The other branch of lerp is not written out.
+  // Only one branch of lerp is implemented.
   if (options.amsgrad || options.maximize || beta1_ <= 0.5 ||
       options.weight_decay.value() != 0) {
     throw Error(

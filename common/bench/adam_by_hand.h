@@ -10,17 +10,17 @@
 
 namespace fuse {
 
-/// Adam as one loop written by hand: what a compiled step is measured against.
-/// The same operations in the same order as `Adam`, so the same bits. float32
-/// parameters with plain-number options; no weight decay, amsgrad or maximize.
-/// On a GPU it is the kernel of adam_by_hand.cu.
+/// Adam as one hand-written loop: the baseline for a compiled step. It performs
+/// the same operations in the same order as `Adam`, so the bits are the same.
+/// float32 parameters with plain-number options; no weight decay, amsgrad or
+/// maximize. On a GPU it is the kernel of adam_by_hand.cu.
 class AdamByHand {
  public:
-  /// Throws Error for options or dtypes it has no code for.
+  /// Throws Error for unsupported options or dtypes.
   explicit AdamByHand(std::vector<Tensor> params,
                       const AdamOptions& options = {});
 
-  /// One update of all parameters. Throws Error for one without a gradient.
+  /// One update of all parameters. Throws Error if one has no gradient.
   void step();
 
  private:

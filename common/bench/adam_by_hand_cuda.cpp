@@ -7,7 +7,7 @@
 namespace fuse {
 namespace {
 
-// As in adam_by_hand.cu.
+// The same as in adam_by_hand.cu.
 constexpr std::size_t most_tensors = 64;
 struct AdamTensor {
   void* param;
@@ -45,7 +45,7 @@ void AdamByHandOnGpu::step(const std::vector<Tensor>& params,
       longest = std::max<long long>(longest, params[i].numel());
     }
     if (longest == 0) continue;
-    // As many blocks as the device holds, spread over the tensors.
+    // As many blocks as fit on the device, spread over the tensors.
     const long long wanted = (longest + block * pack - 1) / (block * pack);
     const long long room =
         std::max<long long>(1, kernel_.resident_blocks() / (long long)(count));

@@ -11,7 +11,7 @@ namespace fuse {
 /// The text of adam_by_hand.cu, whose kernel is `adam_by_hand`.
 extern const char* const adam_by_hand_text;
 
-/// What is the same for all elements of one step; as in adam_by_hand.cu.
+/// Values shared by all elements of one step; the same as in adam_by_hand.cu.
 struct AdamNumbers {
   float weight1;  ///< 1 - beta1
   float beta2;
@@ -21,14 +21,14 @@ struct AdamNumbers {
   float eps;
 };
 
-/// The hand-written kernel on a device, with what it needs to be launched.
+/// The hand-written kernel on a device, ready to be launched.
 class AdamByHandOnGpu {
  public:
   explicit AdamByHandOnGpu(const Device& device)
       : kernel_(device, adam_by_hand_text, "adam_by_hand") {}
 
-  /// One update of contiguous float32 parameters with gradients: a launch for
-  /// each 64 of them. Lists are parallel.
+  /// One update of contiguous float32 parameters with gradients: one launch per
+  /// 64 of them. The lists are parallel.
   void step(const std::vector<Tensor>& params,
             const std::vector<Tensor>& exp_avgs,
             const std::vector<Tensor>& exp_avg_sqs,

@@ -15,8 +15,8 @@ namespace fuse {
 namespace {
 
 constexpr int most_arrays = 8;
-/// Threads meet only between groups of this many elements (one cache line of
-/// every array at a time), and no thread gets less than a few kilobytes.
+/// Work is split only between groups of this many elements (one cache line of
+/// every array), and no thread gets less than a few kilobytes.
 constexpr std::int64_t line_length = 16;
 constexpr std::int64_t least_elements = 2048;
 
@@ -31,15 +31,15 @@ using Pass = void (*)(Addresses, Bits flips, std::int64_t begin,
 using Vector32 [[gnu::vector_size(32)]] = Bits;
 using Vector64 [[gnu::vector_size(64)]] = Bits;
 
-/// Addresses that no store can change, so that they stay in registers.
+/// Addresses that no store can alias, so that they stay in registers.
 template <int Reads>
 struct Arrays {
   float* at[Reads];
 };
 
-/// The elements of one vector from `i` on, written out for every array: in a
-/// loop, compilers keep the values on the stack. None can know that the bits it
-/// stores are those that are there already.
+/// The elements of one vector starting at `i`, unrolled for every array: in a
+/// loop, compilers keep the values on the stack. They cannot know that the
+/// stored bits are those already there.
 template <class Vector, int Writes, int... k>
 [[gnu::always_inline]] inline void sweep_at(
     const Arrays<int(sizeof...(k))>& arrays, Bits flips, std::int64_t i,
@@ -208,8 +208,8 @@ void AccessPattern::add_sizes() {
   }
 }
 
-// A pass that had to look for them in its tensors would take longer over small
-// ones than a step does.
+// Looking them up in the tensors during a pass would take longer, for small
+// ones, than a step does.
 void AccessPattern::add_addresses() {
   addresses_.reserve(sizes_.size() * arrays_.size());
   for (std::size_t i = 0; i < sizes_.size(); ++i) {
@@ -276,7 +276,7 @@ TrafficLimit::TrafficLimit(const std::vector<std::int64_t>& sizes, int reads,
       ways.push_back({pattern, width});
       passes.emplace_back([pattern, width] { pattern->run(width); });
     }
-    if (!default_device().is_cpu()) break;  // a copy, whatever the bases
+    if (!default_device().is_cpu()) break;  // a copy, so bases do not matter
   }
   const auto times = interleaved(passes, {.min_run_time_s = 0.1});
   const auto fastest = std::min_element(

@@ -10,50 +10,51 @@
 
 namespace fuse {
 
-/// The memory traffic of an optimizer step with next to no arithmetic: a pass
-/// over `reads` float32 tensors of every size, of which the first `writes` are
-/// written as well, with what they hold already. How long `run` takes is the
-/// limit the machine sets for any step that touches memory in this way.
+/// The memory traffic of an optimizer step with almost no arithmetic: a pass
+/// over `reads` float32 tensors of every size, the first `writes` of which are
+/// also written, with their old contents. The time of `run` is the machine's
+/// limit for any step with this memory access.
 ///
-/// Adam reads parameter, two averages and gradient, and writes all but the
-/// gradient: 4 and 3, the defaults.
+/// Adam reads the parameter, two averages and the gradient, and writes all but
+/// the gradient: 4 and 3, the defaults.
 ///
 /// On a GPU (the default device) it is a copy within its memory that moves as
-/// many bytes: what such devices are measured by.
+/// many bytes: the usual bandwidth benchmark.
 ///
-/// One that was moved from throws Error, which names what was called.
+/// A moved-from pattern throws Error naming what was called.
 class AccessPattern {
  public:
-  /// Where the arrays of a tensor begin: wherever the allocator puts them, or
-  /// each a different number of cache lines behind that.
+  /// Where the arrays of a tensor begin: at the allocator's addresses, or each
+  /// a different number of cache lines after that.
   enum class Bases {
-    allocated,  ///< where the allocator puts them
-    staggered,  ///< so that no two meet in the cache
+    allocated,  ///< at the allocator's addresses
+    staggered,  ///< so that no two collide in the cache
   };
-  /// Bytes a load or store has; the compiler splits them where it must.
+  /// Bytes per load or store; the compiler splits them if necessary.
   enum class Width {
     bytes32,  ///< 256 bits
     bytes64,  ///< 512 bits
   };
 
-  /// One entry in `sizes` a tensor, in elements. Throws Error for negative
+  /// One entry in `sizes` per tensor, in elements. Throws Error for negative
   /// sizes or unless 1 <= writes <= reads <= 8.
   explicit AccessPattern(std::vector<std::int64_t> sizes, int reads = 4,
                          int writes = 3, Bases bases = Bases::allocated);
-  /// The same over tensors that are there, in host memory: `arrays[k][i]` is the
-  /// `k`-th array of tensor `i`. Throws Error unless they are float32, contiguous
-  /// and, for each `i`, of one size.
+  /// The same over existing tensors in host memory: `arrays[k][i]` is the
+  /// `k`-th array of tensor `i`. Throws Error unless they are float32,
+  /// contiguous and, for each `i`, of the same size.
   AccessPattern(std::vector<std::vector<Tensor>> arrays, int writes);
 
-  /// One pass over everything, on all threads of the pool, split evenly. Flips
-  /// those of the bits `flips` in what it writes that an odd number of the arrays
-  /// has set: none, unless a test wants to see where it was.
+  /// One pass over everything, split evenly over all threads of the pool. In
+  /// what it writes, flips those of the bits `flips` that are set in an odd
+  /// number of the arrays: none by default; tests use it to see what was
+  /// visited.
   void run(Width width = Width::bytes32, std::uint32_t flips = 0) const;
-  /// Bytes one pass moves: every read and every write counted once.
+  /// Bytes moved by one pass: every read and every write counts once.
   std::int64_t bytes() const;
-  /// On the host, the `read`-th array of tensor `index`: zeros, unless someone
-  /// fills it. Where bases are staggered it has room for that at its end.
-  /// Throws Error where there is none.
+  /// On the host, the `read`-th array of tensor `index`: zeros unless filled.
+  /// With staggered bases it has spare room at its end. Throws Error if it does
+  /// not exist.
   const Tensor& array(std::size_t read, std::size_t index) const;
 
  private:
@@ -73,13 +74,13 @@ class AccessPattern {
   int writes_;
   Bases bases_;
   std::vector<std::vector<Tensor>> arrays_;  // on the host
-  std::vector<float*> addresses_;            // all of a tensor side by side
+  std::vector<float*> addresses_;            // those of a tensor are adjacent
   Tensor from_;                              // on a GPU
   Tensor to_;
 };
 
-/// The limit of the machine for a step: the fastest of the ways in which an
-/// `AccessPattern` passes over its arrays, found by timing them in turns.
+/// The machine's limit for a step: the fastest variant of `AccessPattern`,
+/// found by timing all of them in turn.
 class TrafficLimit {
  public:
   /// Sizes in elements, one entry per tensor, as for `AccessPattern`.
@@ -93,7 +94,8 @@ class TrafficLimit {
   AccessPattern::Width width_ = AccessPattern::Width::bytes32;
 };
 
-/// Median time of one pass, in microseconds, as `blocked_autorange` takes it.
+/// Median time of one pass, in microseconds, as measured by
+/// `blocked_autorange`.
 double bandwidth_limit_us(const std::vector<std::int64_t>& sizes, int reads = 4,
                           int writes = 3, double min_run_time_s = 0.2);
 

@@ -13,7 +13,7 @@
 namespace fuse {
 namespace {
 
-/// A block is never shorter than what a clock can tell.
+/// A block is never shorter than the resolution of a clock.
 constexpr double shortest_block = 1e-9;
 constexpr double most_overhead = 1e-4;
 constexpr std::int64_t most_calls = 2147483647;

@@ -9,20 +9,20 @@
 
 namespace fuse {
 
-/// Timings of one function, in seconds a call. One that was moved from throws
-/// Error, which names what was called.
+/// Timings of one function, in seconds per call. A moved-from measurement
+/// throws Error naming what was called.
 class Measurement {
  public:
-  /// `block_times` are seconds a block of `number_per_run` calls. Throws Error
-  /// when there are none.
+  /// `block_times` are in seconds per block of `number_per_run` calls. Throws
+  /// Error if there are none.
   Measurement(std::int64_t number_per_run, std::vector<double> block_times);
 
   double mean() const;                                     ///< Over all blocks.
-  double median() const { return taken().quantile(0.5); }  ///< Of the blocks.
-  /// Distance between the first and the third quartile: the spread that a few
-  /// disturbed blocks do not change.
+  double median() const { return taken().quantile(0.5); }  ///< Over all blocks.
+  /// Distance between the first and third quartiles: a spread that is robust
+  /// against a few disturbed blocks.
   double iqr() const { return taken().quantile(0.75) - quantile(0.25); }
-  /// Linear between neighbours, as torch computes it; `fraction` in [0, 1].
+  /// Linear between neighbours, like torch; `fraction` in [0, 1].
   double quantile(double fraction) const;
 
   /// The mean in microseconds.
@@ -32,9 +32,9 @@ class Measurement {
   /// `iqr` in microseconds.
   double iqr_us() const { return taken().iqr() * 1e6; }
 
-  /// Calls in a block.
+  /// Calls per block.
   std::int64_t number_per_run() const { return taken().number_per_run_; }
-  /// Seconds a call, one number a block, in the order they were taken.
+  /// Seconds per call, one number per block, in the order they were taken.
   const std::vector<double>& times() const { return taken().times_; }
 
  private:
@@ -49,38 +49,38 @@ class Measurement {
   std::vector<double> sorted_;
 };
 
-/// Seconds since some fixed point; tests put in one of their own.
+/// Seconds since some fixed point; tests substitute their own.
 using Clock = std::function<double()>;
 /// The monotonic clock of the system.
 double steady_seconds();
-/// The same, read when the default device has done what it was asked to.
+/// The same, read after the default device has finished its work.
 double device_seconds();
 
 /// Times a function like `torch.utils.benchmark.Timer.blocked_autorange`.
 ///
-/// First the number of calls in a block is raised tenfold until reading the
-/// clock costs at most a ten-thousandth of a block and a block takes at least
-/// a thousandth of `min_run_time_s`; this warms up, too. Then blocks are timed
+/// First the number of calls per block is raised tenfold until reading the
+/// clock costs at most a ten-thousandth of a block and a block takes at least a
+/// thousandth of `min_run_time_s`; this also warms up. Then blocks are timed
 /// until `min_run_time_s` is filled. Throws Error unless that is positive and
 /// finite.
 Measurement blocked_autorange(const std::function<void()>& fn,
                               double min_run_time_s = 0.2,
                               const Clock& clock = device_seconds);
 
-/// How `interleaved` measures.
+/// Settings of `interleaved`.
 struct InterleavedOptions {
-  /// Seconds spent on each function, all rounds together.
+  /// Seconds spent on each function, over all rounds.
   double min_run_time_s = 0.2;
-  /// Rounds made even if the time was filled before.
+  /// Minimum number of rounds, even if the time is up earlier.
   int min_rounds = 9;
-  /// For the order within the rounds.
+  /// Seed for the order within the rounds.
   std::uint64_t seed = 0;
 };
 
-/// Measures several functions fairly in one process, for ratios: in every
-/// round each function runs one block, in a new random order, so that a drift
-/// of the machine meets all of them. Results are in the order of `fns`, and
-/// `times()[r]` of all of them come from the same round.
+/// Measures several functions fairly in one process, for ratios: in every round
+/// each function runs one block, in a new random order, so that drift of the
+/// machine affects all of them. Results are in the order of `fns`, and
+/// `times()[r]` of all of them are from the same round.
 std::vector<Measurement> interleaved(
     const std::vector<std::function<void()>>& fns,
     const InterleavedOptions& options = {},

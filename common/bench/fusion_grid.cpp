@@ -12,9 +12,10 @@
 namespace fuse {
 namespace {
 
-// Says to which parameter a row of a launch belongs. State is recognised by
-// what it meets anywhere in the trace; memory of temporaries, which serves one
-// tensor after the other, by what it met last.
+// Determines the parameter to which a row of a launch belongs. State is
+// recognised by what it appears with anywhere in the trace; memory of
+// temporaries, which is reused for one tensor after another, by what it
+// appeared with last.
 class Owners {
  public:
   Owners(const std::vector<Tensor>& params,
@@ -50,7 +51,7 @@ class Owners {
     return std::nullopt;
   }
 
-  // One pass over the trace; true when it brought something new.
+  // One pass over the trace; true if it found something new.
   bool learn(const std::vector<LaunchRecord>& launches) {
     bool news = false;
     for (const LaunchRecord& launch : launches) {

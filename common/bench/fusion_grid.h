@@ -13,17 +13,18 @@ namespace fuse {
 struct FusionGrid {
   std::vector<std::string> operations;           ///< columns
   std::vector<std::vector<std::int64_t>> cells;  ///< [tensor][operation]
-  std::int64_t launches = 0;                     ///< Launches of the step.
-  std::int64_t bytes = 0;  ///< Bytes they loaded and stored.
+  std::int64_t launches = 0;  ///< Number of launches in the step.
+  std::int64_t bytes = 0;     ///< Bytes loaded and stored by them.
 };
 
 /// Runs `step` once and traces it. Rows are `params`, which must have
-/// gradients; a cell holds the number of the launch, counted from 1. Throws
-/// Error when the step does different things to different tensors.
+/// gradients; a cell holds the number of the launch, starting from 1. Throws
+/// Error if the step does different operations on different tensors.
 FusionGrid trace_step(const std::vector<Tensor>& params,
                       const std::function<void()>& step);
 
-/// The grid as text. Of more than `most_rows` tensors the middle is left out.
+/// The grid as text. With more than `most_rows` tensors, the middle ones are
+/// omitted.
 std::string to_string(const FusionGrid& grid, std::size_t most_rows = 4);
 
 }  // namespace fuse

@@ -114,7 +114,7 @@ void put_group(Contents& out, Optimizer& optimizer, std::size_t g) {
   }
 }
 
-// Of a list of schedulers: how many, and what each of them holds.
+// The number of schedulers in a list, and the state of each.
 void put_schedulers(Metadata& texts, const std::string& place,
                     const std::vector<SchedulerState>& states) {
   texts[place] = number_text(states.size());
@@ -141,8 +141,8 @@ void check_schedulers(const Optimizer& optimizer,
 
 // ---- loading ----------------------------------------------------------------
 
-// Takes a file apart: everything in it must be asked for, and fit. What it
-// means is done only when all of it was.
+// Consumes a file: everything in it must be requested, and must fit. Only then
+// are any effects applied.
 class Loading {
  public:
   explicit Loading(TensorFile file) : file_(std::move(file)) {}
@@ -166,7 +166,7 @@ class Loading {
     throw Error(quoted(name) + " is " + there + " in the file, but " + here +
                 " here");
   }
-  /// A tensor to put in place of the one that is here.
+  /// A tensor that replaces the contents of the one here.
   void tensor(const std::string& name, const Tensor& here) {
     if (!here.defined()) throw Error(quoted(name) + " is undefined here");
     const auto found = file_.tensors.extract(name);
@@ -184,7 +184,7 @@ class Loading {
     check_storable(*here.impl(), quoted(name).c_str());
     later([there, target = here]() mutable { target.copy_(there); });
   }
-  /// All tensors whose name begins so, without that beginning.
+  /// All tensors whose name starts with `place`, with that prefix removed.
   ParamStates tensors_at(const std::string& place) {
     ParamStates found;
     auto next = file_.tensors.lower_bound(place);
@@ -234,7 +234,7 @@ void load_initial_lr(Loading& in, const std::string& name, ParamGroup& group) {
   in.later([&group, value] { group.initial_lr = value; });
 }
 
-// Where the parameters of the file's groups are here, one list a group.
+// The index here of each parameter in the file, one list per group.
 using Places = std::vector<std::vector<std::size_t>>;
 
 Places take_places(Loading& in, const Optimizer& optimizer,
@@ -331,7 +331,7 @@ void load_run(Loading& in, Optimizer& optimizer,
   in.later([&optimizer, steps] { optimizer.restore_steps(steps); });
 }
 
-// A recorded step is not done yet: nothing can be put in its place.
+// A recorded step has not run yet, so its results cannot be replaced.
 void check_not_recording() {
   if (Recorder::current() == nullptr) return;
   throw Error(

@@ -9,34 +9,35 @@
 
 namespace fuse {
 
-/// Saves a training run, to go on with later: the parameters, everything that
-/// the optimizer keeps for them, its hyper-parameters, and the schedulers. Of a
-/// SequentialLR or ChainedScheduler give only itself: its parts go with it.
+/// Saves a training run so that it can be resumed: the parameters, all
+/// optimizer state, the hyper-parameters, and the schedulers. For a
+/// SequentialLR or ChainedScheduler pass only the scheduler itself: its parts
+/// are included.
 ///
 ///     save_checkpoint("run.safetensors", opt, {&sched});
 ///
-/// One file in the safetensors format, so that Python reads it: tensors under
+/// One file in the safetensors format, readable from Python: tensors under
 /// names like "param_groups.0.params.3", "param_groups.0.state.3.exp_avg" and
-/// (a hyper-parameter that is a tensor) "param_groups.0.lr"; plain numbers as
-/// text in the metadata, exact to the last bit. Gradients, and functions given
-/// to LambdaLR and its like, are not saved.
+/// (for a hyper-parameter that is a tensor) "param_groups.0.lr"; plain numbers
+/// as text in the metadata, exact to the last bit. Gradients, and functions
+/// passed to LambdaLR and similar schedulers, are not saved.
 ///
-/// The file appears whole or not at all. Throws Error when it cannot be
-/// written, UsageError for a place where no file can be.
+/// The file appears complete or not at all. Throws Error if it cannot be
+/// written, UsageError if the path cannot be a file.
 void save_checkpoint(const std::string& path, Optimizer& optimizer,
                      const std::vector<const SchedulerBase*>& schedulers = {});
 
-/// Goes on as the run did that was saved: make model, optimizer and schedulers
-/// as that one did, then load. Where the optimizer was given names with its
-/// parameters, then and now, they are known by them, in any order; `options`
-/// tells which have got another name since. Everything is put where it belongs in place, so
-/// that a compiled step stays as it is, and a new one compiles once: where the
-/// policy is to promote numbers that moved, those of a run with schedulers count
-/// as moved from the beginning. Switches such as amsgrad are not loaded but
-/// compared.
+/// Resumes a saved run: make the model, optimizer and schedulers as the saved
+/// run did, then load. If the optimizer had named parameters, then and now,
+/// they are matched by name, in any order; `options` lists those renamed since.
+/// Everything is loaded in place, so a compiled step stays valid, and a new one
+/// compiles once: under the policy that promotes numbers that moved, those of a
+/// run with schedulers count as moved from the start. Switches such as amsgrad
+/// are compared, not loaded.
 ///
-/// Throws Error for a file that is damaged, foreign, or of a run that differs
-/// (saying in what, names above all), and inside a compiled function; then nothing has changed.
+/// Throws Error for a file that is damaged, foreign, or from a run that differs
+/// (saying how, names first), and inside a compiled function; then nothing has
+/// changed.
 void load_checkpoint(const std::string& path, Optimizer& optimizer,
                      const std::vector<SchedulerBase*>& schedulers = {},
                      const LoadOptions& options = {});
@@ -44,8 +45,8 @@ void load_checkpoint(const std::string& path, Optimizer& optimizer,
 /// Saves tensors by name, for example the parameters of a model.
 void save_tensors(const std::string& path, const TensorMap& tensors);
 
-/// Overwrites tensors with those that save_tensors has saved. Throws Error
-/// unless names, shapes and dtypes are the same; then nothing has changed.
+/// Overwrites tensors with those saved by save_tensors. Throws Error unless
+/// names, shapes and dtypes match; then nothing has changed.
 void load_tensors(const std::string& path, const TensorMap& tensors);
 
 }  // namespace fuse

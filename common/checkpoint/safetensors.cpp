@@ -22,18 +22,18 @@
 #include "fusebook/support/file_io.h"
 #include "fusebook/support/output_file.h"
 
-// A file is the length of its header as eight bytes, least significant first,
-// the header, and the numbers of all tensors, one after the other.
+// A file consists of the length of its header in eight bytes, little-endian,
+// the header, and the numbers of all tensors, one after another.
 namespace fuse {
 namespace {
 
 constexpr std::size_t kLengthSize = 8;
-constexpr std::size_t kLargestHeader = 100'000'000;  // as elsewhere
+constexpr std::size_t kLargestHeader = 100'000'000;  // the format's limit
 
 // ---- writing ----------------------------------------------------------------
 
-// The name and the tensor of each in the order of the file: wide elements
-// first, so that every tensor is aligned where the file is.
+// The name and tensor of each entry in file order: wide elements first, so that
+// every tensor is aligned if the file is.
 FileOrder file_order(const TensorMap& tensors) {
   FileOrder order;
   for (const auto& named : tensors) order.push_back(&named);
@@ -44,9 +44,9 @@ FileOrder file_order(const TensorMap& tensors) {
   return order;
 }
 
-// Of a contiguous tensor.
+// The bytes of a contiguous tensor.
 std::string_view bytes_of(const Tensor& tensor) {
-  // Asking for the data has a recording make it first.
+  // Taking the address flushes pending recorded writes first.
   const void* const data = with_type(
       tensor.dtype(),
       [&](auto type) -> const void* { return tensor.data<decltype(type)>(); });
@@ -61,7 +61,7 @@ std::string length_bytes(std::uint64_t length) {
   return bytes;
 }
 
-// Of the header without its checksum, and of all that follows.
+// The checksum of the header without its checksum, and of all that follows.
 std::string checksum(std::string_view header,
                      std::span<const std::string_view> pieces) {
   std::uint64_t hash = content_hash(header);
@@ -79,7 +79,7 @@ std::uint64_t length_of(std::string_view bytes) {
   return length;
 }
 
-// The bytes that a tensor takes; none for more than 63 bits can say.
+// The size of a tensor in bytes; nullopt if it exceeds 63 bits.
 std::optional<std::int64_t> size_in_bytes(const SafetensorsEntry& entry) {
   if (std::count(entry.shape.begin(), entry.shape.end(), 0) > 0) return 0;
   auto size = std::int64_t(size_of(entry.dtype));
@@ -89,7 +89,7 @@ std::optional<std::int64_t> size_in_bytes(const SafetensorsEntry& entry) {
   return size;
 }
 
-// Where the tensors lie in the data, in order.
+// The byte ranges of the tensors in the data, in order.
 std::vector<std::pair<std::int64_t, std::int64_t>> ranges_of(
     const SafetensorsHeader& header) {
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
@@ -100,7 +100,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> ranges_of(
   return ranges;
 }
 
-// Every byte after the header belongs to one tensor, of the size it needs.
+// Every byte after the header must belong to exactly one tensor.
 void check_layout(const SafetensorsHeader& header, std::size_t size) {
   for (const auto& [name, entry] : header.entries) {
     if (entry.end - entry.begin != size_in_bytes(entry)) {
@@ -186,7 +186,7 @@ TensorMap tensors_in(const SafetensorsHeader& header, std::string& file) {
 }
 
 UniqueFd open_file(const std::string& path, std::size_t* size) {
-  // A pipe would wait for its writer.
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
   UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat found{};
   if (!file.valid() || fstat(file.get(), &found) != 0) {

@@ -13,25 +13,24 @@ using TensorMap = std::map<std::string, Tensor>;
 /// Texts by name, in the header of a file.
 using Metadata = std::map<std::string, std::string>;
 
-/// What a file in the safetensors format holds.
+/// The contents of a file in the safetensors format.
 struct TensorFile {
   Metadata metadata;
-  /// They lie in `memory`, whose bytes need not be aligned.
+  /// Views of `memory`, not necessarily aligned.
   TensorMap tensors;
   std::shared_ptr<std::string> memory;
 };
 
 /// Writes tensors and metadata in the safetensors format, which other languages
 /// read too; a checksum of the whole file is added to the metadata. The file
-/// appears whole or not at all: an old one stays until then. Tensors may
-/// have any dtype and shape. Throws Error when it cannot be written,
-/// UsageError for a place where no file can be, and Error for names that are
-/// no UTF-8.
+/// appears complete or not at all: an old one stays until then. Tensors may
+/// have any dtype and shape. Throws Error if it cannot be written, UsageError
+/// if the path cannot be a file, and Error for names that are not UTF-8.
 void write_safetensors(const std::string& path, const Metadata& metadata,
                        const TensorMap& tensors);
 
-/// Reads such a file and checks all of it. Throws Error for one that cannot be
-/// read, is damaged, or was not written by write_safetensors.
+/// Reads and fully checks such a file. Throws Error if it cannot be read, is
+/// damaged, or was not written by write_safetensors.
 TensorFile read_safetensors(const std::string& path);
 
 }  // namespace fuse

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kMetadata = "__metadata__";
 constexpr std::size_t kAlignment = 8;
 
-// What the format calls a type.
+// The format's name for a type.
 const char* type_name(DType dtype) {
   switch (dtype) {
     case DType::float32:
@@ -97,7 +97,7 @@ Metadata parse_metadata(const ParsedJson& texts) {
   return metadata;
 }
 
-// What goes wrong with a member says which.
+// Adds the name of the member to errors.
 template <class Parse>
 auto parse_member(const std::string& name, Parse parse) {
   try {
@@ -116,7 +116,7 @@ std::string safetensors_header(Metadata metadata, const FileOrder& order) {
     check_text(text);
   }
   Json header = {{kMetadata, metadata}};
-  // Names differ: there is no need to look for each among all.
+  // Names are unique, so duplicates need not be looked up.
   auto& entries = header.get_ref<Json::object_t&>();
   std::size_t begin = 0;
   for (const auto* named : order) {
@@ -134,7 +134,7 @@ std::string safetensors_header(Metadata metadata, const FileOrder& order) {
 
 std::size_t place_of_checksum(std::string_view text,
                               const std::string& digits) {
-  // Within a string, its quotation marks would have backslashes.
+  // Inside a string the quotation marks would be escaped.
   for (const char* const colon : {"\":\"", "\": \""}) {
     const std::string key = std::string("\"") + kChecksum + colon;
     const std::size_t at = text.find(key + digits + '"');

@@ -1,5 +1,5 @@
-// How a function launches in a CUDA graph: all must be there, nothing frozen
-// that moves.
+// Checks that a function can launch inside a CUDA graph: nothing is missing,
+// and no number that moves would be frozen.
 #include <algorithm>
 #include <optional>
 
@@ -13,17 +13,17 @@
 namespace fuse {
 namespace {
 
-// Numbers that a kernel is given at each launch, as scalars of the program.
+// Numbers passed to a kernel at each launch, as scalars of the program.
 std::vector<std::int32_t> given_numbers(const Plan& plan) {
   std::vector<std::int32_t> given = plan.args;
   for (const Instance& instance : plan.instances) {
     given.insert(given.end(), instance.columns.begin(), instance.columns.end());
   }
-  std::erase(given, -1);  // of bodies that this program does not use
+  std::erase(given, -1);  // from bodies that this program does not use
   return given;
 }
 
-// Recorded as a plain number; else it was read from a tensor in host memory.
+// True for a plain number; false if it was read from a tensor in host memory.
 bool is_plain(const Program& program, std::int32_t scalar) {
   const auto nodes = program.nodes();
   return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {
@@ -43,13 +43,13 @@ bool has_moved(const Origin& origin,
                      });
 }
 
-// A float as it was written: 0.01, where the number is that in 32 bits.
+// A float as it was written: 0.01, even if the number is that in 32 bits.
 std::string value_text(double value) {
   const auto as_float = static_cast<float>(value);
   return double(as_float) == value ? number_text(as_float) : number_text(value);
 }
 
-// What stands for a number in host memory, and what to do about it.
+// Says which number in host memory would be frozen, and what to do about it.
 std::string frozen_text(const ScalarLeaf& number, const char* what,
                         const char* also = "") {
   const std::string value = value_text(number.value);
@@ -66,7 +66,7 @@ std::string given_text(const ScalarLeaf& number, bool plain) {
                : frozen_text(number, "a tensor in host memory");
 }
 
-// Why there never will be a kernel for what was recorded.
+// Explains why there will never be a kernel for what was recorded.
 std::string eager_text(KernelLimit limit, const RecompileReport& why) {
   if (limit == KernelLimit::operations) {
     return " cannot be captured: what it records now runs eagerly, operation "
@@ -83,7 +83,7 @@ std::string eager_text(KernelLimit limit, const RecompileReport& why) {
          " kernels; make each of them a tensor on the GPU";
 }
 
-// Why there is no kernel for what was recorded.
+// Explains why there is no kernel yet for what was recorded.
 std::string missing_text(const RecompileReport& why) {
   std::string text = " cannot be captured before it was compiled for this: ";
   for (const GuardFailure& failure : why.failures) {
@@ -127,7 +127,7 @@ void Function::refuse_scheduled_numbers(const Program& program) const {
   }
 }
 
-// Plain numbers that never moved are as good as those in the code.
+// Plain numbers that never moved are as good as constants in the code.
 void Function::refuse_given_numbers(const CompiledProgram& known,
                                     const Program& program) const {
   std::optional<std::int32_t> found;
@@ -136,7 +136,8 @@ void Function::refuse_given_numbers(const CompiledProgram& known,
     if (is_plain(program, scalar) && promotion_.may_bake(origin)) continue;
     if (!found) found = scalar;
     if (!has_moved(origin, reports_)) continue;
-    found = scalar;  // numbers that never moved may be given along with it
+    // numbers that never moved may merely be passed along with it
+    found = scalar;
     break;
   }
   if (!found) return;
@@ -144,7 +145,8 @@ void Function::refuse_given_numbers(const CompiledProgram& known,
               given_text(program.scalars()[*found], is_plain(program, *found)));
 }
 
-// What takes several launches, or a wait for numbers, never gets a kernel.
+// A program that needs several launches, or must wait for numbers, never gets a
+// single kernel.
 void Function::refuse_parts(const Program& program) const {
   const std::vector<ProgramPart> parts = parts_in_order(program);
   if (parts.size() == 1 && parts[0].early.empty()) return;

@@ -16,13 +16,13 @@
 namespace fuse {
 
 /// A function whose list operations are fused. Every call runs the function
-/// once, records what it does to lists of tensors, and launches that as one
-/// kernel, which is generated and compiled at the first call and again only
-/// when a guard fails. Everything else in the function just runs. A call inside
-/// another compiled function becomes part of that one, which counts what it
-/// causes; its own counters count the call as inlined. One thread at a time: a
-/// call while another thread is in one throws Error. One that was moved from
-/// throws Error, which names what was called.
+/// once, records its operations on lists of tensors, and launches them as one
+/// kernel, which is generated and compiled at the first call and again only if
+/// a guard fails. Everything else in the function runs as usual. A call inside
+/// another compiled function becomes part of that one, whose counters count its
+/// effects; its own counters count the call as inlined. Only one thread at a
+/// time may call it: a concurrent call throws Error. So does any call on a
+/// moved-from object, naming what was called.
 template <class F>
 class Compiled {
  public:
@@ -30,8 +30,9 @@ class Compiled {
       : function_(std::move(body)),
         state_(std::make_shared<State>(std::move(options), place)) {}
 
-  /// Calls the function, records what it does to lists and launches that; returns what
-  /// the function returns. Throws Error for what the function throws it for.
+  /// Calls the function, records its operations on lists and launches them;
+  /// returns what the function returns. Passes on any exception of the
+  /// function.
   template <class... Args>
   decltype(auto) operator()(Args&&... args) {
     State& own = self();
@@ -51,27 +52,27 @@ class Compiled {
     }
   }
 
-  /// Launches the newest kernel again on what it was given last, without
-  /// running the function: a call without its host side, for measurements.
-  /// Throws Error before the first call.
+  /// Launches the latest kernel again with the same arguments, without running
+  /// the function: the device side of a call alone, for measurements. Throws
+  /// Error before the first call.
   void relaunch() {
     State& own = self();
     const Entry entry(own);
     own.function.relaunch();
   }
 
-  /// What calls of this function have caused so far.
+  /// The effects of all calls of this function so far.
   const Counters& counters() const { return self().function.counters(); }
-  /// Why it was compiled again, each time, the oldest first; the channel
-  /// `recompiles` logs the same.
+  /// Why each recompile happened, the oldest first; the log channel
+  /// `recompiles` shows the same.
   const std::vector<RecompileReport>& recompile_reports() const {
     return self().function.recompile_reports();
   }
-  /// The generated part of the newest kernel's source.
+  /// The generated part of the latest kernel's source.
   std::string output_code() const { return self().function.output_code(); }
   /// What that kernel fuses: operations by rate, arrays loaded and stored.
   std::string summary() const { return self().function.summary(); }
-  /// What the last call fused and, where something was not, why.
+  /// What the last call fused and, if something was not fused, why.
   std::string report() const { return fusion_report(self().function); }
   /// Where it was compiled.
   std::source_location place() const { return self().function.place(); }
@@ -105,7 +106,7 @@ class Compiled {
     State& state;
   };
 
-  // Nothing recorded survives a call, also when it ends with an exception.
+  // Nothing recorded survives a call, even one that throws.
   struct Call {
     explicit Call(State& s) : state(s) { state.function.begin(); }
     Call(const Call&) = delete;
@@ -135,7 +136,7 @@ class Compiled {
 ///     auto step = compile([&] { opt.step(); });
 ///     step();
 ///
-/// Throws Error for a std::function or a pointer that holds none.
+/// Throws Error for an empty std::function or a null pointer.
 template <class F>
 auto compile(F function, const CompileOptions& options = {},
              std::source_location place = std::source_location::current()) {
@@ -143,8 +144,8 @@ auto compile(F function, const CompileOptions& options = {},
   return Compiled<F>(std::move(function), options, place);
 }
 
-/// Throws Error unless the last call of a compiled function made `launches`
-/// launches; the message is its report, which says why.
+/// Throws Error unless the last call of a compiled function made exactly
+/// `launches` launches; the message is its report, which says why.
 template <class F>
 void assert_fused(
     const Compiled<F>& function, std::int64_t launches = 1,

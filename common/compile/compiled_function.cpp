@@ -60,7 +60,7 @@ void Function::begin() {
 void Function::begin_inlined(const Recorder& outer) {
   const Function* const into = outer.function();
   if (into == nullptr || into == this) return;  // recursion, or a capture
-  // Usually it is the same one as before, whose name is known.
+  // Usually it is the same function as before, whose name is known.
   if (inlined_into_.empty() || inlined_id_ != into->id_) {
     begin();
     inlined_into_ = into->where();
@@ -95,7 +95,7 @@ void Function::execute(const Program& program) {
   }
 }
 
-// All kernels are there before the first part stores anything.
+// Every kernel is ready before the first part stores anything.
 void Function::run_parts(SplitProgram& split, const Program& program) {
   const auto parts = split.parts();
   split.make_parts(program);
@@ -115,7 +115,7 @@ void Function::run_parts(SplitProgram& split, const Program& program) {
   }
 }
 
-// A kernel that serves a program, or the limit that leaves it without one.
+// The kernel that serves a program, or the limit that denies it one.
 Function::Choice Function::choose(const Request& request, int segment) {
   if (request.program.stores().empty()) return {};
   if (CompiledProgram* const known = kernels_.find(request)) return {known};
@@ -144,7 +144,7 @@ void Function::run(const Request& request, Choice choice) {
 
 void Function::end_segment() {
   segments_ = std::max(segments_, ++segment_);
-  // What is launched because of a break was recorded before it.
+  // The launch caused by a break was recorded before the break.
   if (!break_.empty()) last_call_.push_back({nullptr, std::move(break_)});
   break_.clear();
 }
@@ -186,8 +186,8 @@ void Function::prepare_recompile(const RecompileReport& why,
   }
 }
 
-// Where a program shares bodies with earlier ones, its kernel gets the others of
-// these as well: groups of parameters come and go.
+// If a program shares bodies with earlier ones, its kernel also gets their
+// other bodies: groups of parameters come and go.
 Plan Function::plan_for(const Request& request) {
   const auto may_bake = [this](const Origin& origin) {
     return promotion_.may_bake(origin);
@@ -235,10 +235,11 @@ void Function::run_eagerly(const Request& request, KernelLimit limit) {
   const Counters before = eagerly_->counters();
   replay(request.program, *eagerly_);
   last_call_.push_back({nullptr, limit_event(limit)});
-  counters_ += eagerly_->counters() - before;  // the process has them already
+  // the process has counted them already
+  counters_ += eagerly_->counters() - before;
 }
 
-// False for lists that do not go into one launch, as earlier ones did.
+// False for lists that cannot share one launch, although earlier ones could.
 bool Function::bind(CompiledProgram& compiled, const Program& program) {
   try {
     count_uploads(compiled.table.bind(compiled.plan, program, thread_count()));

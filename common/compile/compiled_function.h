@@ -18,7 +18,7 @@
 
 namespace fuse {
 
-/// One thing that a call of a function did, for reports.
+/// One event in a call of a function, for reports.
 struct CallEvent {
   const CompiledProgram* launched = nullptr;
   std::string text;  ///< instead: a graph break, or why there was no kernel
@@ -33,33 +33,34 @@ class Function final : public Executor {
         place_(place),
         promotion_(options_.policy) {}
 
-  /// A call begins: what it executes until a graph break is its first segment.
+  /// Starts a call: what it executes before a graph break is its first segment.
   void begin();
   void execute(const Program& program) override;
-  /// Launches again what was launched last, on the table it has. Throws Error
-  /// when nothing was.
+  /// Launches the last kernel again with its current table. Throws Error if
+  /// nothing was launched.
   void relaunch();
   void graph_break(const std::string& why) override;
   Facts* facts() override { return &facts_; }
   const Function* function() const override { return this; }
 
-  /// A call begins that becomes part of what is being recorded.
+  /// Starts a call that becomes part of the current recording.
   void begin_inlined(const Recorder& outer);
   /// "function step in file:line", of which the last call became a part; empty
-  /// for none.
+  /// if none.
   const std::string& inlined_into() const { return inlined_into_; }
-  /// Throws Error: another thread is in a call of it.
+  /// Throws Error because another thread is in a call.
   [[noreturn]] void refuse_threads() const;
 
   // -- for CUDA graphs, see cuda_graph.h
 
-  /// Where it was launched last. Throws Error when it was not.
+  /// The device of the last launch. Throws Error if there was none.
   Device device() const;
-  /// The kernel and the table of an earlier call for a program whose launch is
-  /// to be captured. Throws Error when one of them would have to be made, or
-  /// when a number's value would be frozen in the graph.
+  /// Returns the kernel and table of an earlier call for a program whose launch
+  /// is about to be captured. Throws Error if either does not exist yet, or if
+  /// the graph would freeze the value of a number.
   const CompiledProgram& bind_captured(const Program& program);
-  /// A graph made a call that launched this, over so many bytes.
+  /// Counts a call made by a graph that launched this kernel, over `bytes`
+  /// bytes.
   void count_replay(const CompiledProgram& launched, std::int64_t bytes);
 
   const Counters& counters() const { return counters_; }
@@ -68,21 +69,21 @@ class Function final : public Executor {
   const std::source_location& place() const { return place_; }
   /// "function step in file:line".
   std::string where() const;
-  /// Generated source of the newest kernel; empty before the first call.
+  /// Generated source of the latest kernel; empty before the first call.
   std::string output_code() const;
   /// What the newest kernel fuses, in a few lines; see summary(Plan).
   std::string summary() const;
-  /// What the last call did, in order, and how many launches that were.
+  /// The events of the last call, in order.
   const std::vector<CallEvent>& last_call() const { return last_call_; }
   std::int64_t last_launches() const {
     return counters_.launches - launches_before_;
   }
   bool was_called() const { return was_called_; }
-  /// Why it was compiled again, each time, the oldest first.
+  /// Why each recompile happened, the oldest first.
   const std::vector<RecompileReport>& recompile_reports() const {
     return reports_;
   }
-  /// Eager operations are interpreted one by one: their kernels are not
+  /// Eager operations are interpreted one by one: their kernels do not count as
   /// compilations, and nothing is reported.
   void set_eager() { eager_ = true; }
 
@@ -123,22 +124,22 @@ class Function final : public Executor {
   CompileOptions options_;
   std::source_location place_;
   bool eager_ = false;
-  int segment_ = 0;   // of the running call
-  int segments_ = 0;  // the most that a call has had
+  int segment_ = 0;   // in the current call
+  int segments_ = 0;  // the largest number in any call
   Counters counters_;
   bool was_called_ = false;
   std::uint64_t id_ = next_id();
   std::string inlined_into_;
-  std::uint64_t inlined_id_ = 0;      // of that function
-  std::int64_t launches_before_ = 0;  // the running call
+  std::uint64_t inlined_id_ = 0;      // of the enclosing function
+  std::int64_t launches_before_ = 0;  // before the current call
   std::vector<CallEvent> last_call_;
   std::string break_;  // the text of a graph break until its launch is over
   Promotion promotion_;
   std::vector<RecompileReport> reports_;
   KernelStore kernels_;
-  Facts facts_;  // of the running call
+  Facts facts_;  // of the current call
   SplitStore splits_;
-  std::unique_ptr<Function> eagerly_;  // runs what gets no kernel
+  std::unique_ptr<Function> eagerly_;  // runs programs without a kernel
   bool warned_of_values_ = false;
   bool warned_of_operations_ = false;
 };

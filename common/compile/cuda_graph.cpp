@@ -78,7 +78,8 @@ void GraphCapture::execute(const Program& program) {
   made_.launched_ = &launched;
   made_.bytes_ = launched.table.bytes();
   made_.lists_.assign(recorder_.lists().begin(), recorder_.lists().end());
-  for (const auto& list : made_.lists_) list->handles();  // hold gradients, too
+  // holds the gradients too
+  for (const auto& list : made_.lists_) list->handles();
 }
 
 void GraphCapture::graph_break(const std::string& why) {
@@ -88,8 +89,7 @@ void GraphCapture::graph_break(const std::string& why) {
               "function");
 }
 
-// What the context refuses on this thread needs no word here; this also names
-// the function.
+// The context refuses the same on this thread; this also names the function.
 void GraphCapture::outside_write(const TensorImpl& tensor) {
   const Device& device = tensor.storage->device;
   if (device.is_cpu()) return;

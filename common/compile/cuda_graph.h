@@ -13,29 +13,27 @@
 namespace fuse {
 
 /// The launch of one call of a compiled function, captured by `capture_graph`
-/// and launched again by one call of the driver, as torch.cuda.CUDAGraph does
-/// it. The function is not run any more: nothing is recorded, guarded or bound.
+/// and replayed by one driver call, like torch.cuda.CUDAGraph. A replay does
+/// not run the function: nothing is recorded, guarded or bound.
 ///
-/// A replay reads and writes the tensors that the captured call was given:
-/// parameters, gradients, state (step counts go on by themselves), and numbers
-/// on the GPU. It finds in them what lies there by then, so `assign` on such a
-/// number, `load_checkpoint`, or a scheduler between two replays changes what
-/// the next one reads; all of it happens in the order in which it was asked
-/// for. Tensors must be changed in place: after `set_grad`, or `zero_grad()`
-/// and a backward pass, the graph still has the old gradients, while
-/// `zero_grad(false)` keeps them. Plain numbers are part of the graph as they
-/// were when it was captured.
+/// A replay reads and writes the tensors of the captured call: parameters,
+/// gradients, state (step counts keep advancing), and numbers on the GPU. It
+/// sees their current contents, so `assign` on such a number,
+/// `load_checkpoint`, or a scheduler between two replays affects the next one;
+/// all of it happens in the order in which it was issued. Tensors must be
+/// changed in place: after `set_grad`, or `zero_grad()` and a backward pass,
+/// the graph still uses the old gradients, whereas `zero_grad(false)` keeps
+/// them. Plain numbers keep the values they had at the capture.
 ///
-/// The graph keeps all of these tensors, and the kernel, as long as it lives.
-/// It may be moved, not copied.
+/// The graph keeps all of these tensors and the kernel alive. It may be moved,
+/// but not copied.
 class CudaGraph {
  public:
-  /// Puts the captured launch on the device's stream; waits for nothing. It
-  /// counts as a call and a launch of the function. Throws Error inside of a
-  /// compiled function, for a graph that was moved from, and when the device
-  /// refuses.
+  /// Enqueues the captured launch on the device's stream without waiting.
+  /// Counts as a call and a launch of the function. Throws Error inside a
+  /// compiled function, for a moved-from graph, and if the device refuses.
   void replay();
-  /// Replays so far.
+  /// Number of replays so far.
   std::int64_t replays() const;
 
  private:
@@ -44,22 +42,23 @@ class CudaGraph {
 
   std::shared_ptr<Function> function_;
   const CompiledProgram* launched_ = nullptr;
-  std::int64_t bytes_ = 0;  // one launch loads and stores
+  std::int64_t bytes_ = 0;  // loaded and stored by one launch
   std::vector<std::shared_ptr<ListImpl>> lists_;
   std::unique_ptr<GpuGraph> graph_;
 };
 
-/// What capture_graph does around the call: a recorder of its own takes what the
-/// function records, while this thread is refused what a replay would not
-/// repeat. The device captures for the launch alone, so that other threads go on
-/// as ever. Stays on one thread. Without `finish` nothing is kept.
+/// What capture_graph does around the call: a separate recorder takes what the
+/// function records, and anything on this thread that a replay would not repeat
+/// is refused. The device captures only during the launch, so other threads
+/// continue as usual. Must stay on one thread. Without `finish` nothing is
+/// kept.
 class GraphCapture final : private Executor {
  public:
-  /// Throws Error where capture_graph does before the call.
+  /// Throws Error for whatever capture_graph rejects before the call.
   explicit GraphCapture(std::shared_ptr<Function> function);
 
   Recorder& recorder() { return recorder_; }
-  /// Captures what was recorded. Throws Error.
+  /// Captures what was recorded. May throw Error.
   CudaGraph finish();
 
  private:
@@ -88,21 +87,21 @@ class GraphCapture final : private Executor {
 /// counts this call, and schedulers belong outside.
 ///
 /// The call must be ready to launch: the same function was called on the same
-/// tensors before. It must be one launch on one GPU, or the simulated one. And
-/// every number it is given, rather than has in its code, must be a tensor on
-/// that GPU, such as `tensor(0.01).to(device)`: of one in host memory, or of a
-/// plain number that has moved or has a scheduler, a graph would keep the value
-/// of the day. Other plain numbers may stay.
+/// tensors before. It must be a single launch on one GPU, real or simulated.
+/// Every number that is passed to the kernel, rather than compiled into it,
+/// must be a tensor on that GPU, such as `tensor(0.01).to(device)`: a tensor in
+/// host memory, or a plain number that has moved or has a scheduler, would be
+/// frozen at its current value. Other plain numbers may stay.
 ///
-/// Throws Error, and leaves everything as usable as before, when one of these
-/// does not hold (it names the number, or what would have to be compiled or
-/// uploaded), when the function reads tensors, writes to them outside of list
-/// operations or needs new memory, and inside of a compiled function. What the
-/// function did on the host by then stays done: counts and schedulers have gone
-/// on.
+/// Throws Error, and leaves everything as usable as before, if one of these
+/// conditions fails (the message names the number, or what would have to be
+/// compiled or uploaded), if the function reads tensors, writes to them outside
+/// list operations or needs new memory, and inside a compiled function.
+/// Host-side effects of the function up to then remain: counts and schedulers
+/// have advanced.
 ///
-/// Other threads may use the GPU all the while. What they do is not captured;
-/// they only wait for as long as one launch is.
+/// Other threads may use the GPU meanwhile. Their work is not captured; they
+/// wait only for the duration of one launch.
 template <class F, class... Args>
 CudaGraph capture_graph(Compiled<F>& function, Args&&... args) {
   GraphCapture capture(function.function());

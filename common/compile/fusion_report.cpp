@@ -31,7 +31,7 @@ std::vector<std::int64_t> numels(const CompiledProgram& compiled, int body) {
   std::vector<std::int64_t> sizes;
   std::int64_t tensors = 0;
   for (const Row& row : compiled.table.rows()) {
-    const bool line = row.entry < tensors;  // one more of the same tensor
+    const bool line = row.entry < tensors;  // another line of the same tensor
     tensors = row.entry + 1;
     if (row.body != body) continue;
     if (!line) sizes.push_back(0);
@@ -40,8 +40,8 @@ std::vector<std::int64_t> numels(const CompiledProgram& compiled, int body) {
   return sizes;
 }
 
-// The bodies that tensors of the launch run through, in their order; the kernel
-// may have others.
+// The bodies that tensors of the launch run through, in order; the kernel may
+// have others.
 std::vector<int> loops_of(const CompiledProgram& compiled) {
   std::vector<int> used;
   for (int b = 0; b < int(compiled.plan.bodies.size()); ++b) {
@@ -54,8 +54,8 @@ std::vector<int> loops_of(const CompiledProgram& compiled) {
   return used;
 }
 
-// Lists share a loop when operations join them, or when the same is done to
-// them.
+// Lists share a loop if an operation joins them, or if the same operations
+// apply to them.
 std::string why_apart(const CompiledProgram& compiled, int first, int b) {
   const std::vector<std::int64_t> sizes = numels(compiled, first);
   const std::vector<std::int64_t> other = numels(compiled, b);

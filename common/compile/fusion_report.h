@@ -11,16 +11,17 @@
 
 namespace fuse {
 
-/// What the last call of a function fused into its launches and, where there
-/// are several launches or several loops in one, why.
+/// What the last call of a function fused into its launches and, if there are
+/// several launches or several loops in one, why.
 std::string fusion_report(const Function& function);
 
-/// Throws Error with the report unless the last call made that many launches;
-/// also when there was no call.
+/// Throws Error with the report unless the last call made exactly that many
+/// launches, or if there was no call.
 void check_launches(const Function& function, std::int64_t launches,
                     std::source_location place);
 
-/// The generated code of a plan with the places it was written at, and these.
+/// The generated code of a plan, annotated with the places where it was
+/// written, and the list of those places.
 std::string code_text(const Plan& plan, Target target = Target::cpu);
 std::vector<LogPlace> code_places(const Plan& plan);
 

@@ -4,11 +4,11 @@
 
 namespace fuse {
 
-/// Lets one thread at a time into something that has no lock, and that thread as
-/// often as it likes.
+/// Lets one thread at a time into something without a lock; that thread may
+/// enter repeatedly.
 class OneThread {
  public:
-  /// False when another thread is inside.
+  /// False if another thread is inside.
   bool enter() {
     const void* const me = this_thread();
     if (owner_.load(std::memory_order_relaxed) == me) {
@@ -28,7 +28,7 @@ class OneThread {
   }
 
  private:
-  // Its address is no other thread's.
+  // Unique address per thread.
   static const void* this_thread() {
     static thread_local const char here = 0;
     return &here;

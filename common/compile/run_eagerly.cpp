@@ -12,12 +12,12 @@
 namespace fuse {
 namespace {
 
-// What a value of the program is while it runs.
+// A value of the program at run time.
 struct Value {
   Number number;                   // one for all tensors of a group
-  ListView view;                   // else: where it lies
-  SlotInfo info;                   // and as what
-  std::optional<TensorList> held;  // memory of its own
+  ListView view;                   // otherwise: its memory
+  SlotInfo info;                   // and its kind
+  std::optional<TensorList> held;  // set if it owns its memory
 };
 
 Number evaluate(const Node& node, const std::vector<Value>& values) {
@@ -70,10 +70,10 @@ class Replay {
  private:
   static constexpr ValueId at_end = 1 << 30;
 
-  // One for all tensors.
+  // True for one number shared by all tensors.
   bool is_number(ValueId id) const { return program_.domain(id) < 0; }
 
-  // -1 stays where nothing needs a value.
+  // -1 means that nothing uses the value.
   void find_last_uses() {
     for (const Store& store : program_.stores()) {
       last_use_[store.value] = at_end;
@@ -109,7 +109,8 @@ class Replay {
     }
   }
 
-  // A list that goes into another one as it is may be written before that.
+  // A list copied unchanged into another one may be overwritten before the
+  // copy.
   void keep(Value& value) {
     const Value old = value;
     value.held = allocate(old.view, old.info);
@@ -117,8 +118,8 @@ class Replay {
     copy(old, value.view, value.info);
   }
 
-  // Into the list it is stored to, if nothing else looks at that; else into
-  // memory of its own.
+  // Places a value in the list it is stored to, if nothing else reads that
+  // list; otherwise in new memory.
   void place(ValueId id) {
     const Node& node = program_.node(id);
     Value& value = values_[id];
@@ -139,7 +140,7 @@ class Replay {
     return -1;
   }
 
-  // What a slot held before is needed after `id` was computed.
+  // True if the previous contents of a slot are read after `id` is computed.
   bool read_after(std::int32_t slot, ValueId id) const {
     const auto nodes = program_.nodes();
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -157,7 +158,7 @@ class Replay {
       if (program_.node(node.in[k]).rate != node.rate) continue;
       return values_[node.in[k]].view;
     }
-    // One number for everything: what it is for is stored in the end.
+    // A single number: its final store determines the list.
     std::int32_t found = -1;
     for (const Store& store : program_.stores()) {
       if (program_.domain(store.value) != program_.domain(id)) continue;
@@ -181,7 +182,7 @@ class Replay {
     for (int k = 0; k < node.arity; ++k) {
       in[k] = operand(node.in[k]);
     }
-    // Storing converts by itself.
+    // A store converts anyway.
     const bool converts = node.op == OpCode::cast || node.op == OpCode::fill;
     const auto operands = std::span(in).first(node.arity);
     const ValueId result = converts ? in[0] : one_.apply(node.op, operands, {});
@@ -196,7 +197,7 @@ class Replay {
     eager_.execute(one_);
   }
 
-  // Gives back the memory of what was needed for the last time.
+  // Frees the memory of values after their last use.
   void release(ValueId id) {
     const Node& node = program_.node(id);
     for (int k = 0; k < node.arity; ++k) {

@@ -4,10 +4,10 @@
 
 namespace fuse {
 
-/// Runs a recorded program as eager mode does: one operation after the other,
+/// Runs a recorded program as eager mode does: one operation after another,
 /// each with its result in memory. `eager` gets programs of one operation.
-/// Stores to the bits of the fused program. Throws Error when a stored tensor
-/// overlaps another one, before anything has changed.
+/// Results are bit-identical to the fused program. Throws Error, before
+/// anything has changed, if a stored tensor overlaps another one.
 void replay(const Program& program, Executor& eager);
 
 }  // namespace fuse

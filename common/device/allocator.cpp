@@ -22,7 +22,8 @@ constexpr std::size_t huge_page = std::size_t(2) << 20;
 constexpr std::size_t large_size = std::size_t(1) << 20;
 constexpr std::size_t largest_request =
     std::size_t(std::numeric_limits<std::int64_t>::max() / 2);
-/// Room for what is not a tensor: the program, its stack, the compiler.
+/// Memory reserved for everything but tensors: the program, its stack, the
+/// compiler.
 constexpr std::int64_t reserve = std::int64_t(64) << 20;
 
 std::size_t round_up(std::size_t value, std::size_t multiple) {
@@ -35,8 +36,8 @@ std::size_t rounded_size(std::size_t bytes) {
   return round_up(bytes, bytes < page ? alignment : page);
 }
 
-/// Offset of the `index`-th large block from a 2 MiB boundary: another cache
-/// line and another page for each of 64 blocks in a row.
+/// Offset of the `index`-th large block from a 2 MiB boundary: a different
+/// cache line and page for each of 64 consecutive blocks.
 std::size_t stagger(std::size_t index) {
   return (index % 64) * 5 * alignment % page + (index % 32) * page;
 }
@@ -53,7 +54,7 @@ void* map_staggered(std::size_t size, std::size_t offset) {
   const std::size_t head = round_up(address, huge_page) - address;
   if (head > 0) munmap(first, head);
   if (head < huge_page) munmap(first + head + wanted, huge_page - head);
-  // A hint only: where the system has no huge pages, small ones serve.
+  // A hint only: without huge pages, small ones work too.
   madvise(first + head, wanted, MADV_HUGEPAGE);
   return first + head + offset;
 }
@@ -89,13 +90,13 @@ class CachingAllocator {
   std::unordered_map<std::size_t, std::vector<void*>> free_;
   AllocatorStatistics statistics_;
   std::size_t large_blocks_ = 0;
-  /// Bytes that may be taken before the system is asked again how much it has.
+  /// Bytes that may be allocated before asking the system again.
   std::int64_t credit_ = 0;
 };
 
-/// Memory is mapped on first use, so the system grants far more than it has
-/// and kills the process later. Everything handed out must fit in what is
-/// available, also what was handed out before and is not touched yet.
+/// Memory is mapped on first use, so the system grants far more than it has and
+/// kills the process later. Therefore everything handed out, including memory
+/// not touched yet, must fit in what is available.
 bool CachingAllocator::has_room(std::int64_t bytes) {
   if (bytes <= credit_) return true;
   const std::int64_t available = available_memory();
@@ -128,7 +129,7 @@ void* CachingAllocator::take_cached(std::size_t size) {
 
 void* CachingAllocator::take_from_system(std::size_t size) {
   if (!has_room(std::int64_t(size))) {
-    // Blocks of other sizes may lie idle in the cache.
+    // The cache may hold idle blocks of other sizes.
     empty_locked();
     if (!has_room(std::int64_t(size))) return nullptr;
   }
@@ -159,7 +160,7 @@ void CachingAllocator::release(void* data, std::size_t size) {
 
 void CachingAllocator::require(std::int64_t bytes) {
   const std::lock_guard lock(mutex_);
-  // Cached blocks can be handed out again or given back.
+  // Cached blocks can be reused or returned to the system.
   const std::int64_t missing = bytes - statistics_.bytes_cached;
   credit_ = 0;
   if (missing > 0 && !has_room(missing)) throw_out_of_memory(bytes);
@@ -185,7 +186,7 @@ AllocatorStatistics CachingAllocator::statistics() {
 }
 
 CachingAllocator& allocator() {
-  // Never destroyed: tensors with static lifetime may outlive any other order.
+  // Never destroyed: tensors with static lifetime may outlive it otherwise.
   static auto* const instance = new CachingAllocator;
   return *instance;
 }

@@ -8,9 +8,9 @@
 
 namespace fuse {
 
-/// The memory behind one or more tensors. Owned memory goes back to the cache
-/// when the last tensor lets go of it; a borrowed block is left alone. On
-/// another device `data` is an address there.
+/// The memory behind one or more tensors. Owned memory returns to the cache
+/// when the last tensor releases it; borrowed memory is left alone. On another
+/// device `data` is an address there.
 struct Storage {
   Storage(void* address, std::size_t bytes, bool is_owned)
       : data(address), size(bytes), owned(is_owned) {}
@@ -22,28 +22,28 @@ struct Storage {
   std::size_t size;
   bool owned;
   Device device = {};
-  std::shared_ptr<void> block = {};  ///< what keeps a device's memory
+  std::shared_ptr<void> block = {};  ///< owns a device's memory
 };
 
 /// Storage of at least `bytes` bytes, uninitialised, aligned to 64 bytes.
 ///
-/// A block that was freed is kept and is the next one handed out for its size,
-/// so a temporary of an eager step lands in memory that is already mapped and
-/// often still in the CPU's cache. Blocks of 1 MiB and more start at different
-/// offsets within 2 MiB: arrays that all begin on such a boundary compete for
+/// A freed block is kept and is the next one handed out for its size, so a
+/// temporary of an eager step uses memory that is already mapped and often
+/// still in the CPU's cache. Blocks of 1 MiB and more start at different
+/// offsets within 2 MiB: arrays that all start on such a boundary compete for
 /// the same cache sets, which makes wide stores up to 1.5 times slower.
-/// Safe to call from any thread. Throws Error, saying how many bytes were
-/// asked for, when the memory cannot be had.
+/// Thread-safe. Throws Error, saying how many bytes were requested, if out of
+/// memory.
 std::shared_ptr<Storage> allocate_storage(std::size_t bytes);
 /// The same in the memory of a device; see GpuMemory for a GPU's.
 std::shared_ptr<Storage> allocate_storage(std::size_t bytes,
                                           const Device& device);
 
-/// Throws Error when `bytes` more bytes cannot be had now. Call it before a
-/// long set-up, so that an absurd size is refused in the first millisecond.
+/// Throws Error if `bytes` more bytes are not available now. Call it before a
+/// long set-up, so that an absurd size is rejected in the first millisecond.
 void require_memory(std::int64_t bytes);
 
-/// What the caching allocator holds and has done so far.
+/// The current and past use of the caching allocator.
 struct AllocatorStatistics {
   std::int64_t bytes_in_use = 0;
   std::int64_t bytes_cached = 0;

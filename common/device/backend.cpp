@@ -15,7 +15,7 @@ namespace {
 constexpr std::array kinds = {Device::Kind::cpu, Device::Kind::cuda,
                               Device::Kind::cuda_sim, Device::Kind::registered};
 
-/// Backends by the number of their kind; none ever goes.
+/// Backends by the number of their kind; none is ever removed.
 class Backends {
  public:
   Backends() {
@@ -49,7 +49,7 @@ class Backends {
 };
 
 Backends& backends() {
-  // Never destroyed: tensors with static lifetime may outlive any other order.
+  // Never destroyed: tensors with static lifetime may outlive it otherwise.
   static auto* const all = new Backends;
   return *all;
 }

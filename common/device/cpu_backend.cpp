@@ -14,7 +14,7 @@
 namespace fuse {
 namespace {
 
-// Says once in a process why steps run interpreted.
+// Explains once per process why steps are interpreted.
 std::shared_ptr<Kernel> without_compiler(const Plan& plan,
                                          const std::string& why) {
   static std::once_flag said;

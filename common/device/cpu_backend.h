@@ -6,8 +6,8 @@
 
 namespace fuse {
 
-/// The host: its memory, and kernels that are compiled by its compiler, or
-/// interpreted where there is none, which is said once in a process.
+/// The host: its memory, and kernels compiled by its compiler, or interpreted
+/// if there is none, with one note per process.
 std::unique_ptr<DeviceBackend> make_cpu_backend();
 
 }  // namespace fuse

@@ -9,7 +9,7 @@ CudaKernel::CudaKernel(const Device& device, const std::string& text,
                        const std::string& name)
     : name_(name), gpu_(gpu_of(device)) {
   keep_cuda_source(text);
-  // Modules are loaded by the one name that generated kernels have.
+  // Modules are loaded by the fixed name of generated kernels.
   module_ = gpu_->module("#define " + name + " " + gpu_kernel_name +
                          "\n#line 1\n" + text);
 }

@@ -10,25 +10,24 @@
 
 namespace fuse {
 
-/// A kernel written in CUDA C++, compiled at run time for a GPU, or for the
-/// simulated one. One that was moved from throws Error, which names what was
-/// called.
+/// A kernel written in CUDA C++, compiled at run time for a real or simulated
+/// GPU. A moved-from kernel throws Error naming what was called.
 class CudaKernel {
  public:
-  /// Numbers of blocks, or of threads in a block.
+  /// Number of blocks, or of threads in a block.
   struct Size {
     unsigned x = 1;  ///< Along the fastest dimension.
     unsigned y = 1;  ///< Along the second.
     unsigned z = 1;  ///< Along the slowest.
   };
 
-  /// `name` is an `extern "C" __global__` function of `text`. Throws Error, with
-  /// the compiler's words, where the text is at fault, and what gpu_of throws.
+  /// `name` is an `extern "C" __global__` function of `text`. Throws Error with
+  /// the compiler's output if the text is invalid, and whatever gpu_of throws.
   CudaKernel(const Device& device, const std::string& text,
              const std::string& name);
 
-  /// Puts one launch on the device's stream. The arguments must be of exactly
-  /// the types that the kernel takes. Throws Error when the device refuses.
+  /// Enqueues a launch on the device's stream. The arguments must have exactly
+  /// the types of the kernel's parameters. Throws Error if the device refuses.
   template <class... Arguments>
   void launch(Size grid, Size block, const Arguments&... arguments) const {
     static_cast<void>(module());
@@ -36,9 +35,9 @@ class CudaKernel {
     launch_with(grid, block, addresses.data());
   }
 
-  /// Blocks of 256 threads that the device runs at the same time.
+  /// Number of blocks of 256 threads that can run on the device at once.
   unsigned resident_blocks() const { return module().resident_blocks(); }
-  /// Registers, memory and threads that the compiler gave it.
+  /// Registers, memory and threads that the compiler assigned.
   const GpuResources& resources() const { return module().resources(); }
 
  private:

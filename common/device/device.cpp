@@ -18,7 +18,7 @@ bool is_index(const std::string& text) {
          text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-// The number of the device of that name, if the backend has one.
+// The index of the named device, if it belongs to the backend.
 std::optional<int> index_in(const DeviceBackend& backend,
                             const std::string& name) {
   const std::string word = backend.name();

@@ -18,7 +18,7 @@
 namespace fuse {
 namespace {
 
-/// All that a platform drives, real or not.
+/// The devices of a platform, real or simulated.
 class GpuBackend : public DeviceBackend {
  public:
   explicit GpuBackend(Device::Kind kind) : kind_(kind) {}
@@ -63,7 +63,7 @@ class GpuBackend : public DeviceBackend {
   }
 
  private:
-  // Compiled once for each device.
+  // Compiled once per device.
   const CudaKernel& sum_kernel(int index) {
     const std::scoped_lock lock(mutex_);
     std::unique_ptr<CudaKernel>& kernel = sum_kernels_[index];

@@ -4,8 +4,8 @@
 
 namespace fuse {
 
-/// The one number of a list of rate uniform, copied from where it lies: a wait
-/// for a GPU. Nothing that is being recorded is run for it.
+/// The number in a list of rate uniform, copied to the host; waits for a GPU.
+/// Does not flush a recording.
 double read_number(const ListView& list, SlotInfo info);
 
 }  // namespace fuse

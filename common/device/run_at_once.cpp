@@ -13,7 +13,7 @@
 namespace fuse {
 namespace {
 
-// One program's structure, ready to be launched over any lists.
+// A program's structure, ready to be launched over any lists.
 struct Prepared {
   std::uint64_t hash;
   Program program;
@@ -31,7 +31,7 @@ std::unique_ptr<Prepared> prepare(std::uint64_t hash, const Program& program) {
       Prepared{hash, program, std::move(plan), std::move(kernel), Table()});
 }
 
-// Each thread has its own, so that none waits.
+// One per thread, so that threads never wait.
 Prepared& prepared(const Program& program) {
   static thread_local std::vector<std::unique_ptr<Prepared>> all;
   const std::uint64_t hash = program.structure_hash();

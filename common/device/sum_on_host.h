@@ -4,12 +4,12 @@
 
 namespace fuse {
 
-/// Chunks that the elements are cut into.
+/// Number of chunks that the elements are cut into.
 constexpr i64 chunk_count(const SumWork& work) {
   return (work.count + work.chunk - 1) / work.chunk;
 }
 
-/// Sums of chunks in host memory, on all threads.
+/// Sums chunks in host memory, on all threads.
 void sum_on_host(const SumWork& work);
 
 }  // namespace fuse

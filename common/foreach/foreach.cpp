@@ -12,11 +12,11 @@
 namespace fuse {
 namespace {
 
-// Runs single operations. Each thread has its own, so that none waits.
+// Runs single operations. One per thread, so that threads never wait.
 struct Eager {
   Eager() { function.set_eager(); }
 
-  // Nothing recorded survives an operation, also when it ends with an error.
+  // Nothing recorded survives an operation, even one that throws.
   struct Call {
     explicit Call(Eager& eager) : recorder(eager.recorder) {}
     Call(const Call&) = delete;
@@ -34,8 +34,8 @@ Eager& eager() {
   return instance;
 }
 
-// Only the library itself works on lists while the function of a foreach_map
-// runs.
+// While the function of a foreach_map runs, only the library itself may work on
+// lists.
 void refuse_in_map(std::string_view name, std::source_location place) {
   const MapScope* const scope = MapScope::current();
   if (scope == nullptr) return;

@@ -7,24 +7,24 @@
 
 namespace fuse {
 
-/// Applies one row of ops.def to lists, with numbers repeated over the list.
-/// Inside `compile` it is recorded, outside it runs at once. Lists must have
-/// the same length, and their tensors shapes that broadcast as in torch, and not
-/// be moved from; Error names the operands and the place otherwise. Where dtypes
-/// differ, the result has the one that holds them all, as in torch; numbers,
-/// per-tensor values and 0-d tensors beside others change none. `foreach_<op>`
-/// functions are this for one operation each.
+/// Applies one row of ops.def to lists; numbers apply to every tensor of a
+/// list. Recorded inside `compile`, run at once outside. All lists must have
+/// the same length and must not have been moved from, and their tensors' shapes
+/// must broadcast as in torch; otherwise throws Error naming the operands and
+/// the place. Mixed dtypes promote as in torch; numbers, per-tensor values and
+/// 0-d tensors beside others never affect the result dtype. Each `foreach_<op>`
+/// function is this for one operation.
 TensorList foreach_apply(OpCode op, Operands operands,
                          std::source_location place);
 /// The same, with the result written into `target` and rounded to its dtype.
-/// Its own tensors are never broadcast: Error where they would have to be.
+/// Throws Error if the tensors of `target` would have to be broadcast.
 void foreach_apply_(OpCode op, const TensorList& target, Operands operands,
                     std::source_location place);
 
 #define FUSE_HERE std::source_location place = std::source_location::current()
 
 // foreach_<op>(operands...) returns new lists; foreach_<op>_(list, ...) writes
-// into its first operand, as torch._foreach_<op> and torch._foreach_<op>_ do.
+// into its first operand, like torch._foreach_<op> and torch._foreach_<op>_.
 #define FUSE_FOREACH_1(name)                                       \
   [[nodiscard]] inline TensorList foreach_##name(const Operand& a, \
                                                  FUSE_HERE) {      \
@@ -92,7 +92,7 @@ void foreach_apply_(OpCode op, const TensorList& target, Operands operands,
 #include "fusebook/ops/ops.def"
 #undef OP
 
-/// `list = 0`, as torch._foreach_zero_.
+/// `list = 0`, like torch._foreach_zero_.
 inline void foreach_zero_(const TensorList& list, FUSE_HERE) {
   if (!list.defined()) {
     refuse_moved_from(std::source_location::current(), "the list");
@@ -100,9 +100,10 @@ inline void foreach_zero_(const TensorList& list, FUSE_HERE) {
   foreach_fill_(list, Operand(0.0, place), place);
 }
 
-/// The elements of a list in another dtype, each rounded once; the list itself
-/// if it has that dtype. Throws Error for a list of per-tensor numbers: those
-/// are computed as float64, whatever they are stored in.
+/// Converts the elements of a list to another dtype, rounding once; returns the
+/// list itself if it already has that dtype. Throws Error for a list of
+/// per-tensor numbers: those are computed in float64, whatever dtype they are
+/// stored in.
 [[nodiscard]] TensorList foreach_to(const TensorList& list, DType dtype,
                                     FUSE_HERE);
 

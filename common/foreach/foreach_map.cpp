@@ -101,7 +101,7 @@ void MapCall::refuse_nothing() const {
   refuse("the function returns nothing; let it return the new value");
 }
 
-// An output is a list, and there only once.
+// Each output must be a list, and appear only once.
 void MapCall::check_outputs(std::span<const MapOperand> operands) const {
   for (std::size_t k = 0; k < callee_.outputs; ++k) {
     if (!operands[k].operand().is_list) {
@@ -115,7 +115,7 @@ void MapCall::check_outputs(std::span<const MapOperand> operands) const {
   }
 }
 
-// A number that lies in an output is read before that is written.
+// A number stored in an output is read before the output is written.
 Operand MapCall::number_of(const Operand& result) const {
   const Scalar& scalar = result.scalar;
   // Numbers of groups were read when the step began.
@@ -133,8 +133,8 @@ Operand MapCall::number_of(const Operand& result) const {
   return result;
 }
 
-// A result that is an operand, or another result too, becomes a value of its
-// own: the operand may be overwritten.
+// A result that is an operand, or also another result, is copied to a value of
+// its own: the operand may be overwritten.
 Operand MapCall::value_of(std::span<const Element> results,
                           std::size_t k) const {
   const Element& result = results[k];
@@ -189,7 +189,7 @@ void MapCall::store(std::span<Element> results) const {
   // A recording is checked as a whole, when its addresses are bound.
   if (Recorder::current() == nullptr)
     check_overlap(callee_, operands_, results);
-  // Every value is there before the first is written.
+  // Compute every value before writing the first.
   for (std::size_t k = 0; k < results.size(); ++k) {
     results[k] = Element(value_of(results, k), -1);
   }

@@ -16,7 +16,7 @@
 namespace fuse {
 
 /// An operand of foreach_map: a list, a list of per-tensor numbers, one tensor
-/// that stands for every tensor of a list, a 0-d tensor, a Scalar or a number.
+/// used for every tensor of a list, a 0-d tensor, a Scalar or a number.
 class MapOperand {
  public:
   using Place = std::source_location;
@@ -37,9 +37,10 @@ class MapOperand {
   const Operand& operand() const { return operand_; }
   Place place() const { return place_; }
   bool is_repeated() const { return repeated_.defined(); }
-  /// Makes a list of `count` times the one tensor.
+  /// Repeats a single tensor into a list of `count` tensors.
   void repeat(std::size_t count);
-  /// The position of a literal, which tells it from its neighbours.
+  /// Sets the position of a literal, which distinguishes it from its
+  /// neighbours.
   void number(int position);
 
  private:
@@ -54,19 +55,19 @@ struct Into {
   std::array<MapOperand, N> lists;
 };
 
-/// `into(params, exp_avgs)`: lists whose elements the function takes first, and
-/// whose new values it returns.
+/// `into(params, exp_avgs)`: lists whose elements are the function's first
+/// arguments, and whose new values it returns.
 template <class... Lists>
 Into<1 + sizeof...(Lists)> into(const MapOperand& first, const Lists&... rest) {
   return {{first, MapOperand(rest, first.place())...}};
 }
 
-/// The checked operands of one call, and what becomes of the results. For the
-/// templates below.
+/// The checked operands of one call, and the handling of its results. Used by
+/// the templates below.
 class MapCall {
  public:
-  /// `operands` are the outputs, then the rest. Throws Error for lists that do
-  /// not fit together and for outputs that overlap.
+  /// `operands` are the outputs, followed by the rest. Throws Error for lists
+  /// that do not fit together and for overlapping outputs.
   MapCall(std::string_view function, std::span<MapOperand> operands,
           std::span<const Operand*> pointers, std::size_t outputs);
 
@@ -75,12 +76,12 @@ class MapCall {
   Element argument(std::size_t k) const {
     return Element(*operands_[k], int(k));
   }
-  /// Result k as a list of its own.
+  /// Result k as a new list.
   TensorList list_of(std::span<const Element> results, std::size_t k) const;
   /// Writes the results into the outputs.
   void store(std::span<Element> results) const;
 
-  /// Throws Error: the function returned nothing.
+  /// Throws Error because the function returned nothing.
   [[noreturn]] void refuse_nothing() const;
 
  private:
@@ -102,7 +103,7 @@ template <class T>
 concept TupleLike = requires { std::tuple_size<T>::value; };
 
 template <std::size_t>
-using At = Element;  // what stands at each position
+using At = Element;  // the type at each position
 
 template <class R>
 auto to_elements(R&& result) {
@@ -117,7 +118,7 @@ auto to_elements(R&& result) {
   }
 }
 
-/// The results of `f` for the first N operands of a call.
+/// Calls `f` with the first N operands of a call.
 template <std::size_t... K, class F>
 auto results_of(const MapCall& call, F& f, std::index_sequence<K...>) {
   static_assert(std::is_invocable_v<F&, At<K>...>,
@@ -145,7 +146,7 @@ constexpr bool returns_tuple(std::index_sequence<K...>) {
   return TupleLike<std::remove_cvref_t<Result>>;
 }
 
-/// The operands of one call, kept in place while it lasts.
+/// The operands of one call, at stable addresses for its duration.
 template <std::size_t N>
 struct Frame {
   std::array<MapOperand, N> given;
@@ -159,18 +160,18 @@ struct Frame {
 ///     auto blended = foreach_map(
 ///         [](auto p, auto g) { return lerp(p, g, 0.1); }, params, grads);
 ///
-/// The function is called once, with an Element for each operand, and
-/// describes what happens to every element of every tensor. It returns an
-/// Element, or a tuple of them; the result is a new TensorList, or an array of
-/// them. A value that depends on per-tensor numbers alone becomes a per-tensor
-/// list. Inside `compile` this fuses with everything around it; outside, each
-/// operation runs by itself.
+/// The function is called once, with an Element for each operand, and describes
+/// what happens to every element of every tensor. It returns an Element, or a
+/// tuple of them; the result is a new TensorList, or an array of them. A value
+/// that depends only on per-tensor numbers gives a per-tensor list. Inside
+/// `compile` this fuses with the code around it; outside, each operation runs
+/// separately.
 ///
 /// All lists must have the same length, and their tensors shapes that
-/// broadcast; each result has the shapes of what it is computed from. Where
-/// dtypes differ, see Element. Throws Error naming the operand and the place
-/// otherwise, also when the function returns nothing or a plain number, or reads
-/// data (`item()`).
+/// broadcast; each result has the broadcast shapes of its inputs. For mixed
+/// dtypes, see Element. Otherwise throws Error naming the operand and the
+/// place, also if the function returns nothing or a plain number, or reads data
+/// (`item()`).
 template <class F, class... Rest>
 auto foreach_map(F f, const MapOperand& first, const Rest&... rest) {
   constexpr std::size_t count = 1 + sizeof...(Rest);
@@ -188,8 +189,9 @@ auto foreach_map(F f, const MapOperand& first, const Rest&... rest) {
   }
 }
 
-/// The same in place: the function also takes the current values of the
-/// outputs, before the operands, and returns their new values in that order.
+/// The same in place: the function's first arguments are the current values of
+/// the outputs, followed by the operands; it returns the new values of the
+/// outputs, in order.
 ///
 ///     foreach_map_(
 ///         [](auto m, auto v, auto g) {
@@ -197,13 +199,14 @@ auto foreach_map(F f, const MapOperand& first, const Rest&... rest) {
 ///         },
 ///         into(exp_avgs, exp_avg_sqs), grads);
 ///
-/// All values are computed from what the lists held before. Inside `compile`
-/// they are written straight into the lists, without any memory in between. A
-/// number, and a per-tensor value, are repeated over the elements of an output.
-/// So is a smaller result. Besides what foreach_map refuses, throws Error for a
-/// number of results other than that of the outputs, elements for a per-tensor
-/// output, results of larger shapes than their outputs, and outputs that overlap
-/// one another or, in another tensor, an operand that results come from.
+/// All values are computed from the previous contents of the lists. Inside
+/// `compile` they are written straight to the lists, without intermediate
+/// memory. Numbers, per-tensor values and results of smaller shapes are
+/// broadcast to an output. Besides what foreach_map rejects, throws Error for a
+/// number of results that differs from the number of outputs, for elements
+/// assigned to a per-tensor output, for results of larger shapes than their
+/// outputs, and for outputs that overlap each other or a different tensor that
+/// the results are computed from.
 template <class F, std::size_t N, class... Rest>
 void foreach_map_(F f, const Into<N>& outputs, const Rest&... rest) {
   constexpr std::size_t count = N + sizeof...(Rest);
@@ -218,7 +221,7 @@ void foreach_map_(F f, const Into<N>& outputs, const Rest&... rest) {
   call.store(results);
 }
 
-/// With one output.
+/// The same for one output.
 template <class F, class... Rest>
 void foreach_map_(F f, const MapOperand& output, const Rest&... rest) {
   foreach_map_(std::move(f), Into<1>{{output}}, rest...);

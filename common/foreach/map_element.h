@@ -14,16 +14,17 @@ namespace fuse {
 
 struct Placed;
 
-/// One element's value inside the function of a `foreach_map`: of a list, of
-/// a per-tensor list, or a number. Every operation of ops.def is a function of
-/// it (`lerp(m, g, 0.1)`, `where(v > 0, a, b)`), and the usual operators work;
-/// numbers, Scalars and 0-d tensors mix in. A comparison gives 1 or 0. It has
-/// no value to look at: what is written here is what will be done.
+/// The value of one element inside the function of a `foreach_map`: of a list,
+/// of a per-tensor list, or a number. Every operation of ops.def is a function
+/// of it (`lerp(m, g, 0.1)`, `where(v > 0, a, b)`), and the usual operators
+/// work, also with numbers, Scalars and 0-d tensors. A comparison gives 1 or 0.
+/// The value cannot be read: code in the function only describes the
+/// computation.
 ///
 /// Every result is rounded to its dtype: that of the elements it is computed
-/// from, or where they differ the one that holds them all, as in torch (16 bits
-/// with float32, and float16 with bfloat16, give float32; anything with float64
-/// gives float64). Numbers and per-tensor values change no dtype.
+/// from or, if they differ, the one torch promotes to (16 bits with float32,
+/// and float16 with bfloat16, give float32; anything with float64 gives
+/// float64). Numbers and per-tensor values never affect the dtype.
 class Element {
  public:
   // NOLINTBEGIN(google-explicit-constructor)
@@ -36,7 +37,7 @@ class Element {
           std::source_location place = std::source_location::current())
       : operand_(number, place) {}
   // NOLINTEND(google-explicit-constructor)
-  /// An operand of foreach_map, by its position.
+  /// An operand of foreach_map, with its position.
   Element(Operand operand, int position)
       : operand_(std::move(operand)),
         position_(position),
@@ -54,16 +55,17 @@ class Element {
   const Operand& operand() const { return operand_; }
   /// Its position among the operands of foreach_map; -1 for a result.
   int position() const { return position_; }
-  /// True when it is computed from the operand at that position, or is it.
+  /// True if it is computed from the operand at that position, or is that
+  /// operand.
   bool comes_from(std::size_t k) const { return (sources_ & source(k)) != 0; }
 
-  /// Applies a row of ops.def at the place of the first operand.
+  /// Applies a row of ops.def, at the place of the first operand.
   static Element apply(OpCode op, std::span<const Placed* const> operands);
 
-  /// The element in another dtype, rounded once. After `to(p, DType::float32)`
-  /// results no longer round to the 16 bits that `p` is stored in; what is
-  /// stored does. Throws Error for numbers and per-tensor values: those are
-  /// float64 throughout.
+  /// Converts the element to another dtype, rounding once. After `to(p,
+  /// DType::float32)` results no longer round to the 16 bits in which `p` is
+  /// stored; stores still do. Throws Error for numbers and per-tensor values,
+  /// which are always float64.
   friend Element to(const Placed& a, DType dtype) { return convert(a, dtype); }
 
 #define FUSE_ELEMENT_1(name)             \
@@ -87,7 +89,8 @@ class Element {
     const Placed* const in[] = {&a, &b, &c, &d};                         \
     return apply(OpCode::name, in);                                      \
   }
-// Found by the type of their arguments alone: they hide no other sqrt.
+// Found only through the type of their arguments (ADL), so they hide no other
+// sqrt.
 #define OP(name, arity, ...) FUSE_ELEMENT_##arity(name)
 #include "fusebook/ops/ops.def"
 #undef OP
@@ -117,7 +120,7 @@ class Element {
 #undef FUSE_ELEMENT_4
 
  private:
-  // Operands from the 64th on count as one.
+  // All operands from the 64th on share one bit.
   static std::uint64_t source(std::size_t k) {
     return std::uint64_t(1) << std::min<std::size_t>(k, 63);
   }
@@ -128,8 +131,8 @@ class Element {
   std::uint64_t sources_ = 0;
 };
 
-/// An operand of an operation on elements, and where that stands: operators
-/// have no room for a default argument, but conversions do.
+/// An operand of an operation on elements, and its source location: operators
+/// cannot take a default argument, but conversions can.
 struct Placed {
   // NOLINTBEGIN(google-explicit-constructor)
   Placed(const Element& element,

@@ -37,7 +37,7 @@ std::vector<Range> collect(const Callee& callee, Operands operands,
       if (size > 0) ranges.push_back({begin, begin + size, k, i, &tensor});
     }
   }
-  // Outputs come first where they coincide with what is read.
+  // On ties, outputs sort before the operands that are read.
   std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.operand < b.operand;
   });
@@ -51,7 +51,7 @@ bool same_tensor(const Range& a, const Range& b) {
          same_places(&layout_a, &layout_b);
 }
 
-// Reading a tensor and then storing into it is what in-place updates do.
+// Reading a tensor and then storing into it is a normal in-place update.
 bool harmless(const Range& a, const Range& b, std::size_t outputs) {
   return a.entry == b.entry && same_tensor(a, b) &&
          (a.operand >= outputs || b.operand >= outputs);
@@ -74,7 +74,7 @@ void check_overlap(const Callee& callee, Operands operands,
                     ", at " + callee.where())
                        .c_str());
   }
-  // Ranges that end behind the one in question: usually one or two.
+  // Ranges that end after the start of the current one: usually one or two.
   std::vector<const Range*> open;
   for (const Range& range : ranges) {
     std::erase_if(open, [&](const Range* r) { return r->end <= range.begin; });
@@ -91,7 +91,7 @@ void check_overlap(const Callee& callee, Operands operands,
                   " in memory, at " + callee.where() +
                   "; give each tensor memory of its own");
     }
-    // A tensor that stands for a whole list is kept once.
+    // A tensor repeated for a whole list is kept once.
     const bool again = !open.empty() && same_tensor(*open.back(), range) &&
                        open.back()->operand == range.operand &&
                        range.operand >= callee.outputs;

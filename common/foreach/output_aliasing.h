@@ -7,9 +7,10 @@
 
 namespace fuse {
 
-/// Checks that no tensor of an output overlaps another tensor of the outputs, or
-/// of the operands that the results come from, except the very same memory at the
-/// same position. Throws Error naming both and the place.
+/// Checks that no tensor of an output overlaps another tensor of the outputs,
+/// or of the operands that the results are computed from, except for exactly
+/// the same memory at the same position. Throws Error naming both and the
+/// place.
 void check_overlap(const Callee& callee, Operands operands,
                    std::span<const Element> results);
 

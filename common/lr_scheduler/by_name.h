@@ -9,12 +9,13 @@
 
 namespace fuse {
 
-/// The schedulers that can be made from their name alone, as torch calls them.
+/// The schedulers that make_scheduler knows, by their torch names.
 std::vector<std::string> scheduler_names();
 
-/// The scheduler of that name, for `steps` steps: with torch's defaults, and
-/// with lengths that make it move within them. Cycles go up to the rates that
-/// the groups have now. Throws Error for another name, or fewer than 4 steps.
+/// Makes the scheduler of that name for `steps` steps: with torch's defaults,
+/// except for lengths, which are chosen so that it moves within those steps.
+/// Cycles rise to the current rates of the groups. Throws Error for an unknown
+/// name, or fewer than 4 steps.
 std::unique_ptr<LRScheduler> make_scheduler(const std::string& name,
                                             Optimizer& optimizer,
                                             std::int64_t steps);

@@ -9,7 +9,7 @@
 namespace fuse {
 namespace {
 
-// Each counts its own epochs, so it can have one place only.
+// Each counts its own epochs, so it can be in one place only.
 void check_once(const std::string& name, const SchedulerList& schedulers) {
   std::map<const SchedulerBase*, std::size_t> seen;
   for (std::size_t i = 0; i < schedulers.size(); ++i) {
@@ -24,7 +24,7 @@ void check_once(const std::string& name, const SchedulerList& schedulers) {
   }
 }
 
-// The optimizer of all of them.
+// Returns the optimizer they all belong to.
 Optimizer& check_schedulers(const std::string& name,
                             const SchedulerList& schedulers) {
   if (schedulers.empty()) {
@@ -76,7 +76,8 @@ SequentialLR::SequentialLR(Optimizer& optimizer, SequentialLROptions options)
       (!milestones_.empty() && milestones_.front() < 0)) {
     throw Error("SequentialLR: milestones must be increasing epochs from 0 on");
   }
-  // Each constructor has made its first step: only the first part's counts.
+  // Each constructor has made its first step: only that of the first part
+  // counts.
   for (std::size_t g = 0; g < optimizer.group_count(); ++g) {
     set_lr(g, initial_lr(g));
   }
@@ -158,7 +159,7 @@ void ChainedScheduler::initial_step() {
   read_last_lr();
 }
 
-// Each part multiplies what the one before has set.
+// Each part multiplies the rate set by the one before.
 void ChainedScheduler::restart() {
   about_to_change();
   for (std::size_t g = 0; g < optimizer().group_count(); ++g) {

@@ -8,30 +8,31 @@
 
 namespace fuse {
 
-/// Schedulers of one optimizer; they must outlive it. ReduceLROnPlateau is no
-/// LRScheduler, so the compiler refuses it here: its step needs a metric.
+/// Schedulers of one optimizer; they must outlive the list. ReduceLROnPlateau
+/// is not an LRScheduler, so it does not compile here: its step needs a metric.
 using SchedulerList = std::vector<LRScheduler*>;
 
 /// Options of torch.optim.lr_scheduler.SequentialLR.
 struct SequentialLROptions {
-  SchedulerList schedulers = {};              ///< required
-  std::vector<std::int64_t> milestones = {};  ///< ascending, one fewer
-  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts.
+  SchedulerList schedulers = {};  ///< required
+  /// ascending, one fewer than schedulers
+  std::vector<std::int64_t> milestones = {};
+  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts anew.
 };
 
-/// One scheduler after the other. At each milestone the next one begins, from
-/// its epoch 0 and the initial rates:
+/// Runs one scheduler after another. At each milestone the next one starts, at
+/// its epoch 0 and from the initial rates:
 ///
 ///     LinearLR warmup(opt, {.total_iters = 5});
 ///     ExponentialLR decay(opt, {.gamma = 0.9});
 ///     SequentialLR sched(opt, {.schedulers = {&warmup, &decay},
 ///                              .milestones = {5}});
 ///
-/// Also a SequentialLR or ChainedScheduler may be a part; it begins like any
+/// A part may itself be a SequentialLR or ChainedScheduler; it starts like any
 /// other.
 class SequentialLR final : public LRScheduler {
  public:
-  /// Throws Error for what torch rejects, and for milestones out of order.
+  /// Throws Error for anything torch rejects, and for milestones out of order.
   SequentialLR(Optimizer& optimizer, SequentialLROptions options);
 
   std::string name() const override { return "SequentialLR"; }
@@ -51,12 +52,12 @@ class SequentialLR final : public LRScheduler {
   std::vector<std::int64_t> milestones_;
 };
 
-/// Several schedulers, all of them at every step:
+/// Runs several schedulers together, all at every step:
 ///
 ///     ChainedScheduler sched({&constant, &exponential});
 class ChainedScheduler final : public LRScheduler {
  public:
-  /// Takes the optimizer from the schedulers. Throws Error for what torch
+  /// Takes the optimizer from the schedulers. Throws Error for anything torch
   /// rejects.
   explicit ChainedScheduler(SchedulerList schedulers);
 

@@ -22,7 +22,7 @@ void CosineAnnealingLROptions::validate(std::size_t /*groups*/) const {
 double CosineAnnealingLROptions::next_lr(const Moment& now) const {
   if (now.initial) return now.lr;
   const double period = double(T_max);
-  // The step away from the minimum: the quotient below would be 0 / 0.
+  // The step away from the minimum, where the quotient below would be 0 / 0.
   if ((now.epoch - 1 - T_max) % (2 * T_max) == 0) {
     return now.lr + (now.base_lr - eta_min) * (1 - std::cos(pi / period)) / 2;
   }
@@ -63,7 +63,7 @@ void CosineAnnealingWarmRestartsOptions::advance(std::int64_t epoch) {
     T_i = double(T_0);
     return;
   }
-  if (T_i == 0) {  // resumed: the step that the constructor makes
+  if (T_i == 0) {  // resumed: the first step, made by the constructor
     T_cur = double(epoch - 1);
     T_i = double(T_0);
   }
@@ -80,7 +80,7 @@ void CosineAnnealingWarmRestartsOptions::jump(double epoch) {
     T_cur = std::fmod(epoch, T_i);
     return;
   }
-  // Cycle by cycle: a logarithm may miss the very epoch of a restart.
+  // Cycle by cycle: a logarithm might miss the exact epoch of a restart.
   while (T_cur >= T_i) {
     T_cur -= T_i;
     T_i *= double(T_mult);

@@ -36,7 +36,7 @@ void CyclicLROptions::begin(ParamGroup& group, std::size_t index) const {
   group["lr"].assign(base_lr[index]);
 }
 
-// How far a value is from its lower end, given its largest distance.
+// Distance of a value from its lower bound, given the largest distance.
 double CyclicLROptions::scaled_height(double height, std::int64_t epoch) const {
   const double up = double(step_size_up);
   const double total = up + double(step_size_down.value_or(step_size_up));

@@ -8,7 +8,7 @@
 
 namespace fuse {
 
-/// A factor for each epoch. State is kept without it.
+/// A factor for each epoch. It is not part of a scheduler's state.
 using LRLambda = std::function<double(std::int64_t epoch)>;
 
 /// Throws Error unless there is one function, or one for each group.
@@ -19,7 +19,7 @@ void check_lambdas(const char* scheduler, const PerGroup<LRLambda>& lr_lambda,
 struct LambdaLROptions {
   static constexpr const char* name = "LambdaLR";
   PerGroup<LRLambda> lr_lambda = {};  ///< required
-  std::int64_t last_epoch = -1;       ///< Resumes after this epoch; -1 starts.
+  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts anew.
 
   void validate(std::size_t groups) const {
     check_lambdas(name, lr_lambda, groups);
@@ -35,7 +35,7 @@ using LambdaLR = ScheduledBy<LambdaLROptions>;
 struct MultiplicativeLROptions {
   static constexpr const char* name = "MultiplicativeLR";
   PerGroup<LRLambda> lr_lambda = {};  ///< required
-  std::int64_t last_epoch = -1;       ///< Resumes after this epoch; -1 starts.
+  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts anew.
 
   void validate(std::size_t groups) const {
     check_lambdas(name, lr_lambda, groups);
@@ -44,7 +44,7 @@ struct MultiplicativeLROptions {
     return now.initial ? now.lr : now.lr * lr_lambda[now.group](now.epoch);
   }
 };
-/// The rate before, times a function of the epoch.
+/// Multiplies the current rate by a function of the epoch.
 using MultiplicativeLR = ScheduledBy<MultiplicativeLROptions>;
 
 }  // namespace fuse

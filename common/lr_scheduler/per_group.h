@@ -12,8 +12,8 @@
 
 namespace fuse {
 
-/// An option that is one value for all parameter groups, or a list with one for
-/// each: `.max_lr = 0.1` or `.max_lr = {0.1, 0.02}`.
+/// An option with one value for all parameter groups, or one for each: `.max_lr
+/// = 0.1` or `.max_lr = {0.1, 0.02}`.
 template <class T>
 class PerGroup {
  public:
@@ -26,13 +26,13 @@ class PerGroup {
   PerGroup(std::vector<T> values)  // NOLINT(google-explicit-constructor)
       : values_(std::move(values)), list_(true) {}
 
-  /// False when nothing was given.
+  /// False if nothing was given.
   bool given() const { return list_ || !values_.empty(); }
-  /// Whether each group has a value of its own.
+  /// True if each group has its own value.
   bool is_list() const { return list_; }
-  /// How many values were given.
+  /// Number of values given.
   std::size_t size() const { return values_.size(); }
-  /// Throws Error for a group that has none.
+  /// Throws Error if the group has no value.
   const T& operator[](std::size_t group) const {
     const std::size_t place = list_ ? group : 0;
     if (place < values_.size()) return values_[place];
@@ -40,8 +40,8 @@ class PerGroup {
                 number_text(group));
   }
 
-  /// Throws Error unless something was given, and a list of it has one value
-  /// for each group.
+  /// Throws Error unless a value was given, and a list has one value for each
+  /// group.
   void check(const std::string& scheduler, const std::string& name,
              std::size_t groups) const {
     if (!given()) throw Error(scheduler + " needs " + name);

@@ -48,7 +48,7 @@ ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer,
 }
 
 void ReduceLROnPlateau::step(double metrics) {
-  // One least rate goes for all groups, also for those that came later.
+  // A single min_lr applies to all groups, including those added later.
   const std::size_t groups = optimizer().group_count();
   if (options_.min_lr.is_list() || groups == 0) {
     check_options(options_, groups);

@@ -11,31 +11,33 @@ namespace fuse {
 
 /// Options of torch.optim.lr_scheduler.ReduceLROnPlateau, with its defaults.
 struct ReduceLROnPlateauOptions {
-  std::string mode = "min";    ///< or "max": what is an improvement
-  double factor = 0.1;         ///< What the rate is multiplied by.
-  std::int64_t patience = 10;  ///< epochs without improvement that are allowed
-  double threshold = 1e-4;     ///< How much better counts as better.
+  std::string mode = "min";    ///< or "max": which way is better
+  double factor = 0.1;         ///< Factor on the rate.
+  std::int64_t patience = 10;  ///< epochs to wait for an improvement
+  /// The smallest change that counts as an improvement.
+  double threshold = 1e-4;
   std::string threshold_mode = "rel";  ///< or "abs"
   std::int64_t cooldown = 0;           ///< epochs to wait after a reduction
-  PerGroup<double> min_lr = 0.0;       ///< The rate is not reduced further.
-  double eps = 1e-8;                   ///< smaller changes are not made
+  PerGroup<double> min_lr = 0.0;       ///< Lower bound of the rate.
+  double eps = 1e-8;                   ///< smaller changes are skipped
 };
 
-/// Multiplies the rate by `factor` when a metric has stopped improving.
+/// Multiplies the rate by `factor` when a metric stops improving.
 class ReduceLROnPlateau final : public SchedulerBase {
  public:
-  /// Throws Error for what torch rejects.
+  /// Throws Error for anything torch rejects.
   explicit ReduceLROnPlateau(Optimizer& optimizer,
                              ReduceLROnPlateauOptions options = {});
 
   std::string name() const override { return "ReduceLROnPlateau"; }
-  /// One epoch, with the value of the metric after it. NaN is no improvement.
+  /// One epoch, given the value of the metric after it. NaN is not an
+  /// improvement.
   void step(double metrics);
   /// The best value of the metric so far.
   double best() const { return best_; }
   /// Epochs without an improvement.
   std::int64_t num_bad_epochs() const { return num_bad_epochs_; }
-  /// Whether it waits after a reduction.
+  /// True while it waits after a reduction.
   bool in_cooldown() const { return cooldown_counter_ > 0; }
 
  protected:

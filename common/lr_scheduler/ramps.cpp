@@ -61,7 +61,8 @@ void LinearLROptions::validate(std::size_t /*groups*/) const {
 double LinearLROptions::next_lr(const Moment& now) const {
   if (now.epoch == 0) return now.lr * start_factor;
   if (now.initial || now.epoch > total_iters) return now.lr;
-  // Not the closed form, nor multiplied out: the last digits are torch's.
+  // Neither the closed form nor a simplified one: the last digits match
+  // torch's.
   const double change = end_factor - start_factor;
   return now.lr * (1.0 + change / (double(total_iters) * start_factor +
                                    double(now.epoch - 1) * change));

@@ -17,15 +17,15 @@ Scalar* momentum_of(ParamGroup& group) {
 
 }  // namespace
 
-// A scheduler and the numbers that it moves, as they were when the recording
-// began that is in progress.
+// A scheduler and the numbers it moves, as they were when the current recording
+// began.
 class SchedulerBase::Before final : public Undo {
  public:
   explicit Before(SchedulerBase& scheduler) : scheduler_(&scheduler) {}
 
-  /// The scheduler is gone.
+  /// Called when the scheduler is destroyed.
   void forget() { scheduler_ = nullptr; }
-  /// Once for each recording. Asks for no memory from the second time on.
+  /// Saves once per recording. Allocates only the first time.
   bool note(std::uint64_t recording) {
     if (recording_ == recording) return false;
     recording_ = recording;
@@ -178,7 +178,7 @@ void RuleScheduler::visit_state(StateFields& fields) {
       fields.mode() == StateFields::Mode::put_back) {
     return;
   }
-  // SequentialLR starts from these, and so does the next scheduler.
+  // SequentialLR starts from these rates, and so does the next scheduler.
   std::vector<double> initial(base_lrs_.size());
   for (std::size_t g = 0; g < initial.size(); ++g) {
     initial[g] = optimizer().group(g).initial_lr.value_or(base_lrs_[g]);
@@ -234,7 +234,7 @@ void RuleScheduler::start(std::int64_t last_epoch) {
   for (std::size_t g = 0; g < base_lrs_.size(); ++g) base_lrs_[g] = base_lr(g);
 }
 
-// Nothing is taken in unless all can be.
+// All groups are taken in, or none.
 void RuleScheduler::take_in_groups() {
   const std::size_t before = base_lrs_.size();
   const std::size_t now = optimizer().group_count();
@@ -258,7 +258,7 @@ void RuleScheduler::move_to(std::int64_t epoch, How how) {
   set_rates(epoch, how);
 }
 
-// Nothing is written before every rate is known: a rule may throw.
+// Computes every rate before writing any: a rule may throw.
 void RuleScheduler::set_rates(std::int64_t epoch, How how) {
   next_lrs_.clear();
   next_momentums_.clear();

@@ -11,14 +11,14 @@
 
 namespace fuse {
 
-/// What every scheduler has, ReduceLROnPlateau included. A scheduler refers to
-/// its optimizer, which must outlive it. It writes a hyper-parameter only by
-/// Scalar::assign: in place into a 0-d tensor, never another tensor in its
-/// stead, so a compiled step that reads the tensor stays as it is.
+/// The base of every scheduler, including ReduceLROnPlateau. A scheduler refers
+/// to its optimizer, which must outlive it. It writes a hyper-parameter only
+/// through Scalar::assign: in place into a 0-d tensor, never replacing the
+/// tensor, so a compiled step that reads the tensor stays valid.
 ///
-/// All arithmetic is in float64 and starts from the rate the optimizer really
+/// All arithmetic is in float64 and starts from the rate the optimizer actually
 /// uses, read back at every step, so several schedulers and changes from
-/// outside combine. A float32 tensor therefore rounds once a step, when it is
+/// outside combine. A float32 tensor therefore rounds once per step, when it is
 /// written; a float64 tensor or a plain number gives the digits of torch's
 /// schedulers on a float.
 class SchedulerBase {
@@ -29,42 +29,42 @@ class SchedulerBase {
 
   /// The name in torch.optim.lr_scheduler.
   virtual std::string name() const = 0;
-  /// The rates after the last step, one a group, as the optimizer has them.
+  /// The rates after the last step, one per group, as set in the optimizer.
   const std::vector<double>& get_last_lr() const { return last_lr_; }
-  /// How many steps were made; 0 after construction.
+  /// Number of steps made; 0 after construction.
   std::int64_t last_epoch() const { return last_epoch_; }
-  /// Whose rates it moves.
+  /// The optimizer whose rates it moves.
   Optimizer& optimizer() const { return *optimizer_; }
-  /// This scheduler, and those that it is made of.
+  /// This scheduler and its parts.
   std::vector<const SchedulerBase*> with_parts() const;
 
-  /// All that changes from step to step. Options and functions are not part of
-  /// it, nor are the optimizer's hyper-parameters: save those with it.
+  /// Everything that changes from step to step. It excludes options, functions
+  /// and the optimizer's hyper-parameters: save those as well.
   SchedulerState state() const;
-  /// Goes on as the scheduler did from which `state` came. Construct the
-  /// scheduler first, then load its state and the optimizer's. Throws Error for
-  /// the state of another kind of scheduler, of another number of groups, or a
-  /// damaged one; then nothing has changed.
+  /// Continues from the state of another scheduler. Construct the scheduler
+  /// first, then load its state and the optimizer's. Throws Error if the state
+  /// is from another kind of scheduler, for another number of groups, or
+  /// damaged; then nothing has changed.
   void load_state(const SchedulerState& state);
-  /// Throws what load_state would throw, and changes nothing.
+  /// Throws whatever load_state would throw, and changes nothing.
   void check_state(const SchedulerState& state) const;
 
  protected:
   explicit SchedulerBase(Optimizer& optimizer) : optimizer_(&optimizer) {}
 
-  /// Lists every number of the state; extends the base class's.
+  /// Visits every number of the state; overrides extend the base class's.
   virtual void visit_state(StateFields& fields);
   /// Schedulers whose state is part of this one's.
   virtual std::vector<SchedulerBase*> parts() const { return {}; }
 
   double lr(std::size_t group) const;
-  /// Throws Error when a group has none.
+  /// Throws Error if the group has none.
   double initial_lr(std::size_t group) const;
   void set_lr(std::size_t group, double value);
-  /// Keeps what the optimizer has now for get_last_lr().
+  /// Stores the optimizer's current rates for get_last_lr().
   void read_last_lr();
-  /// Call it before anything changes: in a compiled function that fails, all
-  /// is put back as it is now.
+  /// Call this before any change: if a compiled function fails, everything is
+  /// restored to its state now.
   void about_to_change();
 
   std::int64_t last_epoch_ = 0;
@@ -80,17 +80,17 @@ class SchedulerBase {
   std::shared_ptr<Before> before_;
 };
 
-/// A scheduler that moves on by `step()`.
+/// A scheduler advanced by `step()`.
 class LRScheduler : public SchedulerBase {
  public:
-  /// One step: call it after the optimizer's. A parameter group that was added
-  /// since the scheduler was made must have an `initial_lr`, from which its
-  /// rate goes on as that of the others; throws Error when it has none.
+  /// One step: call it after the optimizer's. A parameter group added since the
+  /// scheduler was made must have an `initial_lr`, from which its rate
+  /// continues like those of the others; throws Error if it has none.
   virtual void step() = 0;
-  /// What `step` does with groups that were added, without a step.
+  /// The part of `step` that takes in added groups, without a step.
   virtual void take_in_groups() = 0;
 
-  /// For SequentialLR and ChainedScheduler. `undo` takes back the count of the
+  /// For SequentialLR and ChainedScheduler. `undo` reverts the count of the
   /// step that the constructor made, `initial_step` makes it again, and
   /// `restart` sets the rates of epoch 0 from the initial ones, whatever they
   /// are now.
@@ -102,16 +102,16 @@ class LRScheduler : public SchedulerBase {
   using SchedulerBase::SchedulerBase;
 };
 
-/// What a schedule may look at to set the rate of one group.
+/// The information from which a schedule computes the rate of one group.
 struct Moment {
-  std::int64_t epoch = 0;  ///< Steps made so far; 0 at the beginning.
-  std::size_t group = 0;   ///< Which group this is for.
-  double lr = 0;           ///< as the optimizer has it now
-  double base_lr = 0;      ///< as it was at the beginning
-  bool initial = false;    ///< in the step that the constructor makes
+  std::int64_t epoch = 0;  ///< Steps made so far; 0 at the start.
+  std::size_t group = 0;   ///< Index of the group.
+  double lr = 0;           ///< the optimizer's current rate
+  double base_lr = 0;      ///< the rate at the start
+  bool initial = false;    ///< true in the constructor's step
 };
 
-/// A scheduler that finds the next rate of each group by itself.
+/// A scheduler that computes the next rate of each group from a rule.
 class RuleScheduler : public LRScheduler {
  public:
   void step() final { move_to(last_epoch_ + 1, How::step); }
@@ -120,7 +120,7 @@ class RuleScheduler : public LRScheduler {
   void initial_step() final { move_to(last_epoch_ + 1, How::initial); }
   void restart() final { move_to(0, How::restart); }
 
-  /// The rates that the schedule starts from, one a group.
+  /// The rates that the schedule starts from, one per group.
   const std::vector<double>& base_lrs() const { return base_lrs_; }
 
  protected:
@@ -130,19 +130,19 @@ class RuleScheduler : public LRScheduler {
   virtual double restart_lr(const Moment& now) const = 0;
   virtual bool cycles_momentum() const = 0;
   virtual double next_momentum(const Moment& now) const = 0;
-  /// Throws Error when options do not fit so many groups.
+  /// Throws Error if the options do not fit this number of groups.
   virtual void check_options(std::size_t groups) const = 0;
-  /// The rate that a group's schedule starts from, once it runs.
+  /// The rate that a group's schedule starts from, after the first step.
   virtual double base_lr(std::size_t group) const = 0;
-  /// What a group starts from when nothing was resumed.
+  /// Prepares a group before the first step, unless resumed.
   virtual void begin(ParamGroup& group, std::size_t index) const = 0;
-  /// Moves what the rule counts by itself.
+  /// Advances the rule's own counts.
   virtual void advance(std::int64_t epoch) = 0;
 
-  /// Everything the constructor does: must be called at its end.
+  /// Does all the work of the constructor: call it last.
   void start(std::int64_t last_epoch);
   void visit_state(StateFields& fields) override;
-  /// Sets the rates for an epoch that `advance` has moved to.
+  /// Sets the rates for an epoch that `advance` has reached.
   void apply(std::int64_t epoch) { set_rates(epoch, How::step); }
 
  private:
@@ -176,29 +176,30 @@ class RuleScheduler : public LRScheduler {
 ///
 ///     HalveLR sched(opt, {.every = 20});
 ///
-/// The struct may have more:
-/// - `restart_lr(now)`: the rate at epoch 0 when a SequentialLR comes to it;
-///   without it, `next_lr`.
-/// - `cycle_momentum` and `next_momentum(now)`: betas[0], or the momentum where
-///   the optimizer has no betas.
-/// - `begin(group, index)`: what to set before the first step.
-/// - `base_lr_of(group)`: what `now.base_lr` is after the first step; without
-///   it, the group's initial rate, which it is in the first step.
-/// - `advance(epoch)` and `visit_state(fields)`: numbers that it counts by
-///   itself, and keeps in the state.
+/// The struct may have more members:
+/// - `restart_lr(now)`: the rate at epoch 0 when a SequentialLR switches to it;
+/// `next_lr` by default.
+/// - `cycle_momentum` and `next_momentum(now)`: for betas[0], or momentum if
+/// the
+/// optimizer has no betas.
+/// - `begin(group, index)`: sets up a group before the first step.
+/// - `base_lr_of(group)`: the value of `now.base_lr` after the first step; by
+/// default the group's initial rate, as in the first step.
+/// - `advance(epoch)` and `visit_state(fields)`: for numbers that it counts
+/// itself and keeps in the state.
 template <class Options>
 class ScheduledBy : public RuleScheduler {
  public:
-  /// Sets the rates of epoch 0. Throws Error for options that make no sense.
+  /// Sets the rates of epoch 0. Throws Error for invalid options.
   explicit ScheduledBy(Optimizer& optimizer, Options options = {})
       : RuleScheduler(optimizer), options_(std::move(options)) {
     options_.validate(optimizer.group_count());
-    // None of the virtual functions below is overridden further.
+    // Safe: none of the virtual functions below is overridden further.
     start(options_.last_epoch);
   }
 
   std::string name() const final { return Options::name; }
-  /// The options, with what the rule counts.
+  /// The options, including the rule's own counts.
   const Options& options() const { return options_; }
 
  protected:

@@ -41,7 +41,7 @@ std::vector<double> StateFields::exchange(const char* name,
 
 double StateFields::flat(double number) {
   if (mode_ == Mode::put_back) {
-    // Groups that came since keep what they have.
+    // Groups added since keep their numbers.
     return next_ < numbers_->size() ? (*numbers_)[next_++] : number;
   }
   numbers_->push_back(number);

@@ -7,28 +7,28 @@
 
 namespace fuse {
 
-/// What a scheduler needs to go on where another one stopped. Plain numbers,
+/// What a scheduler needs to continue where another one stopped. Plain numbers,
 /// so that it can be written to any file; every double must be kept exactly
-/// (`best` of a fresh ReduceLROnPlateau is infinite).
+/// (`best` of a new ReduceLROnPlateau is infinite).
 struct SchedulerState {
   std::string kind;  ///< the scheduler's name, such as "LinearLR"
-  /// Single numbers are lists of one, counts are whole numbers.
+  /// Single numbers are lists of length 1, counts are integers.
   std::map<std::string, std::vector<double>> values;
-  /// Of a SequentialLR or ChainedScheduler: its parts.
+  /// The parts of a SequentialLR or ChainedScheduler.
   std::vector<SchedulerState> schedulers;
 
   friend bool operator==(const SchedulerState&,
                          const SchedulerState&) = default;
 };
 
-/// Carries named numbers between a scheduler and its state: each scheduler
-/// lists its fields once, for all three directions.
+/// Transfers named numbers between a scheduler and its state: each scheduler
+/// lists its fields once, for all directions.
 class StateFields {
  public:
   enum class Mode {
     save,      ///< into the state
-    check,     ///< throws Error if `load` could not; changes nothing
-    load,      ///< from the state, which was checked
+    check,     ///< throws Error if `load` would fail; changes nothing
+    load,      ///< from the state, which must have been checked
     note,      ///< into a list of plain numbers, for `put_back`
     put_back,  ///< from that list
   };
@@ -40,14 +40,14 @@ class StateFields {
       : mode_(mode), state_(none), numbers_(&numbers) {}
 
   void operator()(const char* name, double& number);
-  /// Checked to be a whole number of at most 2^53.
+  /// Checks that it is an integer of at most 2^53.
   void operator()(const char* name, std::int64_t& count);
-  /// Checked to have as many elements as before.
+  /// Checks that it has as many elements as before.
   void operator()(const char* name, std::vector<double>& list);
 
   Mode mode() const { return mode_; }
   SchedulerState& state() { return state_; }
-  /// After a check of all fields: throws Error if the state has others too.
+  /// Call after checking all fields: throws Error if the state has others too.
   void check_no_others() const;
 
  private:
@@ -61,7 +61,7 @@ class StateFields {
   Mode mode_;
   SchedulerState& state_;
   std::vector<double>* numbers_ = nullptr;
-  std::size_t next_ = 0;  // of the numbers that are put back
+  std::size_t next_ = 0;  // next number to restore
   std::size_t seen_ = 0;
 };
 

@@ -13,8 +13,8 @@ namespace fuse {
 struct StepLROptions {
   static constexpr const char* name = "StepLR";
   std::int64_t step_size = 0;    ///< required
-  double gamma = 0.1;            ///< What the rate is multiplied by.
-  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts.
+  double gamma = 0.1;            ///< Factor on the rate.
+  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts anew.
 
   void validate(std::size_t groups) const;
   double next_lr(const Moment& now) const {
@@ -29,10 +29,10 @@ using StepLR = ScheduledBy<StepLROptions>;
 /// Options of torch.optim.lr_scheduler.MultiStepLR, with its defaults.
 struct MultiStepLROptions {
   static constexpr const char* name = "MultiStepLR";
-  /// Required, in ascending order; one that stands twice counts twice.
+  /// Required, in ascending order; a milestone listed twice counts twice.
   std::vector<std::int64_t> milestones = {};
-  double gamma = 0.1;            ///< What the rate is multiplied by.
-  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts.
+  double gamma = 0.1;            ///< Factor on the rate.
+  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts anew.
 
   void validate(std::size_t groups) const;
   double next_lr(const Moment& now) const;
@@ -45,7 +45,7 @@ using MultiStepLR = ScheduledBy<MultiStepLROptions>;
 struct ExponentialLROptions {
   static constexpr const char* name = "ExponentialLR";
   double gamma = std::numeric_limits<double>::quiet_NaN();  ///< required
-  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts.
+  std::int64_t last_epoch = -1;  ///< Resumes after this epoch; -1 starts anew.
 
   void validate(std::size_t groups) const;
   double next_lr(const Moment& now) const {

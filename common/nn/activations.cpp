@@ -23,7 +23,7 @@ std::string describe(const Tensor& tensor) {
          ", on " + to_string(tensor.device());
 }
 
-/// Both in the shape that theirs broadcast to.
+/// Both tensors in the shape they broadcast to.
 std::pair<Tensor, Tensor> alike(const char* function, const Tensor& a,
                                 const Tensor& b) {
   const bool one_kind = a.defined() && b.defined() && a.dtype() == b.dtype() &&
@@ -38,7 +38,7 @@ std::pair<Tensor, Tensor> alike(const char* function, const Tensor& a,
   return {a.expand(*shape), b.expand(*shape)};
 }
 
-/// A function of one tensor, and its gradient from (x, g).
+/// A function of one tensor, and its gradient as a formula of (x, g).
 Tensor apply(const char* name, const Tensor& input, const Formula& formula,
              Formula gradient) {
   check_defined(name, input);
@@ -49,7 +49,7 @@ Tensor apply(const char* name, const Tensor& input, const Formula& formula,
                    });
 }
 
-/// The same where the gradient is one from (y, g).
+/// The same, with the gradient as a formula of (y, g).
 Tensor apply_by_output(const char* name, const Tensor& input,
                        const Formula& formula, Formula gradient) {
   check_defined(name, input);
@@ -64,7 +64,7 @@ Tensor apply_by_output(const char* name, const Tensor& input,
 using std::numbers::inv_sqrtpi;
 using std::numbers::sqrt2;
 
-/// The probability that a normal number is below x, and its derivative.
+/// The probability that a normal variable is below x, and its derivative.
 Term normal_cdf(Term x) { return 0.5 * (1 + erf(x * (1 / sqrt2))); }
 Term normal_pdf(Term x) { return exp(x * x * -0.5) * (inv_sqrtpi / sqrt2); }
 
@@ -144,7 +144,7 @@ Tensor sigmoid(const Tensor& input) {
 
 Tensor gelu(const Tensor& input, Gelu approximate) {
   if (approximate == Gelu::tanh) return gelu_by_tanh(input);
-  // 16 bits do not hold what 1 and a negative erf leave.
+  // In 16 bits, 1 plus a negative erf loses too much precision.
   const bool reduced = input.defined() && is_reduced(input.dtype());
   return reduced ? gelu_by_erf(input.to(DType::float32)).to(input.dtype())
                  : gelu_by_erf(input);

@@ -27,7 +27,7 @@ const CublasApi* fill_table(const std::string& name) {
   return library.missing().empty() ? api.release() : nullptr;
 }
 
-// A driver runs what was made for its own CUDA and for older ones.
+// A driver runs code made for its own CUDA version and for older ones.
 int newest_cuda() {
   constexpr int newest = 13;
   const CudaDriver driver = load_cuda_driver();
@@ -51,7 +51,8 @@ const CublasApi* load_cublas() {
   return nullptr;
 }
 
-// One for each device that was used; they live for ever, as devices do.
+// One handle for each device in use; handles, like devices, are never
+// destroyed.
 class Handles {
  public:
   const Cublas* find(const Device& device) {
@@ -64,7 +65,7 @@ class Handles {
     const auto known = handles_.find(key);
     if (known != handles_.end()) return known->second.get();
     const CublasApi* const api = replaced_ != nullptr ? replaced_ : library();
-    // Nothing is remembered of a start that failed.
+    // A failed start leaves nothing behind, so it can be retried.
     std::unique_ptr<Cublas> made;
     if (api != nullptr) made = std::make_unique<Cublas>(*api, gpu_of(device));
     return handles_.emplace(key, std::move(made)).first->second.get();

@@ -11,8 +11,8 @@ namespace fuse {
 
 using CublasHandle = struct CublasHandleBody*;
 
-/// cuBLAS as a table of calls, from CUDA 12 or 13: the library links no part of
-/// CUDA. Source: cuBLAS reference, docs.nvidia.com/cuda/cublas.
+/// cuBLAS as a table of functions, from CUDA 12 or 13: the library does not
+/// link against CUDA. Source: cuBLAS reference, docs.nvidia.com/cuda/cublas.
 struct CublasApi {
   // cublasOperation_t and cublasStatus_t.
   static constexpr int as_it_is = 0;
@@ -25,23 +25,23 @@ struct CublasApi {
 #undef CUBLAS_CALL
 };
 
-/// A matrix for a product: its address on the device, elements from one column
-/// to the next, and whether it is taken transposed. Columns come first, as in
-/// cuBLAS: a row-major matrix is the transpose of what it is called here.
+/// A matrix operand: its address on the device, the distance between columns in
+/// elements, and whether it is transposed. Column-major, as in cuBLAS: a
+/// row-major matrix is the transpose of what it is called here.
 struct CublasMatrix {
   const void* address;
   std::int64_t leading;
   bool transposed = false;
 };
 
-/// Where a product goes; it is added to what is there with `accumulate`.
+/// The destination of a product, which `accumulate` adds to the old contents.
 struct CublasTarget {
   void* address;
   std::int64_t leading;
   bool accumulate = false;
 };
 
-/// Of a product: a is m x k, b is k x n.
+/// Sizes of a product: a is m x k, b is k x n.
 struct ProductSizes {
   std::int64_t m;
   std::int64_t n;
@@ -51,14 +51,14 @@ struct ProductSizes {
 /// Matrix products on one device, in the order of its stream.
 class Cublas {
  public:
-  /// Throws Error when cuBLAS cannot be started.
+  /// Throws Error if cuBLAS cannot be started.
   Cublas(const CublasApi& api, std::shared_ptr<Gpu> gpu);
   ~Cublas();
   Cublas(const Cublas&) = delete;
   Cublas& operator=(const Cublas&) = delete;
 
-  /// c = a * b, in float32 or float64. Throws Error when a size exceeds what
-  /// cuBLAS takes, or it fails.
+  /// c = a * b, in float32 or float64. Throws Error if a size exceeds the limit
+  /// of cuBLAS, or if it fails.
   void multiply(DType dtype, const ProductSizes& sizes, const CublasMatrix& a,
                 const CublasMatrix& b, const CublasTarget& c) const;
 
@@ -70,13 +70,13 @@ class Cublas {
   CublasHandle handle_ = nullptr;
 };
 
-/// cuBLAS for a device, started the first time; nullptr where there is none: on
-/// the CPU, on the simulated GPU, or, with one warning, where its library is
-/// missing. Whoever asks then computes on the host.
+/// cuBLAS for a device, started on first use. nullptr on the CPU, on the
+/// simulated GPU or, with one warning, if the library is missing; the caller
+/// then computes on the host.
 const Cublas* cublas_for(const Device& device);
 
-/// Puts another table in place of the library, for the simulated GPU too; for
-/// tests. nullptr puts the library back.
+/// Replaces the library by another table, also for the simulated GPU; for
+/// tests. nullptr restores the library.
 void set_cublas_api(const CublasApi* api);
 
 }  // namespace fuse

@@ -35,7 +35,7 @@ void draw(void* noise, std::int64_t count, double keep, std::uint64_t seed,
       });
 }
 
-/// What an input is multiplied with: 0, or 1 / keep.
+/// The factor for each element of an input: 0, or 1 / keep.
 Tensor make_noise(const Tensor& input, double keep, std::uint64_t seed,
                   std::uint64_t offset) {
   const Tensor noise = empty(input.shape(), input.dtype(), cpu_device);

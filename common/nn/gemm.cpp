@@ -26,8 +26,8 @@ extern const GemmTable table;
 
 namespace {
 
-// Rows and columns of a block of the result. Each block packs its operands for
-// itself: smaller ones cost more, larger ones occupy fewer threads.
+// Rows and columns of a block of the result. Each block packs its own operands:
+// smaller blocks cost more, larger ones keep fewer threads busy.
 constexpr std::int64_t block = 192;
 // Below this many multiplications a second thread costs more than it saves.
 constexpr std::int64_t work_for_threads = std::int64_t(1) << 18;
@@ -62,7 +62,7 @@ GemmMatrix<T> from_column(GemmMatrix<T> b, std::int64_t first) {
   return b;
 }
 
-// Blocks depend on the sizes alone, never on the threads: so do all bits.
+// Blocks depend only on the sizes, never on the threads, and so do all bits.
 template <class T>
 struct Blocks {
   const GemmSizes& sizes;

@@ -11,10 +11,10 @@
 
 namespace fuse {
 
-// Layers without parameters, with the names and arguments of torch.nn; what they
-// compute is said in functional.h.
+// Layers without parameters, with the names and arguments of torch.nn;
+// functional.h describes what they compute.
 
-/// The larger of an element and 0.
+/// The maximum of each element and 0.
 struct ReLU {
   Tensor operator()(const Tensor& input) const { return relu(input); }
   std::string name() const { return "ReLU()"; }
@@ -26,13 +26,13 @@ struct Tanh {
   std::string name() const { return "Tanh()"; }
 };
 
-/// 1 / (1 + exp(-x)) of each element x.
+/// 1 / (1 + exp(-x)) for each element x.
 struct Sigmoid {
   Tensor operator()(const Tensor& input) const { return sigmoid(input); }
   std::string name() const { return "Sigmoid()"; }
 };
 
-/// `gelu`, exact or by torch's approximate="tanh".
+/// `gelu`, exact or with torch's approximate="tanh".
 struct GELU {
   /// See `Gelu`.
   explicit GELU(Gelu approximation = Gelu::exact)
@@ -72,30 +72,31 @@ struct Flatten {
   std::string name() const { return "Flatten()"; }
 };
 
-/// `dropout` while training, else nothing. Every call while training is at an
-/// offset of its own, beginning with 0, so equal seeds give equal masks in the
-/// same order, and a run that goes on after set_offset() goes on with the same
-/// masks. Copies share the offset and the mode; `clone` copies them. One that was
-/// moved from throws Error, which names what was called.
+/// `dropout` in training, otherwise the identity. Every call in training uses
+/// the next offset, starting at 0, so equal seeds give the same sequence of
+/// masks, and a run resumed with set_offset() continues with the same masks.
+/// Copies share the offset and the mode; `clone` copies them. A moved-from
+/// layer throws Error naming what was called.
 class Dropout {
  public:
-  /// Takes its seed from the generator. Throws Error for a probability outside
-  /// of 0 to 1.
+  /// Takes its seed from the generator. Throws Error unless the probability is
+  /// from 0 to 1.
   Dropout(double p, Generator& generator);
 
-  /// In training every element is 0 with probability p; else the input itself.
+  /// In training every element is 0 with probability p; otherwise returns the
+  /// input itself.
   Tensor operator()(const Tensor& input) const;
-  /// Switches dropping on or off, for all copies.
+  /// Switches dropout on or off, for all copies.
   void train(bool mode = true) const { self().training = mode; }
   void eval() const { self().training = false; }  ///< `train(false)`.
 
-  /// What the masks are made of, with the offset.
+  /// The seed that, with the offset, determines the masks.
   std::uint64_t seed() const { return self().seed; }
-  /// Calls while training so far.
+  /// Number of calls in training so far.
   std::uint64_t offset() const { return self().offset; }
-  /// Goes on with the masks that follow this offset.
+  /// Continues with the masks that follow this offset.
   void set_offset(std::uint64_t offset) const { self().offset = offset; }
-  Dropout clone() const;  ///< A copy with an offset and a mode of its own.
+  Dropout clone() const;  ///< A copy with its own offset and mode.
   std::string name() const;
 
  private:

@@ -23,7 +23,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
   return result;
 }
 
-/// As a matrix of one row a sample.
+/// As a matrix with one row per sample.
 Tensor as_rows(const Tensor& tensor) {
   return tensor.dim() == 2 ? tensor
                            : tensor.contiguous().view({1, tensor.numel()});

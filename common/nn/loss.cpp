@@ -33,7 +33,7 @@ void check_pair(const Tensor& output, const Tensor& target) {
               ", but the target " + describe(target));
 }
 
-// grad = scale * (a - b), computed as float64 and rounded once.
+// grad = scale * (a - b), computed in float64 and rounded once.
 Tensor scaled_difference(const Tensor& a, const Tensor& b, double scale) {
   const TensorList lists[] = {{a}, {b}, {empty_like(a)}};
   const auto here = std::source_location::current();
@@ -55,7 +55,8 @@ Tensor scaled_difference(const Tensor& a, const Tensor& b, double scale) {
   return lists[2][0];
 }
 
-/// What nll_loss is given, checked: how many classes, and how many samples count.
+/// The checked arguments of nll_loss: number of classes, and of samples that
+/// count.
 struct Samples {
   std::int64_t classes;
   std::int64_t counted = 0;
@@ -91,7 +92,8 @@ Samples check_samples(const Tensor& input,
   return samples;
 }
 
-/// Calls use(position) for the element of every sample that counts.
+/// Calls use(position) for each sample that counts, with its element's
+/// position.
 template <class Use>
 void for_each_sample(const Samples& samples,
                      const std::vector<std::int64_t>& target,
@@ -106,7 +108,7 @@ void for_each_sample(const Samples& samples,
 
 Tensor mse_loss(const Tensor& output, const Tensor& target) {
   check_pair(output, target);
-  // Asking for the address has a recording make the numbers first.
+  // Taking the address flushes pending recorded writes first.
   output.address(false);
   target.address(false);
   const Tensor beside = target.detach().to(output.device());

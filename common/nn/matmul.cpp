@@ -46,7 +46,7 @@ void check_fit(const Tensor& target, const Tensor& a, const Tensor& b) {
   }
 }
 
-/// A matrix as products take it: row by row, or transposed.
+/// A matrix as products take it: row-major or transposed.
 struct Operand {
   Tensor tensor;
   std::int64_t leading;
@@ -97,7 +97,7 @@ void multiply_on_host(const Tensor& target, const Operand& a, const Operand& b,
   });
 }
 
-// cuBLAS counts columns first: it sees transposes, and target' = b' a'.
+// cuBLAS is column-major: it sees transposes, and target' = b' a'.
 void multiply_on(const Cublas& blas, const Tensor& target, const Operand& a,
                  const Operand& b, bool accumulate) {
   if (target.numel() == 0) return;
@@ -111,13 +111,13 @@ void multiply_on(const Cublas& blas, const Tensor& target, const Operand& a,
                 {target.address(true), leading_of(target), accumulate});
 }
 
-/// The target itself where a product can be written into it, else a copy.
+/// The target itself if a product can be written into it, else a copy.
 Tensor writable(const Tensor& target) {
   if (lies_row_by_row(target) && is_aligned(target)) return target;
   return target.is_contiguous() ? target.clone() : target.contiguous();
 }
 
-/// Calls `run(written)` and puts what it wrote into the target.
+/// Calls `run(written)` and copies the result to the target.
 template <class Run>
 void write_into(const Tensor& target, Run run) {
   const Tensor written = writable(target);

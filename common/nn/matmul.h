@@ -4,11 +4,11 @@
 
 namespace fuse {
 
-/// target = a b, or with `accumulate` target += a b, for matrices of one dtype,
-/// float32 or float64, on one device; target shares no memory with them. Views
-/// whose rows or columns lie side by side, such as transposed ones, are not
-/// copied. In host memory by gemm(), on a GPU by cuBLAS, or where that is
-/// missing on the host. Throws Error when shapes, dtypes or devices do not fit.
+/// target = a b, or if `accumulate` target += a b, for matrices of one dtype,
+/// float32 or float64, on one device; target must not share memory with a or b.
+/// Views with contiguous rows or columns, such as transposes, are not copied.
+/// Computed by gemm() in host memory and by cuBLAS on a GPU, or on the host if
+/// cuBLAS is missing. Throws Error if shapes, dtypes or devices do not fit.
 void matmul_into(const Tensor& target, const Tensor& a, const Tensor& b,
                  bool accumulate = false);
 

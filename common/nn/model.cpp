@@ -14,7 +14,7 @@
 namespace fuse {
 namespace {
 
-/// "layer 3, Linear(4, 5)" in a stack, "Linear(4, 5)" alone.
+/// "layer 3, Linear(4, 5)" in a stack, "Linear(4, 5)" otherwise.
 std::string place_of(const std::vector<Layer>& layers, std::size_t index) {
   std::string name = layers[index].name();
   if (layers.size() == 1) return name;

@@ -15,37 +15,37 @@ namespace fuse {
 
 /// A layer that computes `x W^T + b`, like `torch.nn.Linear`.
 ///
-/// Copies of a layer share their parameters, as handles do; `clone` does not. One
-/// that was moved from throws Error, which names what was called.
+/// Copies of a layer share its parameters, like handles; use `clone` for a
+/// separate layer. A moved-from layer throws Error naming what was called.
 class Linear {
  public:
-  /// Weight of shape [out, in] and bias of shape [out], both drawn evenly from
-  /// -1/sqrt(in) to 1/sqrt(in). Throws Error for sizes below one, and for a
-  /// 16-bit dtype: layers compute in float32 or float64.
+  /// Weight of shape [out, in] and bias of shape [out], both drawn uniformly
+  /// from -1/sqrt(in) to 1/sqrt(in). Throws Error for sizes below one, and for
+  /// a 16-bit dtype: layers compute in float32 or float64.
   Linear(std::int64_t in, std::int64_t out, Generator& generator,
          bool bias = true, DType dtype = DType::float32);
 
-  /// Input of shape [in] or [batch, in] to output of shape [out] or
-  /// [batch, out]. Throws Error when shape or dtype do not fit.
+  /// Maps input of shape [in] or [batch, in] to output of shape [out] or
+  /// [batch, out]. Throws Error if shape or dtype does not fit.
   Tensor operator()(const Tensor& input) const;
 
   /// Of shape [out, in].
   const Tensor& weight() const { return self().weight_; }
-  /// Undefined when the layer was made without one.
+  /// Undefined if the layer was made without a bias.
   const Tensor& bias() const { return self().bias_; }
-  /// Elements of an input.
+  /// Elements per input sample.
   std::int64_t in_features() const { return self().weight_.shape()[1]; }
-  /// Elements of an output.
+  /// Elements per output sample.
   std::int64_t out_features() const { return self().weight_.shape()[0]; }
   /// The weight, and the bias if there is one.
   std::vector<Tensor> parameters() const;
   /// "weight", and "bias" if there is one.
   NamedTensors named_parameters() const;
-  /// A copy with parameters and gradients of its own.
+  /// A copy with its own parameters and gradients.
   Linear clone() const;
   /// "Linear(4, 3)".
   std::string name() const;
-  /// Why it does not take an input; empty if it does.
+  /// Why it does not accept an input; empty if it does.
   std::string problem_with(const Tensor& input) const;
 
  private:
@@ -62,40 +62,42 @@ class Linear {
   Tensor bias_;
 };
 
-/// A stack of layers, each fed with the output of the one before it, like
-/// `torch.nn.Sequential`; see Layer for what can be one:
+/// A stack of layers, each applied to the output of the one before, like
+/// `torch.nn.Sequential`; see Layer for what can be a layer:
 ///
 ///     Sequential model({Linear(4, 8, gen), ReLU(), Linear(8, 2, gen)});
 ///
-/// Forward and backward give the same bits for every number of threads, on every
-/// CPU of one instruction set; see gemm(). `backward()` adds to gradients that are
-/// already there. One that was moved from has no layers, and gives its input back.
+/// Forward and backward give the same bits for every number of threads, on
+/// every CPU of one instruction set; see gemm(). `backward()` adds to existing
+/// gradients. A moved-from model has no layers, and returns its input.
 class Sequential {
  public:
-  /// Throws Error when a Linear does not take what the one before it gives.
+  /// Throws Error if a Linear does not fit the output of the one before it.
   explicit Sequential(std::vector<Layer> layers);
-  /// The same with layers of one kind.
+  /// The same for layers of one kind.
   template <class M>
     requires(!std::same_as<M, Layer>)
   explicit Sequential(const std::vector<M>& layers)
       : Sequential(std::vector<Layer>(layers.begin(), layers.end())) {}
 
-  /// Throws Error when the input does not fit a layer, naming it.
+  /// Throws Error naming the layer if the input does not fit it.
   Tensor operator()(const Tensor& input) const;
 
   /// The layers, in order.
   const std::vector<Layer>& layers() const { return layers_; }
-  /// Those of every layer, in order.
+  /// The parameters of every layer, in order.
   std::vector<Tensor> parameters() const;
-  /// The same with their names, "0.weight": the layer's place and the name there.
+  /// The same with their names, such as "0.weight": the layer's index and the
+  /// name within the layer.
   NamedTensors named_parameters() const;
-  /// Removes all gradients, or with `set_to_none` false fills them with zeros.
+  /// Removes all gradients or, if `set_to_none` is false, fills them with
+  /// zeros.
   void zero_grad(bool set_to_none = true) const;
-  /// Tells all layers whether the model is being trained, as it is at first, or
-  /// used: Dropout acts in training alone.
+  /// Tells all layers whether the model is in training, the initial state, or
+  /// in use: Dropout is active only in training.
   void train(bool mode = true) const;
   void eval() const { train(false); }  ///< `train(false)`.
-  /// A true copy: equal parameters and gradients in storage of its own.
+  /// A deep copy: equal parameters and gradients in separate storage.
   Sequential clone() const;
 
  private:
@@ -103,7 +105,7 @@ class Sequential {
 };
 
 /// `layers` bias-free layers of `width` x `width`. Throws Error for counts
-/// below one, and at once when the weights cannot fit into memory.
+/// below one, and right away if the weights cannot fit into memory.
 Sequential linear_stack(std::int64_t layers, std::int64_t width,
                         Generator& generator, DType dtype = DType::float32);
 

@@ -15,15 +15,15 @@ namespace fuse {
 /// Parameters with the names torch gives them, "0.weight".
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-/// Anything that makes a tensor of a tensor can be a layer.
+/// A layer is anything that maps a tensor to a tensor.
 template <class M>
 concept IsLayer = std::copy_constructible<M> && requires(const M& m, Tensor t) {
   { m(t) } -> std::convertible_to<Tensor>;
 };
 
 /// One layer of a Sequential: a Linear, a Dropout, a function such as `relu`, a
-/// lambda, another Sequential, or a class of your own. Besides being called with
-/// a tensor, that may have
+/// lambda, another Sequential, or your own class. Besides the call operator for
+/// a tensor, a class may have
 ///
 ///     NamedTensors named_parameters() const;
 ///     void train(bool mode) const;      // see Sequential::train
@@ -31,8 +31,8 @@ concept IsLayer = std::copy_constructible<M> && requires(const M& m, Tensor t) {
 ///     std::string name() const;         // for messages
 ///     std::string problem_with(const Tensor& input) const;  // "" if it fits
 ///
-/// Copies of a layer share its parameters. One that was moved from throws Error,
-/// which names what was called.
+/// Copies of a layer share its parameters. A moved-from layer throws Error
+/// naming what was called.
 class Layer {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor)
@@ -42,7 +42,7 @@ class Layer {
     check_callable(module);
     self_ = std::make_shared<Holder<M>>(std::move(module));
   }
-  /// A function, such as `relu`. Throws Error where there is none.
+  /// A function, such as `relu`. Throws Error for a null pointer.
   // NOLINTNEXTLINE(google-explicit-constructor)
   Layer(Tensor (*function)(const Tensor&)) {
     check_callable(function);
@@ -57,7 +57,7 @@ class Layer {
   std::string problem_with(const Tensor& input) const {
     return self().problem_with(input);
   }
-  /// What it was made of, or null if that is something else.
+  /// The object it was made from, or null if that has another type.
   template <class M>
   const M* as() const {
     const auto* const holder = dynamic_cast<const Holder<M>*>(&self());

@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t work_per_thread = 4096;
 
 /// What is computed for one row of `n` elements from the rows of the inputs.
-/// Sums are float64, in order.
+/// Sums are in float64, in order.
 struct SoftmaxRow {
   template <class T>
   static void run(const std::array<const T*, 2>& in, T* out, std::int64_t n) {
@@ -61,7 +61,7 @@ struct SoftmaxBackwardRow {
   }
 };
 
-// Likewise: g - exp(y) sum(g).
+// In the same way: g - exp(y) sum(g).
 struct LogSoftmaxBackwardRow {
   template <class T>
   static void run(const std::array<const T*, 2>& in, T* out, std::int64_t n) {
@@ -106,7 +106,7 @@ void check_dim(const char* name, const Tensor& input, std::int64_t dim) {
               std::to_string(dim));
 }
 
-/// Aligned rows along `dim` in host memory, side by side.
+/// Aligned rows along `dim` in host memory, one after another.
 Tensor rows_along(const Tensor& tensor, std::int64_t dim) {
   const Tensor host = tensor.cpu();
   const Tensor turned = host.transpose(dim, -1);

@@ -13,10 +13,10 @@ namespace fuse {
 struct AdadeltaOptions {
   Scalar lr = 1.0;            ///< Learning rate.
   Scalar rho = 0.9;           ///< Decay of the averages.
-  Scalar eps = 1e-6;          ///< Keeps divisions away from 0.
+  Scalar eps = 1e-6;          ///< Added to denominators for stability.
   Scalar weight_decay = 0.0;  ///< Strength of the weight decay.
-  bool maximize = false;      ///< Climbs instead of descending.
-  /// False updates one tensor after the other.
+  bool maximize = false;      ///< Maximizes the objective.
+  /// If false, updates one tensor at a time.
   bool foreach = true;
 
   template <class F>
@@ -31,7 +31,7 @@ struct AdadeltaOptions {
     f("maximize", maximize);
   }
 
-  /// Throws Error for what torch.optim.Adadelta rejects.
+  /// Throws Error for anything torch.optim.Adadelta rejects.
   void validate() const {
     check_not_negative("Adadelta", "learning rate", lr);
     check_argument("Adadelta", "rho value", rho,

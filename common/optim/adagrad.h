@@ -14,11 +14,12 @@ struct AdagradOptions {
   Scalar lr = 1e-2;           ///< Learning rate.
   Scalar lr_decay = 0.0;      ///< Decay of the rate, per step.
   Scalar weight_decay = 0.0;  ///< Strength of the weight decay.
-  /// What the sums of squares start from; read when a parameter gets its state.
+  /// Initial value of the sums of squares; read when a parameter gets its
+  /// state.
   Scalar initial_accumulator_value = 0.0;
-  Scalar eps = 1e-10;     ///< Keeps divisions away from 0.
-  bool maximize = false;  ///< Climbs instead of descending.
-  /// False updates one tensor after the other.
+  Scalar eps = 1e-10;     ///< Added to denominators for stability.
+  bool maximize = false;  ///< Maximizes the objective.
+  /// If false, updates one tensor at a time.
   bool foreach = true;
 
   template <class F>
@@ -34,7 +35,7 @@ struct AdagradOptions {
     f("maximize", maximize);
   }
 
-  /// Throws Error for what torch.optim.Adagrad rejects.
+  /// Throws Error for anything torch.optim.Adagrad rejects.
   void validate() const {
     check_not_negative("Adagrad", "learning rate", lr);
     check_not_negative("Adagrad", "lr_decay value", lr_decay);
@@ -45,7 +46,7 @@ struct AdagradOptions {
   }
 };
 
-/// Adagrad (Duchi and others, 2011) as torch.optim.Adagrad computes it.
+/// Adagrad (Duchi et al., 2011) as torch.optim.Adagrad computes it.
 class Adagrad : public ListOptimizer<AdagradOptions> {
  public:
   using ListOptimizer::ListOptimizer;
@@ -63,7 +64,7 @@ class Adagrad : public ListOptimizer<AdagradOptions> {
     const TensorList grads =
         decayed_gradients(batch, o.maximize, o.weight_decay);
 
-    // One number a parameter.
+    // One number per parameter.
     const TensorList decays = foreach_add(
         1.0, foreach_mul(foreach_sub(batch.steps, 1.0), o.lr_decay));
     const TensorList step_sizes = foreach_neg(foreach_div(o.lr, decays));

@@ -14,15 +14,15 @@ namespace fuse {
 struct AdamOptions {
   Scalar lr = 1e-3;                            ///< Learning rate.
   std::array<Scalar, 2> betas = {0.9, 0.999};  ///< Decays of the two averages.
-  Scalar eps = 1e-8;                           ///< Keeps divisions away from 0.
+  Scalar eps = 1e-8;          ///< Added to denominators for stability.
   Scalar weight_decay = 0.0;  ///< Strength of the weight decay.
-  bool amsgrad = false;       ///< Keeps the largest second average.
-  bool maximize = false;      ///< Climbs instead of descending.
-  /// Decays the parameters themselves instead of adding to the gradients.
+  bool amsgrad = false;       ///< Uses the maximum of the second average.
+  bool maximize = false;      ///< Maximizes the objective.
+  /// Decays the parameters directly instead of adding to the gradients.
   bool decoupled_weight_decay = false;
-  /// False updates one tensor after the other.
+  /// If false, updates one tensor at a time.
   bool foreach = true;
-  /// Whom messages speak of.
+  /// The name used in messages.
   const char* optimizer = "Adam";
 
   template <class F>
@@ -39,7 +39,7 @@ struct AdamOptions {
     f("decoupled_weight_decay", decoupled_weight_decay);
   }
 
-  /// Throws Error for what torch.optim.Adam rejects.
+  /// Throws Error for anything torch.optim.Adam rejects.
   void validate() const {
     check_not_negative(optimizer, "learning rate", lr);
     check_not_negative(optimizer, "epsilon value", eps);
@@ -74,7 +74,7 @@ class Adam : public ListOptimizer<AdamOptions> {
     foreach_addcmul_(exp_avg_sqs, grads, grads, 1.0 - beta2);
     if (o.amsgrad) foreach_maximum_(batch.states[2], exp_avg_sqs);
 
-    // One number a parameter.
+    // One number per parameter.
     const TensorList step_sizes = foreach_neg(
         foreach_div(o.lr, foreach_sub(1.0, foreach_pow(beta1, batch.steps))));
     const TensorList bias_corrections2_sqrt =

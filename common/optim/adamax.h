@@ -14,10 +14,10 @@ namespace fuse {
 struct AdamaxOptions {
   Scalar lr = 2e-3;                            ///< Learning rate.
   std::array<Scalar, 2> betas = {0.9, 0.999};  ///< Decays of the two averages.
-  Scalar eps = 1e-8;                           ///< Keeps divisions away from 0.
+  Scalar eps = 1e-8;          ///< Added to denominators for stability.
   Scalar weight_decay = 0.0;  ///< Strength of the weight decay.
-  bool maximize = false;      ///< Climbs instead of descending.
-  /// False updates one tensor after the other.
+  bool maximize = false;      ///< Maximizes the objective.
+  /// If false, updates one tensor at a time.
   bool foreach = true;
 
   template <class F>
@@ -32,7 +32,7 @@ struct AdamaxOptions {
     f("maximize", maximize);
   }
 
-  /// Throws Error for what torch.optim.Adamax rejects.
+  /// Throws Error for anything torch.optim.Adamax rejects.
   void validate() const {
     check_not_negative("Adamax", "learning rate", lr);
     check_not_negative("Adamax", "epsilon value", eps);

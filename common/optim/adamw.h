@@ -11,11 +11,11 @@ namespace fuse {
 struct AdamWOptions {
   Scalar lr = 1e-3;                            ///< Learning rate.
   std::array<Scalar, 2> betas = {0.9, 0.999};  ///< Decays of the two averages.
-  Scalar eps = 1e-8;                           ///< Keeps divisions away from 0.
+  Scalar eps = 1e-8;           ///< Added to denominators for stability.
   Scalar weight_decay = 1e-2;  ///< Strength of the weight decay.
-  bool amsgrad = false;        ///< Keeps the largest second average.
-  bool maximize = false;       ///< Climbs instead of descending.
-  bool foreach = true;         ///< False updates one tensor after the other.
+  bool amsgrad = false;        ///< Uses the maximum of the second average.
+  bool maximize = false;       ///< Maximizes the objective.
+  bool foreach = true;         ///< If false, updates one tensor at a time.
 
   /// AdamW is Adam with the decay decoupled from the gradients.
   AdamOptions as_adam() const {
@@ -37,7 +37,7 @@ class AdamW : public Adam {
   /// A group of parameters with the options of AdamW.
   class Group : public Adam::Group {
    public:
-    /// Takes all options of the optimizer that it is given to.
+    /// Takes all options from the optimizer it is added to.
     Group(std::vector<Tensor> tensors)  // NOLINT(google-explicit-constructor)
         : Adam::Group(std::move(tensors)) {}
     Group(NamedParams named)  // NOLINT(google-explicit-constructor)
@@ -48,7 +48,7 @@ class AdamW : public Adam {
         : Adam::Group(std::move(named), wanted.as_adam()) {}
   };
 
-  /// As those of `ListOptimizer`.
+  /// The same as those of `ListOptimizer`.
   explicit AdamW(std::vector<Tensor> params, const AdamWOptions& options = {})
       : Adam(std::move(params), options.as_adam()) {}
   explicit AdamW(NamedParams params, const AdamWOptions& options = {})

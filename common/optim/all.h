@@ -1,6 +1,6 @@
 #pragma once
 
-/// Every optimizer of torch.optim; those of unsupported.h are errors.
+/// Every optimizer of torch.optim; making one of unsupported.h throws Error.
 
 #include "fusebook/optim/adadelta.h"
 #include "fusebook/optim/adagrad.h"

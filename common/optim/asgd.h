@@ -14,11 +14,11 @@ struct ASGDOptions {
   Scalar lr = 1e-2;     ///< Learning rate.
   Scalar lambd = 1e-4;  ///< Decay of the parameters.
   Scalar alpha = 0.75;  ///< Power of the decay of the rate.
-  /// The step after which averaging begins.
+  /// The step after which averaging starts.
   Scalar t0 = 1e6;
   Scalar weight_decay = 0.0;  ///< Strength of the weight decay.
-  bool maximize = false;      ///< Climbs instead of descending.
-  /// False updates one tensor after the other.
+  bool maximize = false;      ///< Maximizes the objective.
+  /// If false, updates one tensor at a time.
   bool foreach = true;
 
   template <class F>
@@ -34,7 +34,7 @@ struct ASGDOptions {
     f("maximize", maximize);
   }
 
-  /// Throws Error for what torch.optim.ASGD rejects.
+  /// Throws Error for anything torch.optim.ASGD rejects.
   void validate() const {
     check_not_negative("ASGD", "learning rate", lr);
     check_not_negative("ASGD", "lambd value", lambd);
@@ -45,7 +45,7 @@ struct ASGDOptions {
 
 /// Averaged stochastic gradient descent (Polyak and Juditsky, 1992) as
 /// torch.optim.ASGD computes it. The state "ax" holds the averages. A step uses
-/// the rate "eta" and the weight "mu" that the step before it left behind.
+/// the rate "eta" and the weight "mu" computed by the previous step.
 class ASGD : public ListOptimizer<ASGDOptions> {
  public:
   using ListOptimizer::ListOptimizer;
@@ -72,7 +72,7 @@ class ASGD : public ListOptimizer<ASGDOptions> {
                      -1.0);
     foreach_addcmul_(axs, foreach_sub(params, axs), mus, 1.0);
 
-    // One number a parameter, for the next step.
+    // One number per parameter, for the next step.
     const TensorList growth =
         foreach_add(1.0, foreach_mul(o.lambd * o.lr, batch.steps));
     foreach_copy_(etas, foreach_div(o.lr, foreach_pow(growth, o.alpha)));

@@ -14,13 +14,13 @@ namespace fuse {
 struct NAdamOptions {
   Scalar lr = 2e-3;                            ///< Learning rate.
   std::array<Scalar, 2> betas = {0.9, 0.999};  ///< Decays of the two averages.
-  Scalar eps = 1e-8;                           ///< Keeps divisions away from 0.
+  Scalar eps = 1e-8;             ///< Added to denominators for stability.
   Scalar weight_decay = 0.0;     ///< Strength of the weight decay.
   Scalar momentum_decay = 4e-3;  ///< Speed at which momentum grows.
-  /// Decays the parameters themselves instead of adding to the gradients.
+  /// Decays the parameters directly instead of adding to the gradients.
   bool decoupled_weight_decay = false;
-  bool maximize = false;  ///< Climbs instead of descending.
-  /// False updates one tensor after the other.
+  bool maximize = false;  ///< Maximizes the objective.
+  /// If false, updates one tensor at a time.
   bool foreach = true;
 
   template <class F>
@@ -37,7 +37,7 @@ struct NAdamOptions {
     f("maximize", maximize);
   }
 
-  /// Throws Error for what torch.optim.NAdam rejects.
+  /// Throws Error for anything torch.optim.NAdam rejects.
   void validate() const {
     check_not_negative("NAdam", "learning rate", lr);
     check_not_negative("NAdam", "epsilon value", eps);
@@ -72,7 +72,7 @@ class NAdam : public ListOptimizer<NAdamOptions> {
     foreach_mul_(exp_avg_sqs, beta2);
     foreach_addcmul_(exp_avg_sqs, grads, grads, 1.0 - beta2);
 
-    // One number a parameter.
+    // One number per parameter.
     const TensorList bias_corrections2_sqrt =
         foreach_sqrt(foreach_sub(1.0, foreach_pow(beta2, batch.steps)));
     const TensorList mus = momentum_at(o, batch.steps);
@@ -90,7 +90,7 @@ class NAdam : public ListOptimizer<NAdamOptions> {
   }
 
  private:
-  // beta1 * (1 - 0.96^(step * momentum_decay) / 2), the momentum of a step.
+  // beta1 * (1 - 0.96^(step * momentum_decay) / 2), the momentum at a step.
   static TensorList momentum_at(const NAdamOptions& o,
                                 const TensorList& steps) {
     const TensorList powers =

@@ -14,12 +14,12 @@ namespace fuse {
 struct RAdamOptions {
   Scalar lr = 1e-3;                            ///< Learning rate.
   std::array<Scalar, 2> betas = {0.9, 0.999};  ///< Decays of the two averages.
-  Scalar eps = 1e-8;                           ///< Keeps divisions away from 0.
+  Scalar eps = 1e-8;          ///< Added to denominators for stability.
   Scalar weight_decay = 0.0;  ///< Strength of the weight decay.
-  /// Decays the parameters themselves instead of adding to the gradients.
+  /// Decays the parameters directly instead of adding to the gradients.
   bool decoupled_weight_decay = false;
-  bool maximize = false;  ///< Climbs instead of descending.
-  /// False updates one tensor after the other.
+  bool maximize = false;  ///< Maximizes the objective.
+  /// If false, updates one tensor at a time.
   bool foreach = true;
 
   template <class F>
@@ -35,7 +35,7 @@ struct RAdamOptions {
     f("maximize", maximize);
   }
 
-  /// Throws Error for what torch.optim.RAdam rejects.
+  /// Throws Error for anything torch.optim.RAdam rejects.
   void validate() const {
     check_not_negative("RAdam", "learning rate", lr);
     check_not_negative("RAdam", "epsilon value", eps);
@@ -44,10 +44,10 @@ struct RAdamOptions {
   }
 };
 
-/// Rectified Adam (Liu and others, 2020) as torch.optim.RAdam computes it: plain
-/// momentum until enough steps were seen to trust the second moments. With eps
-/// = 0 a zero gradient leaves a parameter as it is, as in torch's loop over
-/// single tensors (its lists give a NaN).
+/// Rectified Adam (Liu et al., 2020) as torch.optim.RAdam computes it: plain
+/// momentum for the first steps, until the second moments can be trusted. With
+/// eps = 0 a zero gradient leaves a parameter unchanged, as in torch's
+/// single-tensor loop (torch's foreach version gives NaN).
 class RAdam : public ListOptimizer<RAdamOptions> {
  public:
   using ListOptimizer::ListOptimizer;
@@ -70,7 +70,7 @@ class RAdam : public ListOptimizer<RAdamOptions> {
     foreach_mul_(exp_avg_sqs, beta2);
     foreach_addcmul_(exp_avg_sqs, grads, grads, 1.0 - beta2);
 
-    // One number a parameter.
+    // One number per parameter.
     const Scalar length_limit = 2.0 / (1.0 - beta2) - 1.0;
     const TensorList powers2 = foreach_pow(beta2, batch.steps);
     const TensorList corrections2 = foreach_sub(1.0, powers2);
@@ -96,7 +96,7 @@ class RAdam : public ListOptimizer<RAdamOptions> {
   }
 
  private:
-  // Meaningful where the length of the average exceeds 4.
+  // Meaningful only if the length of the average exceeds 4.
   static TensorList rectification(const TensorList& lengths,
                                   const Scalar& limit) {
     const TensorList numerators = foreach_mul(

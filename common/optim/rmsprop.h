@@ -12,14 +12,14 @@ namespace fuse {
 /// Options of torch.optim.RMSprop, with its defaults.
 struct RMSpropOptions {
   Scalar lr = 1e-2;           ///< Learning rate.
-  Scalar alpha = 0.99;        ///< Power of the decay of the rate.
-  Scalar eps = 1e-8;          ///< Keeps divisions away from 0.
+  Scalar alpha = 0.99;        ///< Decay of the averages.
+  Scalar eps = 1e-8;          ///< Added to denominators for stability.
   Scalar weight_decay = 0.0;  ///< Strength of the weight decay.
-  Scalar momentum = 0.0;      ///< Share of the last update in the next.
+  Scalar momentum = 0.0;  ///< Fraction of the last update added to the next.
   /// Divides by an estimate of the variance instead of the second moment.
   bool centered = false;
-  bool maximize = false;  ///< Climbs instead of descending.
-  /// False updates one tensor after the other.
+  bool maximize = false;  ///< Maximizes the objective.
+  /// If false, updates one tensor at a time.
   bool foreach = true;
 
   template <class F>
@@ -36,7 +36,7 @@ struct RMSpropOptions {
     f("maximize", maximize);
   }
 
-  /// Throws Error for what torch.optim.RMSprop rejects.
+  /// Throws Error for anything torch.optim.RMSprop rejects.
   void validate() const {
     check_not_negative("RMSprop", "learning rate", lr);
     check_not_negative("RMSprop", "epsilon value", eps);

@@ -15,14 +15,14 @@ namespace fuse {
 
 /// Options of torch.optim.Rprop, with its defaults.
 struct RpropOptions {
-  /// The first step size; read when a parameter gets its state.
+  /// The initial step size; read when a parameter gets its state.
   Scalar lr = 1e-2;
-  /// What shrinks and what grows the step sizes.
+  /// Factors by which step sizes shrink and grow.
   std::array<Scalar, 2> etas = {0.5, 1.2};
   /// The smallest and the largest step size.
   std::array<Scalar, 2> step_sizes = {1e-6, 50.0};
-  bool maximize = false;  ///< Climbs instead of descending.
-  /// False updates one tensor after the other.
+  bool maximize = false;  ///< Maximizes the objective.
+  /// If false, updates one tensor at a time.
   bool foreach = true;
 
   template <class F>
@@ -36,7 +36,7 @@ struct RpropOptions {
     f("maximize", maximize);
   }
 
-  /// Throws Error for what torch.optim.Rprop rejects.
+  /// Throws Error for anything torch.optim.Rprop rejects.
   void validate() const {
     check_not_negative("Rprop", "learning rate", lr);
     const double shrink = etas[0].value();
@@ -49,7 +49,7 @@ struct RpropOptions {
 };
 
 /// Resilient backpropagation (Riedmiller and Braun, 1993) as torch.optim.Rprop
-/// computes it: only the signs of the gradients count.
+/// computes it: only the signs of the gradients matter.
 class Rprop : public ListOptimizer<RpropOptions> {
  public:
   using ListOptimizer::ListOptimizer;
@@ -74,7 +74,7 @@ class Rprop : public ListOptimizer<RpropOptions> {
                                foreach_where(turned, o.etas[0], 1.0)));
     foreach_clamp_(step_sizes, o.step_sizes[0], o.step_sizes[1]);
 
-    // Where the sign has turned, this step and the next comparison are skipped.
+    // Where the sign has flipped, skip this step and the next comparison.
     foreach_copy_(prevs, foreach_where(turned, 0.0, grads));
     foreach_addcmul_(batch.params, foreach_sign(prevs), step_sizes, -1.0);
   }

@@ -12,13 +12,13 @@ namespace fuse {
 
 /// Options of torch.optim.SGD, with its defaults.
 struct SGDOptions {
-  Scalar lr = 1e-3;           ///< Learning rate.
-  Scalar momentum = 0.0;      ///< Share of the last update in the next.
-  Scalar dampening = 0.0;     ///< Held back from the momentum.
+  Scalar lr = 1e-3;        ///< Learning rate.
+  Scalar momentum = 0.0;   ///< Fraction of the last update added to the next.
+  Scalar dampening = 0.0;  ///< Reduces a gradient's share in the momentum.
   Scalar weight_decay = 0.0;  ///< Strength of the weight decay.
-  bool nesterov = false;      ///< Looks ahead by one momentum.
-  bool maximize = false;      ///< Climbs instead of descending.
-  /// False updates one tensor after the other.
+  bool nesterov = false;      ///< Uses Nesterov momentum.
+  bool maximize = false;      ///< Maximizes the objective.
+  /// If false, updates one tensor at a time.
   bool foreach = true;
 
   template <class F>
@@ -34,7 +34,7 @@ struct SGDOptions {
     f("maximize", maximize);
   }
 
-  /// Throws Error for what torch.optim.SGD rejects.
+  /// Throws Error for anything torch.optim.SGD rejects.
   void validate() const {
     check_not_negative("SGD", "learning rate", lr);
     check_not_negative("SGD", "momentum value", momentum);
@@ -46,14 +46,14 @@ struct SGDOptions {
   }
 };
 
-/// Stochastic gradient descent, with momentum or without, as torch.optim.SGD
-/// computes it. Gradients are only read, also with `nesterov`.
+/// Stochastic gradient descent, with or without momentum, as torch.optim.SGD
+/// computes it. Gradients are only read, even with `nesterov`.
 class SGD : public ListOptimizer<SGDOptions> {
  public:
   using ListOptimizer::ListOptimizer;
 
  protected:
-  // Momentum may begin at any step: its own count says which was its first.
+  // Momentum may start at any step: a separate count tells which was its first.
   std::span<const StateSpec> state_specs(const SGDOptions& o) const override {
     static constexpr StateSpec specs[] = {{"momentum_buffer"},
                                           {"momentum_steps", 0, Rate::entry}};
@@ -79,7 +79,7 @@ class SGD : public ListOptimizer<SGDOptions> {
   }
 
  private:
-  // The first gradient enters whole, whatever the dampening.
+  // The first gradient is not dampened.
   static void accumulate(const SGDOptions& o, const TensorList& buffers,
                          const TensorList& momentum_steps,
                          const TensorList& grads) {

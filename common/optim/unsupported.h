@@ -10,15 +10,15 @@
 
 namespace fuse {
 
-/// An optimizer of torch.optim that Fusebook does not have: what was written for
-/// it compiles, and making one throws Error that says why and what to use.
+/// An optimizer of torch.optim that Fusebook does not have: code written for it
+/// compiles, and making one throws Error saying why and what to use.
 template <class Options>
 class UnsupportedOptimizer : public ListOptimizer<Options> {
  public:
   using ListOptimizer<Options>::ListOptimizer;
 
  protected:
-  // The options refuse every one of them.
+  // Never called: validate() always throws.
   std::span<const StateSpec> state_specs(const Options&) const final {
     return {};
   }
@@ -51,7 +51,7 @@ struct LBFGSOptions {
         "Adam, SGD or another optimizer of optim/all.h");
   }
 };
-/// Making one throws Error, which says why and what to use.
+/// Making one throws Error saying why and what to use.
 using LBFGS = UnsupportedOptimizer<LBFGSOptions>;
 
 /// Options of torch.optim.SparseAdam, with its defaults.
@@ -80,7 +80,7 @@ struct SparseAdamOptions {
         "gradients; use Adam");
   }
 };
-/// Making one throws Error, which says why and what to use.
+/// Making one throws Error saying why and what to use.
 using SparseAdam = UnsupportedOptimizer<SparseAdamOptions>;
 
 }  // namespace fuse

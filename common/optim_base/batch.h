@@ -14,26 +14,27 @@
 namespace fuse {
 
 /// Everything that takes part in one step, list by list: tensors of one dtype
-/// that have a gradient, of one group or of several that differ in numbers alone.
+/// that have a gradient, from one group or from several that differ only in
+/// their numbers.
 struct Batch {
   TensorList params;               ///< Parameters that have a gradient.
   TensorList grads;                ///< Their gradients.
-  TensorList steps;                ///< float64 step counts, one a parameter
+  TensorList steps;                ///< float64 step counts, one per parameter
   std::vector<TensorList> states;  ///< in the order of the StateSpecs
-  std::vector<const char*> names;  ///< of the states
+  std::vector<const char*> names;  ///< names of the states
 
-  /// A state by its name, for optimizers that do not always keep the same ones.
+  /// A state by its name, for optimizers whose set of states varies.
   const TensorList& state(std::string_view name) const;
 };
 
-/// Gradients at addresses of a caller, one a parameter.
+/// Gradients at addresses the caller supplies, one per parameter.
 struct GivenGradients {
   std::span<void* const> addresses;
   DType dtype;
 };
 
-/// The batch of these parameters, which have states, with the gradients that they
-/// have, or with those that are given.
+/// Makes the batch of these parameters, which must have states, with their own
+/// gradients or with the ones given.
 Batch make_batch(std::vector<Tensor> params, std::span<const StateSpec> specs,
                  const StateStore& store,
                  const std::optional<GivenGradients>& gradients);

@@ -9,7 +9,7 @@
 namespace fuse {
 namespace {
 
-// Returns how many bytes were added.
+// Returns the number of bytes added.
 std::uintptr_t add_memory(const TensorList& tensors, StoredMemory& to) {
   const ListImpl& list = *tensors.impl();
   std::uintptr_t bytes = 0;

@@ -8,14 +8,14 @@
 
 namespace fuse {
 
-/// The memory that the steps of several batches write. Where they share some,
-/// what one stores is what the next one reads, and their order counts.
+/// The memory that the steps of several batches write. Where batches share
+/// memory, one reads what another stores, so their order matters.
 class BatchMemory {
  public:
-  /// Takes over the memory of these batches. False where they share some, or
-  /// read what they write.
+  /// Records the memory of these batches. False if they share any, or if one
+  /// reads what another writes.
   bool are_apart(std::span<const JoinedBatch> batches);
-  /// True when a list has a byte of what they write.
+  /// True if a list overlaps the memory they write.
   bool touches(const TensorList& list);
 
  private:

@@ -4,19 +4,19 @@
 
 namespace fuse {
 
-/// True for a plain number 0, whose operations are left out. A 0-d tensor may
-/// have another value at the next step, so what it does is always computed.
+/// True for the plain number 0, whose operations are skipped. A 0-d tensor may
+/// have another value at the next step, so its operations always run.
 bool is_off(const Scalar& scalar);
 
-/// The gradients of a batch with the sign that `maximize` asks for.
+/// The gradients of a batch, negated if `maximize`.
 TensorList signed_gradients(const Batch& batch, bool maximize);
 
-/// The same plus `weight_decay` times the parameters (an L2 penalty).
+/// The same, plus `weight_decay` times the parameters (an L2 penalty).
 TensorList decayed_gradients(const Batch& batch, bool maximize,
                              const Scalar& weight_decay);
 
-/// Either that or, with `decoupled`, the gradients without a penalty; the
-/// parameters then shrink by the factor 1 - lr * weight_decay at once.
+/// As above or, if `decoupled`, the gradients without a penalty, with the
+/// parameters scaled at once by 1 - lr * weight_decay.
 TensorList decayed_gradients(const Batch& batch, bool maximize,
                              const Scalar& weight_decay, bool decoupled,
                              const Scalar& lr);

@@ -23,8 +23,8 @@ std::vector<Tensor> params_of(std::span<const GroupToUpdate> groups) {
   return all;
 }
 
-// Tensors of one list have one dtype and lie on one device. Says where they stand
-// among all parameters.
+// Tensors of one list have one dtype and are on one device. Returns, for each
+// list, the indices of its parameters among all parameters.
 std::vector<std::vector<std::size_t>> lists_of(
     std::span<const GroupToUpdate> groups,
     const std::vector<std::vector<std::size_t>>& sets,
@@ -54,7 +54,7 @@ std::vector<std::vector<std::size_t>> lists_of(
   return lists;
 }
 
-// The groups that gave the same answer, in the order of the first of each.
+// Sets of groups that gave the same answer, ordered by their first group.
 std::vector<std::vector<std::size_t>> agreeing(
     const std::vector<std::uint64_t>& answers) {
   std::vector<std::vector<std::size_t>> sets;
@@ -77,7 +77,7 @@ std::vector<std::uint64_t> each_its_own(std::size_t groups) {
 
 // ---- from step to step ------------------------------------------------------
 
-// Groups may be thousands, so they are gone through once.
+// There may be thousands of groups, so one pass over them must do.
 GroupBatches::Change GroupBatches::compare(Groups groups) const {
   if (groups.size() != known_.size()) return Change::params;
   Change change = Change::nothing;
@@ -97,8 +97,8 @@ bool GroupBatches::has_params(const Known& known,
       [&](const Tensor& now) { return now.impl() == (before++)->impl(); });
 }
 
-// Options such as amsgrad may be switched between two steps. A group that was
-// put elsewhere is another one: nobody knows of its numbers.
+// Options such as amsgrad may be switched between two steps. A group at a new
+// address counts as another group: nothing tracks its numbers yet.
 bool GroupBatches::has_options(Groups groups, std::size_t g) const {
   const Known& known = known_[g];
   const ParamGroup& own = *groups[g].group;
@@ -131,7 +131,7 @@ bool GroupBatches::is_of(const GradientSource& gradients) const {
   return true;
 }
 
-// False where other parameters have a gradient now, or one of another kind.
+// False if other parameters have a gradient now, or gradients of another kind.
 bool GroupBatches::follow(const GradientSource& gradients) {
   for (const std::size_t i : without_) {
     if (gradients.has(params_, i)) return false;
@@ -183,7 +183,7 @@ GroupBatches::Change GroupBatches::refresh(Groups groups,
 void GroupBatches::rebuild(Groups groups, StateStore& store,
                            const GradientSource& gradients,
                            const Try& try_update) {
-  version_ = unfinished;  // until all of it is there
+  version_ = unfinished;  // until everything is built
   remember(groups, gradients);
   Sets sets = like_groups(groups);
   for (const auto& set : sets) create_states(groups, set, store, gradients);
@@ -263,7 +263,7 @@ void GroupBatches::create_states(Groups groups,
   if (!by_group) create(groups[set.front()]);
 }
 
-// As the batches are where nothing has changed since.
+// Matches the batches as long as nothing has changed since they were made.
 std::vector<std::vector<Tensor>> GroupBatches::params_by_list(
     Groups groups) const {
   const GradientSource gradients;
@@ -351,8 +351,8 @@ std::vector<ParamGroup*> GroupBatches::members_of(
   return members;
 }
 
-// Tries the update of a batch; returns the answers of its groups where they have
-// several.
+// Tries the update of a batch. If its groups gave different answers, returns
+// them.
 std::optional<std::vector<std::uint64_t>> GroupBatches::find_split(
     JoinedBatch& batch, const Try& try_update) {
   ColumnReads tried;
@@ -387,7 +387,7 @@ void GroupBatches::split_batches(Groups groups, const StateStore& store,
   }
 }
 
-// The tensors of a batch that are from some of its groups.
+// The tensors of a batch that come from the given groups.
 std::vector<GroupBatches::Member> GroupBatches::members_in(
     const JoinedBatch& batch, const std::vector<std::size_t>& set) {
   std::vector<Member> members;

@@ -20,40 +20,39 @@
 
 namespace fuse {
 
-/// The batches of all groups of an optimizer, kept from step to step. Groups that
-/// differ in numbers alone are updated together, unless they share memory: then
-/// their order counts.
+/// The batches of all groups of an optimizer, kept from step to step. Groups
+/// that differ only in their numbers are updated together, unless they share
+/// memory: then their order matters.
 class GroupBatches {
  public:
-  /// What is no longer as it was when the batches were made, the most that
-  /// differs.
+  /// What has changed since the batches were made; the largest change wins.
   enum class Change {
-    nothing,  ///< but where the gradients are, and numbers
+    nothing,  ///< at most gradient addresses and numbers
     batches,  ///< other parameters have a gradient, or options have changed
-    params,   ///< other parameters
+    params,   ///< the set of parameters has changed
   };
-  /// Calls the update for a batch without doing anything; false if that needs
-  /// values of the parameters.
+  /// Runs the update of a batch without any effect; false if it needs values of
+  /// the parameters.
   using Try = std::function<bool(JoinedBatch&)>;
 
-  /// Says what has changed, in a few nanoseconds a parameter and a group. Where
-  /// it is nothing, the lists of gradients are those of the gradients now, and the
-  /// numbers those of now; all other lists stay as they are.
+  /// Says what has changed, in a few nanoseconds per parameter and group. If
+  /// the answer is `nothing`, the lists of gradients and the numbers are now up
+  /// to date; all other lists stay as they are.
   Change refresh(std::span<const GroupToUpdate> groups, const StateStore& store,
                  const GradientSource& gradients, const Try& try_update);
-  /// True when the same parameters have a gradient as when the batches were made.
+  /// True if the same parameters have a gradient as when the batches were made.
   bool is_of(const GradientSource& gradients) const;
-  /// Makes the batches for the parameters that have a gradient now, and states
-  /// that they miss.
+  /// Makes the batches for the parameters that have a gradient now, and any
+  /// missing states.
   void rebuild(std::span<const GroupToUpdate> groups, StateStore& store,
                const GradientSource& gradients, const Try& try_update);
-  /// All parameters that have a gradient, as they stand in the lists of the next
+  /// All parameters that have a gradient, grouped as in the lists of the next
   /// step.
   std::vector<std::vector<Tensor>> params_by_list(
       std::span<const GroupToUpdate> groups) const;
-  /// How many groups there were when the batches were made.
+  /// Number of groups when the batches were made.
   std::size_t group_count() const { return known_.size(); }
-  /// How many parameters of such a group are updated.
+  /// Number of parameters of this group that are updated.
   std::size_t updated(std::size_t group) const { return known_[group].updated; }
   std::span<JoinedBatch> batches() { return batches_; }
   std::span<const JoinedBatch> batches() const { return batches_; }
@@ -64,7 +63,7 @@ class GroupBatches {
   using Groups = std::span<const GroupToUpdate>;
   struct Member {
     std::size_t group;
-    std::size_t param;  // among all
+    std::size_t param;  // index among all
   };
 
   struct Known {
@@ -74,8 +73,8 @@ class GroupBatches {
     std::span<const StateSpec> specs;
     bool foreach = true;
     std::size_t like = 0;     // the first group of its set
-    bool joined = false;      // is updated together with others
-    std::size_t updated = 0;  // so many parameters had a gradient
+    bool joined = false;      // updated together with others
+    std::size_t updated = 0;  // number of parameters that had a gradient
   };
 
   Change compare(Groups groups) const;
@@ -106,14 +105,14 @@ class GroupBatches {
                                         const std::vector<std::size_t>& set);
 
   std::vector<Tensor> params_;        // of all groups
-  std::vector<std::size_t> without_;  // those that had no gradient
+  std::vector<std::size_t> without_;  // indices of those without a gradient
   std::vector<Known> known_;
   std::uint64_t version_ = unfinished;  // of the states
   std::vector<JoinedBatch> batches_;
   std::vector<std::size_t> single_;  // groups that are not joined
-  BatchMemory memory_;               // where some batch is of several groups
+  BatchMemory memory_;               // empty if no batch spans several groups
   std::shared_ptr<NumberChanges> changes_;  // of all groups
-  bool joins_ = false;                      // some batch is of several groups
+  bool joins_ = false;                      // some batch spans several groups
   GradientSource source_;                   // how gradients were found
   std::vector<void*> addresses_;            // of one batch
 };

@@ -1,4 +1,4 @@
-// What optimizers say of themselves while a step is recorded: see Facts.
+// What optimizers report about themselves while a step is recorded: see Facts.
 #include <algorithm>
 #include <typeinfo>
 
@@ -11,7 +11,8 @@ void ParamGroup::tell(Facts& facts) {
   visit_scalars([&](const Named& named) {
     using Kind = OptionFact::Kind;
     const Scalar& scalar = *named.scalar;
-    // To ask a number that is being recorded for its value would end that.
+    // Reading the value of a number that is being recorded would end the
+    // recording.
     const bool unknown = scalar.is_tensor() || scalar.is_recorded();
     facts.add({named.name, named.index, unknown ? Kind::tensor : Kind::number,
                unknown ? 0 : scalar.value()});
@@ -23,7 +24,7 @@ void ParamGroup::tell(Facts& facts) {
 
 void Optimizer::Kept::tell(Facts& facts) const {
   if (owner == nullptr) return;
-  // Groups may have come or gone since the step.
+  // Groups may have been added or removed since the step.
   const std::size_t count =
       std::min(owner->group_count(), owner->batches_.group_count());
   for (std::size_t g = 0; g < count; ++g) {

@@ -12,12 +12,12 @@ namespace fuse {
 
 class Optimizer;
 
-/// Functions that are called at every step, in the order in which they came.
+/// Functions called at every step, in the order they were registered.
 class StepHooks {
  public:
   using Hook = std::function<void(Optimizer&)>;
 
-  /// Throws Error for an empty one.
+  /// Throws Error for an empty function.
   std::uint64_t add(Hook hook) {
     check_callable(hook, "the hook");
     hooks_.push_back({++last_, std::make_shared<Hook>(std::move(hook))});
@@ -26,7 +26,7 @@ class StepHooks {
   void remove(std::uint64_t id) {
     std::erase_if(hooks_, [&](const Named& each) { return each.id == id; });
   }
-  /// A hook may add others or remove itself.
+  /// A hook may add other hooks or remove itself.
   void call(Optimizer& optimizer) const {
     for (std::size_t i = 0; i < hooks_.size();) {
       const Named now = hooks_[i];
@@ -45,12 +45,12 @@ class StepHooks {
   std::uint64_t last_ = 0;
 };
 
-/// Takes a hook away again, as in torch; it may outlive the optimizer.
+/// Removes a hook, as in torch; may outlive the optimizer.
 class RemovableHandle {
  public:
   RemovableHandle(const std::shared_ptr<StepHooks>& hooks, std::uint64_t id)
       : hooks_(hooks), id_(id) {}
-  /// Takes it away; nothing happens the second time.
+  /// Removes the hook; a second call does nothing.
   void remove() const {
     if (const auto hooks = hooks_.lock()) hooks->remove(id_);
   }

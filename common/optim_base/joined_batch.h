@@ -9,14 +9,14 @@
 
 namespace fuse {
 
-/// A batch with the groups that its tensors are from.
+/// A batch, with the groups its tensors come from.
 struct JoinedBatch {
   Batch batch;
   std::vector<std::size_t> groups;  ///< in ascending order
-  std::vector<std::size_t> params;  ///< where they stand among all parameters
-  JoinedNumbers numbers;            ///< of several groups; none for one
-  bool is_new = true;               ///< since it was rehearsed
-  std::uint64_t rehearsed = 0;      ///< where the gradients were then
+  std::vector<std::size_t> params;  ///< indices among all parameters
+  JoinedNumbers numbers;            ///< numbers of several groups; none for one
+  bool is_new = true;               ///< not rehearsed yet
+  std::uint64_t rehearsed = 0;  ///< content hash of the gradients at the time
 };
 
 }  // namespace fuse

@@ -50,7 +50,7 @@ void JoinedNumbers::add_number(Column& column, Scalar& number) {
 
 JoinedNumbers::Change JoinedNumbers::take() {
   if (!take_changes()) return Change::kinds;
-  // What was recorded may have to run before a tensor is read.
+  // Reading a tensor may flush the recording.
   const Recorder* const recorder = Recorder::current();
   const bool in_order = recorder != nullptr && !recorder->lists().empty();
   for (Column& column : columns_) {
@@ -69,7 +69,7 @@ JoinedNumbers::Change JoinedNumbers::take() {
   return stay ? Change::none : Change::asked;
 }
 
-// False where a number is of another kind now.
+// False if a number is of another kind now.
 bool JoinedNumbers::take_changes() {
   const auto& groups = places_->numbers;
   bool same_kinds = true;
@@ -81,7 +81,7 @@ bool JoinedNumbers::take_changes() {
     }
     return same_kinds;
   }
-  std::size_t g = 0;  // usually they come in the order of the groups
+  std::size_t g = 0;  // usually in the order of the groups
   for (const auto& [whose, number] : changes_->numbers()) {
     const int group = int(whose);
     if (g + 1 < groups.size() && groups[g + 1] == group) ++g;
@@ -128,15 +128,15 @@ void JoinedNumbers::take_origin(Column& column, std::size_t group) const {
   column.renamed = true;
 }
 
-// One after the other, each of which may run what was recorded.
+// One by one, since each read may flush the recording.
 void JoinedNumbers::read_in_order(Column& column) {
   for (std::size_t g = 0; g < column.own.size(); ++g) {
     put(column, g, column.own[g]->value());
   }
 }
 
-// Tensors stay where they are, so that they need not be looked up; they lie far
-// apart, and one after the other the processor fetches several at once.
+// Tensors stay where they are, so they need no look-up. They are far apart; a
+// plain loop lets the processor fetch several at once.
 void JoinedNumbers::read_tensors(Column& column) {
   const std::vector<Place>& places = column.places;
   for (std::size_t g = 0; g < places.size();) {
@@ -150,10 +150,10 @@ void JoinedNumbers::read_tensors(Column& column) {
   }
 }
 
-// A recording may still have the numbers that were there before.
+// A recording may still hold the previous numbers.
 void JoinedNumbers::put(Column& column, std::size_t group, double value) {
   if (same_bits(column.numbers->values[group], value)) return;
-  // This, and the Scalar that stands for it.
+  // this one, and the Scalar that refers to it
   if (column.numbers.use_count() > 2) {
     column.numbers = std::make_shared<NumberColumn>(*column.numbers);
   }

@@ -13,34 +13,34 @@
 
 namespace fuse {
 
-/// The hyper-parameters of groups that are updated together, one Scalar for each
-/// of them. Only those that tell of a change are looked at again, and the memory
-/// of tensors.
+/// The hyper-parameters of groups that are updated together, one Scalar for
+/// each. Only those that report a change, and the memory of tensors, are read
+/// again.
 class JoinedNumbers {
  public:
-  /// What has become of them since they were taken the last time.
+  /// What has changed since the last `take`.
   enum class Change {
-    none,   ///< or other values that nobody has asked for
-    asked,  ///< what an update has asked about them may have another answer now
-    kinds,  ///< a number became a tensor, or another tensor, or the other way
+    none,   ///< nothing, or values that no update has read
+    asked,  ///< something an update has read may have changed
+    kinds,  ///< a number became a tensor, a tensor a number, or another tensor
   };
 
   JoinedNumbers() = default;
-  /// Of these groups, which are all of one kind (see `kind_of`) and stay where
-  /// they are. They tell their changes to what is that of all groups of an
-  /// optimizer.
+  /// For these groups, all of one kind (see `kind_of`), which must stay at
+  /// their addresses. They report changes to the NumberChanges shared by all
+  /// groups of an optimizer.
   JoinedNumbers(std::span<ParamGroup* const> groups,
                 std::shared_ptr<const TensorGroups> places,
                 std::shared_ptr<NumberChanges> changes);
 
-  /// Takes what the numbers are now, and tells them whose they are.
+  /// Takes the current numbers, and tells them which groups they belong to.
   Change take();
-  /// What an update has asked about them.
+  /// Sets which of them an update has read.
   void set_reads(const std::vector<ColumnReads::Read>& reads);
   std::span<const Scalar> scalars() const { return scalars_; }
-  /// Which tensor of the batch is from which of the groups.
+  /// Maps each tensor of the batch to its group.
   const TensorGroups& places() const { return *places_; }
-  /// True when a tensor that they are read from has a byte of this memory.
+  /// True if a tensor that a number is read from overlaps this memory.
   template <class Touches>
   bool any_tensor(Touches touches) const {
     for (const Column& column : columns_) {
@@ -56,20 +56,20 @@ class JoinedNumbers {
     const void* address;
     DType dtype;
   };
-  // A number of all groups.
+  // One number, for all groups.
   struct Column {
     const char* name;
     int index;
-    std::vector<Scalar*> own;  // of the groups
+    std::vector<Scalar*> own;  // one per group
     std::shared_ptr<NumberColumn> numbers;
-    std::vector<Tensor> tensors;  // none for plain numbers
-    std::vector<Place> places;    // of what they hold
-    // Of each group, and how many there are of them.
+    std::vector<Tensor> tensors;  // empty for plain numbers
+    std::vector<Place> places;    // of the values they hold
+    // Per group, and how many there are.
     std::vector<std::uint8_t> moves, scheduled;
     std::size_t moving = 0;
     std::size_t scheduling = 0;
-    bool changed = false;  // values
-    bool renamed = false;  // where they come from
+    bool changed = false;  // values have changed
+    bool renamed = false;  // origins have changed
   };
   struct Read {
     std::size_t column;
@@ -93,15 +93,16 @@ class JoinedNumbers {
   std::vector<Column> columns_;
   std::vector<Scalar> scalars_;
   std::vector<Read> reads_;
-  bool reads_computed_ = false;  // something that was computed from them
+  bool reads_computed_ = false;  // something computed from them was read
 };
 
-/// How many hyper-parameters a group has.
+/// Number of hyper-parameters of a group.
 std::size_t numbers_in(ParamGroup& group);
 
-/// Numbers and tensors in host memory, in the order of the options; groups of one
-/// kind can be updated together. Empty for a group that stays alone, because a
-/// number lies on a GPU.
+/// True for each option that is a tensor in host memory, false for a plain
+/// number, in the order of the options; groups of one kind can be updated
+/// together. Empty for a group that stays alone because one of its numbers is
+/// on a GPU.
 std::vector<bool> kind_of(ParamGroup& group);
 
 }  // namespace fuse

@@ -18,7 +18,7 @@ bool equal_specs(std::span<const StateSpec> a, std::span<const StateSpec> b) {
 
 namespace {
 
-// What a set of groups has in common.
+// What the groups of a set have in common.
 struct Kind {
   const GroupToUpdate* first;
   std::vector<bool> numbers;
@@ -31,8 +31,8 @@ struct Kind {
   }
 };
 
-// Each of a few groups keeps lists of its own, with which the lists that a user
-// makes of a group fuse; there is little to gain in joining them.
+// With few groups, each keeps its own lists, which fuse with lists that a user
+// makes of a group; joining them would gain little.
 std::vector<std::vector<std::size_t>> without_small_sets(
     const std::vector<std::vector<std::size_t>>& sets) {
   constexpr std::size_t fewest_joined = 8;
@@ -51,7 +51,8 @@ std::vector<std::vector<std::size_t>> without_small_sets(
 
 std::vector<std::vector<std::size_t>> like_groups(
     std::span<const GroupToUpdate> groups) {
-  // Beyond so many kinds groups stay alone: there is no end to comparing.
+  // With more kinds than this, groups stay alone: comparing them all would take
+  // too long.
   constexpr std::size_t most_kinds = 64;
   std::vector<std::vector<std::size_t>> sets;
   std::vector<Kind> kinds;

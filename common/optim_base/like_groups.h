@@ -9,22 +9,22 @@
 
 namespace fuse {
 
-/// A group, and what is kept for each of its parameters: a table that lives on.
+/// A group, and the specs of its states: a table that outlives this.
 struct GroupToUpdate {
   ParamGroup* group;
   std::span<const StateSpec> specs;
 };
 
-/// True when groups with these tables keep the same states.
+/// True if groups with these specs keep the same states.
 bool equal_specs(std::span<const StateSpec> a, std::span<const StateSpec> b);
-/// The same; usually it is one table.
+/// The same, but faster in the usual case of one shared table.
 inline bool same_specs(std::span<const StateSpec> a,
                        std::span<const StateSpec> b) {
   return (a.data() == b.data() && a.size() == b.size()) || equal_specs(a, b);
 }
 
-/// Sets of groups whose tensors may go into one list, by their numbers: eight
-/// groups or more that differ in hyper-parameters alone.
+/// Sets of groups whose tensors may share one list, as indices: sets of eight
+/// or more groups that differ only in hyper-parameters; others stay alone.
 std::vector<std::vector<std::size_t>> like_groups(
     std::span<const GroupToUpdate> groups);
 

@@ -18,12 +18,12 @@ class ListOptimizer : public Optimizer {
   /// A group of parameters with the options of this optimizer.
   class Group : public ParamGroup {
    public:
-    /// Takes all options of the optimizer that it is given to.
+    /// Takes all options from the optimizer it is added to.
     Group(std::vector<Tensor> tensors)  // NOLINT(google-explicit-constructor)
         : ParamGroup(std::move(tensors)) {}
     Group(NamedParams named)  // NOLINT(google-explicit-constructor)
         : ParamGroup(std::move(named)) {}
-    /// Has these options, whatever those of the optimizer are.
+    /// Keeps these options, whatever the optimizer's are.
     Group(std::vector<Tensor> tensors, Options wanted)
         : ParamGroup(std::move(tensors)),
           options(std::move(wanted)),
@@ -56,17 +56,17 @@ class ListOptimizer : public Optimizer {
     void fill_in(const Options& defaults) {
       if (!std::exchange(complete_, true)) options = defaults;
     }
-    bool complete_ = false;  // has options of its own
+    bool complete_ = false;  // has its own options
   };
 
   explicit ListOptimizer(std::vector<Tensor> params, Options options = {})
       : ListOptimizer(std::vector<Group>{Group(std::move(params))},
                       std::move(options)) {}
-  /// Parameters with names, which checkpoints then go by.
+  /// Named parameters, which checkpoints match by name.
   explicit ListOptimizer(NamedParams params, Options options = {})
       : ListOptimizer(std::vector<Group>{Group(std::move(params))},
                       std::move(options)) {}
-  /// Groups without options of their own get `options`.
+  /// Groups without their own options get `options`.
   explicit ListOptimizer(std::vector<Group> groups, Options options = {})
       : defaults(std::move(options)), param_groups(std::move(groups)) {
     defaults.validate();
@@ -77,14 +77,14 @@ class ListOptimizer : public Optimizer {
     check_groups();
   }
 
-  /// Adds parameters, as in torch. What `options` does not name is as it was
-  /// given to the constructor:
+  /// Adds parameters, as in torch. Options not named in the call keep the
+  /// values given to the constructor:
   ///
   ///     opt.add_param_group(head.parameters(), {{"lr", 0.1}});
   ///
-  /// Schedulers must be made after that: those that were made before throw Error
-  /// at their next step. Throws Error, and changes nothing, for a parameter that
-  /// a group has already, and for what the constructor rejects.
+  /// Make schedulers afterwards: existing ones throw Error at their next step.
+  /// Throws Error, and changes nothing, for a parameter that is already in a
+  /// group, and for anything the constructor rejects.
   void add_param_group(std::vector<Tensor> params,
                        const GroupOptions& options = {}) {
     add(Group(std::move(params)), options);
@@ -92,10 +92,10 @@ class ListOptimizer : public Optimizer {
   void add_param_group(NamedParams params, const GroupOptions& options = {}) {
     add(Group(std::move(params)), options);
   }
-  /// The same with a group, which may have options of its own.
+  /// The same for a group, which may have its own options.
   void add_param_group(Group group) { add(std::move(group), {}); }
 
-  /// How many parameter groups there are.
+  /// Number of parameter groups.
   std::size_t group_count() const final { return param_groups.size(); }
   Group& group(std::size_t index) final {
     check_group(index);
@@ -106,20 +106,20 @@ class ListOptimizer : public Optimizer {
     return param_groups[index];
   }
 
-  /// The options that were given to the constructor.
+  /// The options given to the constructor.
   Options defaults;
-  /// May be changed between two steps: groups, their parameters and options.
+  /// Groups, their parameters and options; may be changed between two steps.
   std::vector<Group> param_groups;
 
  protected:
-  /// What the optimizer keeps for each parameter; a table that lives on.
+  /// The states kept for each parameter; a table that outlives the optimizer.
   virtual std::span<const StateSpec> state_specs(
       const Options& options) const = 0;
   /// The update of all tensors of a batch, as operations on its lists and
-  /// nothing else: it may be called more than once for one step. Groups that
-  /// differ in numbers alone are one batch, and a number that differs is a Scalar
-  /// that stands for all of theirs. Where the update asks for its value, it is
-  /// called once for each set of groups that have the same.
+  /// nothing else: it may be called more than once per step. Groups that differ
+  /// only in their numbers form one batch, in which one Scalar stands for all
+  /// values of a number that differs. If the update reads its value, it is
+  /// called once for each set of groups with the same value.
   virtual void update(const Options& options, const Batch& batch) const = 0;
 
  private:

@@ -26,7 +26,7 @@ std::vector<const ParamGroup*> groups_of(const Optimizer& optimizer) {
   return all;
 }
 
-// What a list was, in the end.
+// Restores a list at the end.
 class PutBack {
  public:
   explicit PutBack(TensorList& list) : list_(list), was_(list) {}
@@ -64,7 +64,7 @@ void Optimizer::check_joining(const ParamGroup& group) const {
 
 Optimizer::Optimizer(Optimizer&& other) noexcept { *this = std::move(other); }
 
-// What was moved from is an optimizer without groups.
+// A moved-from optimizer has no groups.
 Optimizer& Optimizer::operator=(Optimizer&& other) noexcept {
   kept_.swap(other.kept_);
   kept_->owner = this;
@@ -138,8 +138,8 @@ void Optimizer::make_step(const GradientSource& gradients,
   }
 }
 
-// Gradients of another dtype are converted where they are read; only outside of
-// a recording that takes a pass of its own.
+// Gradients of another dtype are converted as they are read; outside of a
+// recording this takes a separate pass.
 void Optimizer::update(JoinedBatch& joined) const {
   Batch& batch = joined.batch;
   const DType dtype = batch.params.impl()->dtype;
@@ -150,7 +150,7 @@ void Optimizer::update(JoinedBatch& joined) const {
   update_group(joined.groups.front(), joined.numbers.scalars(), batch);
 }
 
-// A batch lies on one device, which is what one recording can do.
+// A batch is on one device, as one recording requires.
 void Optimizer::rehearse_batches() {
   for (JoinedBatch& joined : batches_.batches()) {
     const ListImpl* const grads = joined.batch.grads.impl().get();
@@ -173,7 +173,7 @@ void Optimizer::gather_groups(std::vector<GroupToUpdate>& groups) {
   }
 }
 
-// Usually nothing is new but where the gradients are.
+// Usually only the addresses of the gradients are new.
 void Optimizer::refresh_batches(const GradientSource& gradients) {
   gather_groups(groups_);
   const std::span<const GroupToUpdate> groups = groups_;
@@ -217,7 +217,7 @@ void Optimizer::zero_grad(bool set_to_none, std::source_location place) const {
     }
     return;
   }
-  // List by list as `step` does, so that both fuse. Groups are only looked at.
+  // List by list, as `step` does, so that both fuse. The groups are only read.
   std::vector<GroupToUpdate> groups;
   const_cast<Optimizer&>(*this).gather_groups(groups);
   for (const auto& params : batches_.params_by_list(groups)) {

@@ -24,8 +24,8 @@
 
 namespace fuse {
 
-/// What every optimizer can do, whatever its options: what schedulers and
-/// training loops need.
+/// The interface of every optimizer, independent of its options: what
+/// schedulers and training loops need.
 class Optimizer {
  public:
   virtual ~Optimizer() { kept_->owner = nullptr; }
@@ -33,28 +33,28 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// One update of all parameters that have a gradient. Groups and their
-  /// parameters may have changed since the last one: what is kept for a
-  /// parameter stays its own. Throws Error when a parameter is undefined or
-  /// stands in the groups twice, and for gradients that do not fit. Nothing has
-  /// changed then: no parameter, no state, no count. Of a compiled function that
-  /// holds also for what throws at its end.
+  /// parameters may have changed since the last step: a parameter keeps its own
+  /// state. Throws Error if a parameter is undefined or is in the groups twice,
+  /// or if a gradient does not fit. Then nothing has changed: no parameter, no
+  /// state, no count. In a compiled function this also holds for errors thrown
+  /// at its end.
   void step(std::source_location place = std::source_location::current());
-  /// The same with gradients that are not those of the parameters, for callers
-  /// whose memory they are:
+  /// The same, with gradients in the caller's memory instead of those of the
+  /// parameters:
   ///
   ///     opt.step({.grads = addresses});
   ///
-  /// They are read where they are and not kept: their memory must be there
-  /// until the step is done, which inside `compile` is when the compiled
-  /// function ends, and on a GPU when its kernel has run. That they lie
-  /// elsewhere each time costs a few nanoseconds a parameter. The gradients that
-  /// parameters hold stay as they are. Throws Error as above, and when there is
-  /// not one address a parameter, or on a GPU when one is not aligned to its
+  /// They are read in place and not kept: their memory must stay valid until
+  /// the step is done; inside `compile` that is when the compiled function
+  /// ends, and on a GPU when its kernel has run. New addresses at each step
+  /// cost a few nanoseconds per parameter. The gradients that parameters hold
+  /// do not change. Throws Error as above, if there is not exactly one address
+  /// per parameter, and on a GPU if one is not aligned to the size of its
   /// elements.
   void step(const GradientAddresses& gradients,
             std::source_location place = std::source_location::current());
   /// The same after `closure`, which computes the loss and its gradients;
-  /// returns what that returns.
+  /// returns what `closure` returns.
   template <std::invocable Closure>
   auto step(Closure&& closure,
             std::source_location place = std::source_location::current()) {
@@ -66,8 +66,8 @@ class Optimizer {
     return loss;
   }
 
-  /// Calls `hook` with this optimizer before or after every step, until the
-  /// handle removes it.
+  /// Calls `hook` with this optimizer before every step, until the handle
+  /// removes it.
   RemovableHandle register_step_pre_hook(StepHooks::Hook hook) {
     return {before_step_, before_step_->add(std::move(hook))};
   }
@@ -75,26 +75,26 @@ class Optimizer {
   RemovableHandle register_step_post_hook(StepHooks::Hook hook) {
     return {after_step_, after_step_->add(std::move(hook))};
   }
-  /// How many parameter groups there are.
+  /// Number of parameter groups.
   virtual std::size_t group_count() const = 0;
-  /// A parameter group with its hyper-parameters. Throws Error when there is
-  /// none at that index.
+  /// A parameter group with its hyper-parameters. Throws Error if the index is
+  /// out of range.
   virtual ParamGroup& group(std::size_t index) = 0;
   virtual const ParamGroup& group(std::size_t index) const = 0;
 
   /// The name of its class, such as "Adam".
   std::string name() const;
-  /// How often `step` was called.
+  /// Number of calls to `step`.
   std::int64_t steps() const { return kept_->steps; }
 
   /// A state tensor, such as state(param, "exp_avg") or state(param, "step");
   /// undefined before the parameter's first step. It belongs to the parameter,
-  /// in whichever group that stands.
+  /// whichever group the parameter is in.
   Tensor state(const Tensor& param, std::string_view name) const {
     return kept_->states.state(param, name);
   }
-  /// What is kept for a parameter, for checkpoints: they read it, check what a
-  /// file holds for a parameter of a group, and put that in place of it.
+  /// The states of a parameter, for checkpoints: they read them, check those
+  /// found in a file for a parameter of a group, and restore them.
   ParamStates states(const Tensor& param) const {
     return kept_->states.states(param);
   }
@@ -103,60 +103,60 @@ class Optimizer {
   void restore_states(const Tensor& param, const ParamStates& states) {
     kept_->states.restore(param, states);
   }
-  /// Gives states that are not kept yet memory like that of their parameters,
-  /// as a step makes it.
+  /// Gives states that are not kept yet memory laid out like their parameters,
+  /// as a step does.
   void prepare_states(const std::vector<Tensor>& params,
                       std::vector<ParamStates>& states) const {
     kept_->states.prepare(params, states);
   }
   void restore_steps(std::int64_t steps) { kept_->steps = steps; }
 
-  /// Everything but the parameters: what is kept for them, the options of the
-  /// groups and how many steps were made. As in torch, the tensors are the
-  /// optimizer's own and go on changing: save them, or clone what must stay.
+  /// Everything but the parameters: their states, the options of the groups and
+  /// the number of steps. As in torch, the tensors are the optimizer's own and
+  /// keep changing: save them, or clone those you need.
   StateDict state_dict();
-  /// Goes on as the optimizer did from which that came, one of the same class
-  /// with groups of the same sizes; parameters that have names on both sides
-  /// are known by them, in any order, others by their order. Copies all: tensors in place, so
-  /// that a compiled step stays as it is. Throws Error that names what does not
+  /// Restores the state of another optimizer of the same class, with groups of
+  /// the same sizes. Parameters that have names on both sides are matched by
+  /// name, in any order; others by position. Copies everything, tensors in
+  /// place, so a compiled step stays valid. Throws Error naming what does not
   /// fit, and inside a compiled function; then nothing has changed.
   void load_state_dict(const StateDict& all, const LoadOptions& options = {});
 
   /// The parameters of all groups, in order.
   std::vector<Tensor> parameters() const;
-  /// Removes the gradients, or sets them to zero (recorded inside `compile`).
+  /// Removes the gradients, or sets them to zero (which `compile` records).
   void zero_grad(
       bool set_to_none = true,
       std::source_location place = std::source_location::current()) const;
 
  protected:
   Optimizer() = default;
-  /// Schedulers go on referring to `other`: make them after the move.
+  /// Schedulers keep referring to `other`: make them after the move.
   Optimizer(Optimizer&& other) noexcept;
   Optimizer& operator=(Optimizer&& other) noexcept;
 
-  /// What is kept for each parameter of a group; a table that lives on.
+  /// The states kept for each parameter of a group; a table that outlives it.
   virtual std::span<const StateSpec> specs_of(std::size_t group) const = 0;
-  /// Updates a batch of one group, or of several that are like this one but for
-  /// their numbers, which then are these.
+  /// Updates a batch of one group, or of several that differ from it only in
+  /// their numbers; `numbers` then replaces those of the group.
   virtual void update_group(std::size_t group, std::span<const Scalar> numbers,
                             const Batch& batch) const = 0;
-  /// All groups and what is kept for their parameters.
+  /// Collects all groups and the specs of their states.
   virtual void gather_groups(std::vector<GroupToUpdate>& groups);
-  /// Throws Error for an index that no group has.
+  /// Throws Error if no group has this index.
   void check_group(std::size_t index) const;
-  /// Throws Error unless the groups hold parameters, each of them once.
+  /// Throws Error unless the groups hold parameters, each exactly once.
   void check_groups() const;
-  /// Throws Error unless a group could come after these.
+  /// Throws Error unless this group could be added.
   void check_joining(const ParamGroup& group) const;
 
  private:
-  // A recording in progress may hold it longer than the optimizer lives.
+  // A recording in progress may hold this longer than the optimizer lives.
   struct Kept final : Undo, FactSource {
     void undo() override;
     void keep() override { states.keep(); }
     void tell(Facts& facts) const override;
-    Optimizer* owner = nullptr;  // since it was recorded, if it is still there
+    Optimizer* owner = nullptr;  // the optimizer that recorded, while it exists
     std::int64_t steps = 0;
     StateStore states;
   };

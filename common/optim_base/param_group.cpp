@@ -19,7 +19,7 @@ std::string full_name(const char* name, int index) {
                    : std::string(name) + "[" + std::to_string(index) + "]";
 }
 
-// Does `text` say "name", or "name[index]"? Asks for no memory.
+// True if `text` is "name", or "name[index]". Allocates nothing.
 bool goes_by(std::string_view text, std::string_view name, int index) {
   if (index < 0) return text == name;
   if (!text.starts_with(name) || !text.ends_with(']')) return false;
@@ -46,7 +46,7 @@ std::vector<ParamGroup::Named> ParamGroup::scalars() {
   return all;
 }
 
-// Schedulers look up what they move at every step: no memory is asked for.
+// Schedulers look up what they move at every step, so this must not allocate.
 Scalar* ParamGroup::find(const std::string& name) {
   Scalar* found = nullptr;
   visit_scalars([&](const Named& named) {
@@ -101,7 +101,7 @@ void ParamGroup::check_option(const std::string& name,
     throw Error("\"" + name + "\" is true or false, not a number");
   }
   if (is_switch) return;
-  // An unknown name is an error of the look-up, which knows all that there are.
+  // An unknown name is an error of the look-up, which lists the known ones.
   if (name != "initial_lr") static_cast<void>((*this)[name]);
   if (!number) throw Error("\"" + name + "\" is a number, not true or false");
 }
@@ -127,7 +127,7 @@ void ParamGroup::set(const GroupOptions& values) {
 
 namespace {
 
-// Where a parameter stands.
+// The position of a parameter.
 struct Place {
   std::size_t group;
   std::size_t param;

@@ -14,13 +14,13 @@
 
 namespace fuse {
 
-/// Parameters with their names, as `named_parameters()` of a model gives them.
+/// Parameters with their names, as a model's `named_parameters()` returns them.
 using NamedParams = std::vector<std::pair<std::string, Tensor>>;
 
-/// Options by their names in torch.optim, numbers and switches:
+/// The value of an option, a number or a switch, named as in torch.optim:
 /// `{{"lr", 0.1}, {"betas[0]", tensor(0.8)}, {"amsgrad", true}}`.
 using OptionValue = std::variant<bool, Scalar>;
-/// Options by name, in any order; those that are not named stay as they are.
+/// Options by name, in any order; those not named keep their values.
 using GroupOptions = std::vector<std::pair<std::string, OptionValue>>;
 
 /// Parameters that share their hyper-parameters.
@@ -32,27 +32,27 @@ class ParamGroup {
   virtual ~ParamGroup() = default;
 
   /// A hyper-parameter by its name in torch.optim: "lr", "eps", "betas[0]".
-  /// Throws Error naming the known ones.
+  /// Throws Error listing the known names.
   Scalar& operator[](const std::string& name);
-  /// The same, or null where this optimizer has no such hyper-parameter.
+  /// The same, or null if this optimizer has no such hyper-parameter.
   Scalar* find(const std::string& name);
   /// All hyper-parameters by name, in the order of the options.
   std::vector<std::pair<std::string, Scalar*>> numbers();
-  /// The options that are switched on or off, such as "amsgrad".
+  /// The options that can be switched on or off, such as "amsgrad".
   std::vector<std::pair<std::string, bool*>> flags();
-  /// Sets options, "initial_lr" too. Throws Error for a name that is not known,
-  /// or a number where there is a switch; then nothing has changed.
+  /// Sets options, including "initial_lr". Throws Error for an unknown name, or
+  /// for a number where a switch is expected; then nothing has changed.
   void set(const GroupOptions& values);
-  /// Throws what `set` would throw.
+  /// Throws whatever `set` would throw.
   void check(const GroupOptions& values);
-  /// Says which hyper-parameters of which group these are, for reports.
+  /// Tells the numbers their names and group, for reports.
   void name_numbers(int group);
-  /// Adds all options, for recompiles that they explain.
+  /// Adds all options, for reports that explain recompiles.
   void tell(Facts& facts);
-  /// False when the tensors are updated one after the other.
+  /// False if the tensors are updated one by one.
   virtual bool foreach () const = 0;
-  /// True when nothing but numbers, names and parameters distinguishes this group
-  /// from another one of the same optimizer.
+  /// True if this group differs from another one of the same optimizer only in
+  /// numbers, names and parameters.
   virtual bool is_like(const ParamGroup& other) const = 0;
 
   /// A hyper-parameter with its name, a string literal.
@@ -68,10 +68,10 @@ class ParamGroup {
   }
 
   std::vector<Tensor> params;  ///< The parameters of the group.
-  /// Names of the parameters, in their order, or empty.
+  /// Names of the parameters, in the same order, or empty.
   std::vector<std::string> param_names;
-  /// The learning rate that schedules start from: a number of its own, set by
-  /// the first scheduler, that stays as it is while a tensor `lr` moves.
+  /// The learning rate that schedules start from: a separate number, set by the
+  /// first scheduler, that stays the same while a tensor `lr` moves.
   std::optional<double> initial_lr;
 
  protected:
@@ -87,12 +87,12 @@ class ParamGroup {
   void check_option(const std::string& name, const OptionValue& value);
 };
 
-/// "parameter 3 of group 0", with its name where it has one.
+/// "parameter 3 of group 0", followed by its name if it has one.
 std::string describe_param(const std::vector<const ParamGroup*>& groups,
                            std::size_t group, std::size_t param);
 
-/// Checks what torch.optim checks: all parameters are defined, each is there
-/// once, all have names or none has, and no two have the same. Throws Error.
+/// Checks what torch.optim checks: every parameter is defined and appears once,
+/// all have names or none has, and no two share a name. Throws Error.
 void check_parameters(const std::vector<const ParamGroup*>& groups);
 
 }  // namespace fuse

@@ -23,7 +23,7 @@ std::string place_of(std::size_t group) {
   return "param_groups[" + number_text(group) + "]";
 }
 
-// Those of `names` that are not among `others`.
+// Those of `names` that are not in `others`.
 Names without(const Names& names, const Names& others) {
   const std::set<std::string> known(others.begin(), others.end());
   Names rest;
@@ -45,7 +45,7 @@ void check_renames(const std::vector<Names>& saved, const std::string& where,
   }
 }
 
-// As they are called now.
+// The names after the renames.
 Names renamed(Names names, const LoadOptions& options) {
   for (std::string& name : names) {
     const auto found = options.renames.find(name);
@@ -54,7 +54,7 @@ Names renamed(Names names, const LoadOptions& options) {
   return names;
 }
 
-// What only one side has, of all groups.
+// The names that only one side has, over all groups.
 class Differences {
  public:
   explicit Differences(std::string where) : where_(std::move(where)) {}

@@ -21,7 +21,7 @@ RecentBatches::Change RecentBatches::refresh(
     }
     if (change == Change::params) break;
   }
-  // Nobody is to hold parameters that have gone.
+  // Do not keep removed parameters alive.
   if (change == Change::params) kept_.clear();
   return kept_.empty() ? Change::params : Change::batches;
 }

@@ -8,16 +8,17 @@
 
 namespace fuse {
 
-/// The batches of the last few sets of gradients: parameters that take part in
-/// some steps only find the lists that they had before.
+/// The batches of the last few sets of gradients: parameters that take part
+/// only in some steps find their previous lists again.
 class RecentBatches {
  public:
-  /// Sets that are kept, the one in use included.
+  /// Number of sets kept, including the one in use.
   static constexpr std::size_t most_kept = 4;
   using Change = GroupBatches::Change;
   using Try = GroupBatches::Try;
 
-  /// As GroupBatches does: nothing also where batches of an earlier step fit.
+  /// As GroupBatches::refresh; `nothing` also if batches of an earlier step
+  /// fit.
   Change refresh(std::span<const GroupToUpdate> groups, const StateStore& store,
                  const GradientSource& gradients, const Try& try_update);
   void rebuild(std::span<const GroupToUpdate> groups, StateStore& store,

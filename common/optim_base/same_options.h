@@ -17,7 +17,7 @@ namespace options_fields {
 
 inline constexpr std::size_t most = 16;
 
-// Stands for any field of a struct, but for one that it is derived from.
+// Converts to any field of a struct, but not to its base class.
 template <class Whole>
 struct AnyField {
   template <class Field>
@@ -34,9 +34,9 @@ constexpr bool takes_in_parentheses(std::index_sequence<I...>) {
   return requires { T((static_cast<void>(I), AnyField<T>())...); };
 }
 
-// How many fields a struct has; 0 where that cannot be told. Arrays and bases
-// are several fields in braces, where braces may be left out, and none in
-// parentheses.
+// Number of fields of a struct; 0 if that cannot be determined. Arrays and
+// bases count as several fields in braces, where braces may be elided, and as
+// none in parentheses.
 template <class T, std::size_t N = most>
 constexpr std::size_t count() {
   if constexpr (N == 0 || !std::is_aggregate_v<T>) {
@@ -119,7 +119,7 @@ struct Fields<std::tuple<const T&...>> {
   }
 };
 
-// All Scalars are among those that it lists.
+// All Scalars are among those that for_each_scalar visits.
 template <class Options>
 bool lists_all(const Options& options, std::size_t scalars) {
   static const bool all = [&] {
@@ -133,10 +133,10 @@ bool lists_all(const Options& options, std::size_t scalars) {
 
 }  // namespace options_fields
 
-/// True when nothing but the numbers that `for_each_scalar` lists distinguishes
-/// two options. False also where that cannot be told: for a struct that has
-/// other fields than Scalars, arrays of two or so of them, strings and C++'s own
-/// simple types, or more than fifteen.
+/// True if two options differ only in the numbers that `for_each_scalar`
+/// visits. Also false if that cannot be determined: for a struct with fields
+/// other than Scalars, small arrays of them, strings and built-in types, or
+/// with more than fifteen fields.
 template <class Options>
 bool same_but_numbers(const Options& a, const Options& b) {
   constexpr std::size_t n = options_fields::count<Options>();

@@ -30,7 +30,7 @@ void check_option(ParamGroup& group, const std::string& place,
   }
 }
 
-// Every option must be there, and no other.
+// The options must match exactly.
 void check_options(ParamGroup& here, const StateDict::Group& there,
                    std::size_t g) {
   const std::string place = place_of(g);
@@ -65,8 +65,8 @@ std::vector<std::vector<std::size_t>> places_of(
   }
 }
 
-// The switches of a group as they were, unless told otherwise: they say which
-// states an optimizer keeps, so they come first.
+// Sets the switches of a group, and restores them unless told to keep them:
+// they determine which states an optimizer has, so they come first.
 class Switches {
  public:
   Switches(ParamGroup& group, const StateDict::Group& there) {
@@ -138,7 +138,7 @@ StateDict Optimizer::state_dict() {
   return all;
 }
 
-// All that can fail comes before anything changes.
+// Everything that can fail comes before the first change.
 void Optimizer::load_state_dict(const StateDict& all,
                                 const LoadOptions& options) {
   if (Recorder::current() != nullptr) {

@@ -12,24 +12,24 @@
 
 namespace fuse {
 
-/// What an optimizer has learnt and how it is set, in the structure of torch's
-/// `Optimizer.state_dict()`. Parameters go by numbers, counted through all
-/// groups; they themselves are not part of it.
+/// The state and settings of an optimizer, in the structure of torch's
+/// `Optimizer.state_dict()`. Parameters are referred to by number, counting
+/// through all groups; they themselves are not included.
 struct StateDict {
   /// A parameter group.
   struct Group {
-    GroupOptions options;  ///< every number and switch by its name
-    /// Where schedules start from, if one did.
+    GroupOptions options;  ///< every number and switch, by name
+    /// The rate that schedules start from, if there is one.
     std::optional<double> initial_lr;
-    std::vector<std::size_t> params;       ///< Numbers of its parameters.
-    std::vector<std::string> param_names;  ///< empty without names
+    std::vector<std::size_t> params;       ///< The numbers of its parameters.
+    std::vector<std::string> param_names;  ///< empty if unnamed
   };
 
   std::string optimizer;   ///< name of its class, such as "Adam"
-  std::int64_t steps = 0;  ///< How often `step` was called.
-  /// Of parameters that had a step.
+  std::int64_t steps = 0;  ///< Number of calls to `step`.
+  /// The states of parameters that were updated at least once.
   std::map<std::size_t, ParamStates> state;
-  std::vector<Group> param_groups;  ///< In the order of the optimizer's.
+  std::vector<Group> param_groups;  ///< In the order of the optimizer's groups.
 };
 
 }  // namespace fuse

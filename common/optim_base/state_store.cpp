@@ -141,7 +141,7 @@ void StateStore::restore(const Tensor& param, const ParamStates& states) {
   }
 }
 
-// Single numbers lie side by side, as `create` puts them.
+// Single numbers are placed side by side, as `create` places them.
 void StateStore::prepare(const std::vector<Tensor>& params,
                          std::vector<ParamStates>& states) const {
   std::vector<Tensor*> numbers;
@@ -155,7 +155,7 @@ void StateStore::prepare(const std::vector<Tensor>& params,
         numbers.push_back(&tensor);
         theirs.push_back(params[i]);
       } else {
-        // In the same order of dimensions as a state that is made anew.
+        // With the same order of dimensions as a newly created state.
         Tensor laid_out = empty_like(params[i], tensor.dtype());
         laid_out.copy_(tensor);
         tensor = laid_out;

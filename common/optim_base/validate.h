@@ -6,16 +6,16 @@
 
 namespace fuse {
 
-/// Refuses a hyper-parameter as the constructors of torch.optim do: throws
+/// Rejects a hyper-parameter as the constructors of torch.optim do: throws
 /// Error, such as "SGD: invalid momentum value: -1", unless `valid`.
 void check_argument(const char* optimizer, const char* what,
                     const Scalar& value, bool valid);
 
-/// Throws Error unless `value` is at least 0 (a NaN is not).
+/// Throws Error unless `value` is at least 0; NaN is rejected too.
 void check_not_negative(const char* optimizer, const char* what,
                         const Scalar& value);
 
-/// Throws Error unless all are at least 0 and less than 1.
+/// Throws Error unless every beta is at least 0 and less than 1.
 void check_betas(const char* optimizer, std::span<const Scalar> betas);
 
 }  // namespace fuse

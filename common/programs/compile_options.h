@@ -8,9 +8,9 @@ namespace fuse {
 
 /// How a recorded program is run.
 enum class Backend {
-  compiled,     ///< generated code; interpreted where there is no compiler
+  compiled,     ///< generated code; interpreted if there is no compiler
   interpreted,  ///< prebuilt loops, tile by tile
-  simulated,    ///< a GPU's code on the simulated one, over host memory
+  simulated,    ///< a GPU's code on the simulated one, in host memory
 };
 
 /// How a function is compiled, beside what it does.

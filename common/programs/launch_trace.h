@@ -6,21 +6,21 @@
 
 namespace fuse {
 
-/// What one launch did.
+/// The effects of one launch.
 struct LaunchRecord {
-  /// One tensor of the launch: its addresses in all element lists, and which of
-  /// `bodies` ran on it.
+  /// One tensor of the launch: its addresses in all element lists, and the
+  /// index in `bodies` of the body that ran on it.
   struct Row {
     std::vector<const void*> addresses;
     int body = 0;
   };
-  /// Names of the operations over elements, for each body.
+  /// Names of the per-element operations, for each body.
   std::vector<std::vector<std::string>> bodies;
   std::vector<Row> rows;
   std::int64_t bytes = 0;
 };
 
-/// Collects the launches of this thread while it lives.
+/// Collects the launches of this thread during its lifetime.
 class LaunchTrace {
  public:
   LaunchTrace();

@@ -6,7 +6,7 @@ namespace fuse {
 
 std::shared_ptr<Kernel> make_kernel(const Plan& plan, Backend backend,
                                     const Device& device) {
-  // The simulated GPU reaches the host's memory as if it were its own.
+  // The simulated GPU accesses host memory as its own.
   const bool simulated =
       backend == Backend::simulated && backend_of(device).is_host();
   const Device where = simulated ? Device{Device::Kind::cuda_sim, 0} : device;

@@ -9,9 +9,9 @@
 
 namespace fuse {
 
-/// The kernel of a plan for lists on a device; those in the memory of a GPU leave
-/// no choice. Without a compiler it is interpreted, which is said once in a
-/// process. Throws Error when a kernel cannot be compiled.
+/// Makes the kernel of a plan for lists on a device; for lists on a GPU,
+/// `backend` is ignored. Without a compiler the kernel is interpreted, with one
+/// note per process. Throws Error if a kernel cannot be compiled.
 std::shared_ptr<Kernel> make_kernel(const Plan& plan, Backend backend,
                                     const Device& device);
 

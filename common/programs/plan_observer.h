@@ -8,10 +8,10 @@ namespace fuse {
 /// built.
 using PlanObserver = void (*)(const Plan& plan);
 
-/// Sets that of this process, or none by null.
+/// Sets the observer of this process; null removes it.
 void set_plan_observer(PlanObserver observer);
 
-/// Calls it, if there is one.
+/// Calls the observer, if there is one.
 void observe_plan(const Plan& plan);
 
 }  // namespace fuse

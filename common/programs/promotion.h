@@ -17,10 +17,10 @@ class Promotion {
 
   /// False for a number that has become an input.
   bool may_bake(const Origin& origin) const;
-  /// Makes inputs, for good, of the numbers that `known` bakes with other values
-  /// than the program has. Where that is a hyper-parameter the others come along:
+  /// Turns the numbers whose values differ between `known` and the program into
+  /// inputs, permanently. If one is a hyper-parameter, all the others follow:
   /// schedules move several, and not all from the same call on. Does nothing
-  /// under other policies than Policy::promote.
+  /// unless the policy is Policy::promote.
   void promote(const Plan& known, const Program& program,
                std::span<const Piece> pieces);
 
@@ -29,7 +29,7 @@ class Promotion {
 
   Policy policy_;
   bool names_ = false;          // all hyper-parameters are inputs
-  std::vector<Origin> others_;  // and so are these other numbers
+  std::vector<Origin> others_;  // other numbers that are inputs
 };
 
 }  // namespace fuse

@@ -42,7 +42,7 @@ TensorList allocate(const ListView& like, SlotInfo shape, const Node& node) {
 
 }  // namespace
 
-// Writes one part as a program of its own.
+// Writes one part as a separate program.
 class SplitProgram::Maker {
  public:
   Maker(const SplitProgram& split, const Program& from, std::size_t k,
@@ -130,7 +130,7 @@ class SplitProgram::Maker {
                         from_.place(event.value));
   }
 
-  // What a later part needs, and nothing else keeps.
+  // Marks a value that a later part needs and that is not stored otherwise.
   void keep(ValueId id) {
     const auto found = split_.temporaries_.find(id);
     if (found == split_.temporaries_.end()) return;
@@ -212,7 +212,7 @@ std::size_t SplitProgram::part_of(ValueId value) const {
   return std::size_t(after - parts_.begin());
 }
 
-// A slot with as many tensors, and for elements of the same sizes.
+// A slot with as many tensors and, for elements, the same sizes.
 std::int32_t SplitProgram::shape_of(const Program& program,
                                     ValueId value) const {
   const Node& node = program.node(value);
@@ -245,7 +245,7 @@ void SplitProgram::find_temporaries(const Program& program) {
   }
 }
 
-// What is computed from numbers that no part stores to is computed anew.
+// Values computed only from numbers that no part stores to are recomputed.
 bool SplitProgram::is_fixed(const Program& program, ValueId number) {
   const Node& node = program.node(number);
   if (node.op == OpCode::load) return !shares_[node.in[0]];

@@ -14,23 +14,24 @@
 
 namespace fuse {
 
-/// A program that takes several launches because its lists share memory, and
+/// A program that needs several launches because its lists share memory, and
 /// what its parts have in common.
 class SplitProgram {
  public:
   SplitProgram(const Request& request, std::vector<ProgramPart> parts);
 
-  /// True for a program that has to be cut in the same way: the same operations,
-  /// over lists that lie where those of this one do, or of which some that are
-  /// only read have moved to memory that is not stored.
+  /// True for a program that must be cut in the same way: the same operations,
+  /// over lists at the same addresses, except that some lists that are only
+  /// read may have moved to memory that is not stored to.
   bool serves(const Request& request);
 
   std::span<const ProgramPart> parts() const { return parts_; }
-  /// Makes the parts of a program that this one serves. They refer to its lists.
+  /// Makes the parts of a program that this one serves. They refer to its
+  /// lists.
   void make_parts(const Program& program);
   const Program& part(std::size_t k) const { return programs_[k]; }
-  /// To be called for each part in turn, before it runs: numbers that later
-  /// parts overwrite are read, after a wait for the GPU.
+  /// Call this for each part in turn, before it runs: reads the numbers that
+  /// later parts overwrite, waiting for the GPU.
   void read_numbers(const Program& program, std::size_t k);
 
  private:
@@ -45,27 +46,26 @@ class SplitProgram {
   std::int32_t shape_of(const Program& program, ValueId value) const;
 
   std::uint64_t hash_;
-  Program program_;  ///< its structure; the lists may be gone
+  Program program_;  ///< structure only; the lists may no longer exist
   std::vector<ProgramPart> parts_;
   BoundLists bound_;
   StoredMemory stored_;
-  std::vector<bool> shares_;  // a slot lies, in part, in what is stored
+  std::vector<bool> shares_;  // slots that overlap stored memory
   std::map<ValueId, TensorList> temporaries_;
-  std::map<ValueId, Number> numbers_;  // which were read
+  std::map<ValueId, Number> numbers_;  // numbers that were read
   std::vector<Program> programs_;
 };
 
-/// The programs of one function that take several launches.
+/// The programs of one function that need several launches.
 class SplitStore {
  public:
-  /// So many at most: beyond that the one used longest ago goes.
+  /// The maximum number; beyond it the least recently used is dropped.
   static constexpr std::size_t most = 8;
 
-  /// The one that serves a program; else null.
+  /// The one that serves a program, or null.
   SplitProgram* find(const Request& request);
-  /// Keeps one for a program that has to be cut, or whose numbers have to be
-  /// read before it runs; null for one that is in order. Throws Error as
-  /// parts_in_order.
+  /// Adds a program that must be cut, or whose numbers must be read before it
+  /// runs; null if neither applies. Throws Error like parts_in_order.
   SplitProgram* add(const Request& request);
 
  private:

@@ -31,7 +31,7 @@ GuardFailure failure_of(const Guard& guard, const Origin& origin, double now) {
   return failure;
 }
 
-// What a list is, where it differs from another one.
+// Describes a list where it differs from another one.
 std::string kind_of(const Program& program, std::size_t s,
                     const SlotInfo& other) {
   const SlotInfo& slot = program.slots()[s];
@@ -71,7 +71,7 @@ std::vector<LogPlace> RecompileReport::places() const {
 
 void add_failures(RecompileReport& report, const Plan& plan,
                   const Program& program) {
-  // There may be thousands, one a group; the bits tell a NaN from another one.
+  // There may be thousands, one per group; comparing bits tells NaNs apart.
   std::set<std::tuple<std::string, std::uint64_t, std::uint64_t>> seen;
   const auto is_new = [&](const GuardFailure& failure) {
     return seen

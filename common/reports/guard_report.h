@@ -11,59 +11,59 @@
 
 namespace fuse {
 
-/// A number that no longer is what a kernel was made for.
+/// A number that differs from the value a kernel was made for.
 struct GuardFailure {
-  /// `param_groups[0]["lr"]`, or "scalar at file:line" for one without a name.
+  /// `param_groups[0]["lr"]`, or "scalar at file:line" for an unnamed one.
   std::string path;
   double guarded = 0;   ///< the value baked into that kernel
   double now = 0;       ///< the value that was recorded
-  LogPlace place = {};  ///< of a number without a name
+  LogPlace place = {};  ///< of an unnamed number
 
   friend bool operator==(const GuardFailure&, const GuardFailure&) = default;
 };
 
-/// Why a function could not use the kernels it had.
+/// Why none of a function's kernels could be used.
 struct RecompileReport {
   std::string function;  ///< its name
   LogPlace place;        ///< where it was compiled
-  /// Kernel by kernel, the newest first. Empty when no kernel had been made for
-  /// the operations that were recorded.
+  /// Kernel by kernel, the latest first. Empty if no kernel had been made for
+  /// the recorded operations.
   std::vector<GuardFailure> failures;
-  /// How the recording differs from the one before, where no kernel was made for
+  /// How the recording differs from the previous one, if no kernel was made for
   /// its operations: "params was float32, now float64", or "the recorded
   /// operations differ: " and how.
   std::vector<std::string> changes;
-  std::vector<LogPlace> change_places;  ///< that these name
+  std::vector<LogPlace> change_places;  ///< the places named there
 
-  /// The paths in `failures`, each once.
+  /// The paths in `failures`, without repeats.
   std::vector<std::string> moved() const;
   /// "step in file:line".
   std::string where() const;
-  /// Every place that the text of the report names.
+  /// All places that the text of the report names.
   std::vector<LogPlace> places() const;
 };
 
-/// Appends what keeps a kernel's plan from serving `program`, which has the
-/// structure that the plan was made for. What is there already is not repeated.
+/// Appends the reasons why a kernel's plan cannot serve `program`, which has
+/// the structure that the plan was made for. Skips those already present.
 void add_failures(RecompileReport& report, const Plan& plan,
                   const Program& program);
 
-/// Fills `changes` if `program` does what `known` did, to lists of other dtypes,
-/// strides or devices.
+/// Fills `changes` if `program` does the same as `known`, but to lists of other
+/// dtypes, strides or devices.
 void add_changes(RecompileReport& report, const Program& known,
                  const Program& program);
 
 /// Adds how the operations differ.
 void add_difference(RecompileReport& report, const RecordingDiff& diff);
 
-/// The report as it is logged: what is recompiled, then a line a failure.
+/// The report as it is logged: what is recompiled, then one line per failure.
 std::string to_string(const RecompileReport& report);
 
 /// A recompile under Policy::fail_on_recompile.
 class RecompileError : public Error {
  public:
   explicit RecompileError(RecompileReport why);
-  /// What was going to be compiled again, and why.
+  /// What would have been recompiled, and why.
   const RecompileReport& report() const { return report_; }
 
  private:

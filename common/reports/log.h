@@ -8,23 +8,23 @@
 
 namespace fuse {
 
-/// What the library can tell while it works, each on its own switch.
+/// What the library can log, each on a separate switch.
 enum class Log {
   recompiles,   ///< why something is compiled again
   output_code,  ///< the code that was generated
   graph,        ///< what was recorded, and what was planned
 };
 
-/// Switches channels on or off. The environment variable FUSEBOOK_LOGS (a list
-/// such as "recompiles,graph", or "all") sets where each one starts; an unknown
+/// Switches a channel on or off. The environment variable FUSEBOOK_LOGS (a list
+/// such as "recompiles,graph", or "all") sets the initial state; an unknown
 /// name there is a UsageError.
 void set_logs(Log channel, bool on = true);
 bool log_enabled(Log channel);  ///< Whether a channel is on.
 
-/// A place in a source file, which a text names as "file:line".
+/// A place in a source file, shown as "file:line".
 struct LogPlace {
-  std::string file;        ///< As the compiler was given it.
-  std::uint32_t line = 0;  ///< Counted from 1.
+  std::string file;        ///< As passed to the compiler.
+  std::uint32_t line = 0;  ///< Starting from 1.
 
   friend bool operator==(const LogPlace&, const LogPlace&) = default;
 };
@@ -34,10 +34,10 @@ std::string to_string(const LogPlace& place);
 /// A place in the program, as logs name it.
 LogPlace log_place(const std::source_location& place);
 
-/// A whole message, "[recompiles] ..." up to its newline, and the places that
-/// it names.
+/// A complete message, "[recompiles] ..." up to its newline, and the places
+/// that it names.
 struct LogMessage {
-  Log channel{};                 ///< Which channel told it.
+  Log channel{};                 ///< The channel it came from.
   std::string text;              ///< The message.
   std::vector<LogPlace> places;  ///< In the order of the text.
 };

@@ -8,14 +8,14 @@
 
 namespace fuse {
 
-/// What keeps a function from making one more kernel.
+/// Why a function may not make one more kernel.
 enum class KernelLimit {
   none,
-  values,      ///< enough for other values of the same operations
-  operations,  ///< enough for operations that differ
+  values,      ///< too many values for the same operations
+  operations,  ///< too many different operations
 };
 
-/// Whether a program that no kernel serves gets one of its own, as that segment
+/// Whether a program that no kernel serves may get a new one, in that segment
 /// of a call.
 KernelLimit limit_for(Policy policy, const KernelStore& kernels,
                       const Request& request, int segment);
@@ -28,9 +28,9 @@ RecompileReport explain(const std::string& function,
                         const KernelStore& kernels, const Request& request,
                         const Facts& facts, int segment);
 
-/// What is said when a function first reaches a limit.
+/// The warning printed when a function first reaches a limit.
 std::string limit_warning(KernelLimit limit, const RecompileReport& why);
-/// What a report of its call says then, and every time after that.
+/// The text for reports of its calls from then on.
 std::string limit_event(KernelLimit limit);
 
 }  // namespace fuse

@@ -30,8 +30,8 @@ std::string value_text(const OptionFact& option) {
   return number_text(option.value);
 }
 
-// Numbers are switches where they are zero, and constants unless they are
-// tensors; their values are guarded.
+// A number changes operations only if it becomes or ceases to be zero or a
+// tensor; its value is guarded.
 bool changes_operations(const OptionFact& before, const OptionFact& now) {
   if (before.kind != now.kind) return true;
   return before.kind != Kind::tensor && (before.value == 0) != (now.value == 0);
@@ -48,7 +48,7 @@ std::string group_text(std::size_t group, std::int64_t before,
   return path + " takes no part: no parameter has a gradient";
 }
 
-// The first difference of two steps of one optimizer class.
+// The first difference between two steps of one optimizer class.
 std::string diff_steps(const Facts& before, const Facts& now,
                        std::size_t step) {
   const auto groups_before = before.groups(step);
@@ -82,7 +82,7 @@ std::string diff_steps(const Facts& before, const Facts& now,
 
 struct Difference {
   std::string text;
-  std::optional<std::size_t> step;  // of the recording of now
+  std::optional<std::size_t> step;  // index in the current recording
 };
 
 Difference diff_facts(const Facts& before, const Facts& now) {
@@ -110,7 +110,7 @@ Difference diff_facts(const Facts& before, const Facts& now) {
 
 // ---- operations -------------------------------------------------------------
 
-// Not conversions, which nobody wrote.
+// Excludes conversions, which nobody wrote.
 bool is_written(const Node& node) {
   return node.arity > 0 && node.op != OpCode::cast && node.op != OpCode::fill;
 }
@@ -123,7 +123,7 @@ std::vector<ValueId> operations_of(const Program& program) {
   return all;
 }
 
-// Names of the operations that `more` has beyond those of `less`.
+// Names of the operations that `more` has in addition to those of `less`.
 std::string surplus(const Program& less, const Program& more) {
   std::map<OpCode, int> known;
   for (const ValueId id : operations_of(less)) ++known[less.node(id).op];
@@ -151,7 +151,7 @@ bool same_operation(const Node& a, const Node& b) {
   return a.op == b.op && a.rate == b.rate && a.dtype == b.dtype;
 }
 
-// "mul at a.cpp:9", noting the place.
+// Returns "mul at a.cpp:9" and adds the place.
 std::string operation_text(const Program& program, ValueId id,
                            std::vector<LogPlace>& places) {
   std::string text(name_of(program.node(id).op));

@@ -21,14 +21,14 @@ std::uint64_t next_number() {
   return ++last;
 }
 
-/// True when nobody else can see the memory.
+/// True if nothing else refers to the memory.
 bool is_own(const Tensor& tensor) {
   return tensor.impl().use_count() == 1 &&
          tensor.impl()->storage.use_count() == 1;
 }
 
-/// What can become the gradient of a tensor: memory of its own, that lies as the
-/// tensor does.
+/// Turns a tensor into a gradient of `leaf`: in separate memory, laid out like
+/// the leaf.
 Tensor own_grad(Tensor grad, const Tensor& leaf) {
   if (is_own(grad) && grad.strides() == leaf.strides()) return grad;
   Tensor copy = empty_like(leaf);
@@ -61,8 +61,8 @@ GradFn::GradFn(const std::vector<Tensor>& inputs, Backward backward)
   for (const Tensor& input : inputs) edges_.emplace_back(input);
 }
 
-// A node may be the last that holds the one before it, and so on: as many
-// destructors within each other would be more than a stack can hold.
+// A node may hold the last reference to the previous one, and so on: that many
+// nested destructors would overflow the stack.
 GradFn::~GradFn() {
   static thread_local std::vector<std::shared_ptr<GradFn>>* dying = nullptr;
   const bool first = dying == nullptr;
@@ -79,8 +79,9 @@ GradFn::~GradFn() {
   dying = nullptr;
 }
 
-/// One walk: nodes wait for their turn with the sum of what arrived. All that
-/// uses a tensor was made after it, so the last one made is complete.
+/// One walk: nodes wait for their turn with the sum of the gradients so far.
+/// Everything that uses a tensor was made after it, so the latest node is
+/// complete.
 class BackwardPass {
  public:
   BackwardPass(const GradFn::Edge& start, const Tensor& grad) {
@@ -115,7 +116,7 @@ class BackwardPass {
     if (edge.grad_fn == nullptr) return;
     Waiting& at = waiting_[edge.grad_fn->number_];
     at.node = edge.grad_fn;
-    // A gradient may be that of several inputs: the sum is another tensor.
+    // Several inputs may share one gradient, so the sum is a new tensor.
     at.grad = at.grad.defined() ? pointwise({at.grad, grad},
                                             [](Terms t) { return t[0] + t[1]; })
                                 : std::move(grad);

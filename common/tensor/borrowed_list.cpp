@@ -22,7 +22,8 @@ std::string name_of(const ListImpl& list, std::size_t i) {
   return label + "[" + std::to_string(i) + "]";
 }
 
-// All of a list but its addresses and its strides, in the dtype of its owners.
+// Everything of a list except its addresses and strides, in the dtype of its
+// owners.
 std::shared_ptr<ListImpl> list_over(const std::shared_ptr<ListImpl>& owners,
                                     const char* label, bool gradients) {
   auto list = std::make_shared<ListImpl>();
@@ -38,7 +39,7 @@ std::shared_ptr<ListImpl> list_over(const std::shared_ptr<ListImpl>& owners,
   return list;
 }
 
-// Strides of its own: those of the tensors may be gone before the list is.
+// Copies the strides: the tensors may be gone before the list is.
 void take_strides(ListImpl& list, const std::vector<const TensorImpl*>& from) {
   for (const TensorImpl* tensor : from) {
     list.strides.insert(list.strides.end(), tensor->strides.begin(),
@@ -76,7 +77,7 @@ std::string kind_of(const TensorImpl& tensor) {
          to_string(tensor.storage->device);
 }
 
-// What set_grad checks, for gradients that came in another way.
+// The checks of set_grad, for gradients that came in another way.
 void check_gradient(const ListImpl& params, std::size_t i) {
   const TensorImpl& param = *params.tensors[i].impl();
   const TensorImpl& gradient = *param.grad;
@@ -104,7 +105,7 @@ void settle(ListImpl& list, std::uint64_t old_content) {
   list_registry().move(list, old_content);
 }
 
-// A list like another one, which somebody else is using.
+// Copies a list that is in use elsewhere.
 std::shared_ptr<ListImpl> copy_of(const ListImpl& list) {
   auto copy = list_over(list.owners, list.label.c_str(), list.gradients);
   copy->dtype = list.dtype;
@@ -130,8 +131,8 @@ Tensor borrow(const Tensor& model, void* address, DType dtype) {
   return Tensor(std::move(impl));
 }
 
-// New gradients lie wherever a backward pass put them. What is asked for some
-// tensors ahead has come from memory when it is looked at.
+// A backward pass may put new gradients anywhere. Prefetching a few tensors
+// ahead hides the latency.
 void fetch_ahead(const std::vector<Tensor>& params, std::size_t i) {
   constexpr std::size_t ahead = 16;
   if (i + 2 * ahead < params.size()) {
@@ -142,8 +143,8 @@ void fetch_ahead(const std::vector<Tensor>& params, std::size_t i) {
   }
 }
 
-// Puts a list where `find(list, i)` says that its tensors are now; nothing:
-// the list is none for that tensor any more.
+// Points a list to the address that `find(list, i)` returns for each tensor; if
+// that is null, the list can no longer be used.
 template <class Find>
 Change follow(TensorList& handle, Find find) {
   std::shared_ptr<ListImpl> list = handle.impl();

@@ -9,40 +9,42 @@
 
 namespace fuse {
 
-// Lists over memory that they do not hold: others put tensors there and take
-// them away. Who uses such a list sees to it that the memory is there whenever
+// Lists over memory that they do not hold: others create and free the tensors.
+// The user of such a list must ensure that the memory exists whenever
 // operations on it run.
 
-/// The gradients of parameters, all of which have one. The parameters hold them,
-/// the list does not: a gradient that is replaced is gone at once.
+/// The gradients of parameters, all of which must have one. The parameters hold
+/// them, the list does not: a gradient that is replaced is freed at once.
 TensorList gradient_list(const TensorList& params, const char* label);
 
-/// Brings such a list up to what the gradients are now, in a few nanoseconds a
-/// tensor. Change::other means that they need another list: one is missing, or
-/// has another dtype or other strides. Where somebody else still uses the list,
-/// `grads` becomes another one.
+/// Updates such a list to the current gradients, in a few nanoseconds per
+/// tensor. Change::other means that a new list is needed: a gradient is
+/// missing, or has another dtype or other strides. If the list is still in use
+/// elsewhere, `grads` becomes a new one.
 Change follow_gradients(TensorList& grads);
 
-/// Tensors like those of `shapes`, with their strides, at addresses of a caller.
-/// Throws Error as `rebind`, that begins with the name of the `call`.
+/// Tensors like those of `shapes`, with their strides, at addresses supplied by
+/// a caller. Throws Error like `rebind`, with a message that starts with
+/// `call`.
 TensorList foreign_list(const TensorList& shapes,
                         std::span<void* const> addresses, const char* label,
                         const std::string& call, DType dtype);
 
-/// Puts such a list elsewhere. Throws Error when there is not one address a
-/// tensor, when one is null that has elements, or on a GPU not aligned to them.
+/// Moves such a list to other addresses. Throws Error unless there is one
+/// address per tensor, if the address of a non-empty tensor is null or, on a
+/// GPU, not aligned to its elements.
 void put_elsewhere(ListImpl& list, std::span<void* const> addresses);
 
-/// The same for gradients, which a recording in progress may still need where
-/// they were: `grads` becomes another list then. Throws Error on a GPU for an
-/// address that is not aligned.
+/// The same for gradients whose old addresses a recording in progress may still
+/// need: then `grads` becomes a new list. On a GPU, throws Error for an address
+/// that is not aligned.
 void follow_addresses(TensorList& grads, std::span<void* const> addresses);
 
-/// Tensors in the places where those of such a list are now, for as long as they
-/// are there.
+/// Tensors at the current addresses of such a list, valid as long as the memory
+/// is.
 std::vector<Tensor> places_of(const ListImpl& list);
 
-/// The tensors of such a list. Throws Error for gradients that were replaced.
+/// The tensors of such a list. Throws Error if gradients have been replaced.
 std::vector<Tensor> borrowed(const ListImpl& list);
 
 }  // namespace fuse

@@ -23,7 +23,7 @@ Tensor room_like(const Tensor& model, const Device& device) {
   return Tensor(std::move(impl));
 }
 
-// Both dense in the same order, on two devices, with elements of one dtype.
+// Both are dense in the same order, on two devices, with the same dtype.
 void transfer(const Tensor& target, const Tensor& source) {
   if (on_the_host(target)) {
     const Device from = source.device();

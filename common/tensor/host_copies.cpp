@@ -8,13 +8,13 @@
 namespace fuse {
 namespace {
 
-// Through double, which holds them all: one rounding.
+// Through double, which holds all dtypes exactly: one rounding.
 template <class To, class From>
 To convert_element(From value) {
   return static_cast<To>(double(value));
 }
 
-/// Copies between dtypes; both are contiguous and do not overlap.
+/// Copies between dtypes; both tensors are contiguous and do not overlap.
 void convert(const TensorImpl& target, const TensorImpl& source) {
   with_type(target.dtype, [&](auto to) {
     with_type(source.dtype, [&](auto from) {
@@ -26,7 +26,7 @@ void convert(const TensorImpl& target, const TensorImpl& source) {
   });
 }
 
-// From memory that is not the target's.
+// Copies from memory that does not overlap the target.
 void copy_apart(const TensorImpl& target, const TensorImpl& source) {
   if (source.dtype == target.dtype) {
     copy_elements(target, source);

@@ -54,7 +54,7 @@ void ListRegistry::add(ListImpl& list) {
   lists_.emplace(list.content_hash, &list);
 }
 
-// The node stays, so that no memory is asked for.
+// Reuses the node, so nothing is allocated.
 void ListRegistry::move(ListImpl& list, std::uint64_t old_content) {
   const std::scoped_lock lock(mutex_);
   auto node = lists_.extract(find(list, old_content));

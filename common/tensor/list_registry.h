@@ -11,8 +11,8 @@ namespace fuse {
 std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t word);
 std::uint64_t mix_hash(std::uint64_t hash, const Shape& shape);
 
-/// The part of a list's content hash that one tensor is; their sum does not
-/// have to be made anew when some of them move.
+/// One tensor's part of a list's content hash; the parts are added, so the sum
+/// need not be recomputed when some of them move.
 inline std::uint64_t place_hash(std::size_t i, const void* address,
                                 std::int64_t numel) {
   std::uint64_t hash = reinterpret_cast<std::uintptr_t>(address) +
@@ -24,13 +24,13 @@ inline std::uint64_t place_hash(std::size_t i, const void* address,
 /// A hash of addresses, sizes, strides, dtype and rate.
 std::uint64_t content_of(const ListImpl& list);
 
-/// Lists over the same memory share an identity, however they came to be: a
-/// recording then knows them for the same list. Safe to use from any thread.
+/// Lists over the same memory share an identity, however they were made: a
+/// recording then knows that they are the same. Thread-safe.
 class ListRegistry {
  public:
   /// Gives a list its identity.
   void add(ListImpl& list);
-  /// Gives it another one, after its content hash has changed.
+  /// Updates its identity after its content hash has changed.
   void move(ListImpl& list, std::uint64_t old_content);
   void remove(const ListImpl& list);
 

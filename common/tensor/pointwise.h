@@ -12,8 +12,8 @@
 namespace fuse {
 
 /// An element in the formula of `pointwise`, or a number. Every operation of
-/// ops.def is a function of it, and the usual operators work; a comparison gives
-/// 1 or 0. At least one operand of an operation is no number.
+/// ops.def is a function of it, and the usual operators work; a comparison
+/// gives 1 or 0. At least one operand of an operation must be an element.
 class Term {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor)
@@ -69,15 +69,15 @@ class Term {
   double number_ = 0;
 };
 
-/// The elements of the inputs, at one place.
+/// The elements of the inputs at one position.
 using Terms = std::span<const Term>;
 using Formula = std::function<Term(Terms)>;
 
-/// target = formula(inputs), element by element and in one pass, where the
-/// tensors lie; they have one shape and lie on one device. Runs at once, also
-/// while a function is being recorded, after what is pending for them. The target
-/// may be one of the inputs, and shares no other memory with them. Every
-/// operation is rounded to the dtype of its elements, as in eager mode.
+/// target = formula(inputs), element by element in one pass; all tensors have
+/// the same shape and device. Runs at once, even while a function is being
+/// recorded, after any pending work on the tensors. The target may be one of
+/// the inputs, but must not share other memory with them. Every operation is
+/// rounded to the dtype of its elements, as in eager mode.
 void pointwise_into(const Tensor& target, const std::vector<Tensor>& inputs,
                     const Formula& formula);
 

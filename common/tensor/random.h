@@ -7,8 +7,8 @@
 
 namespace fuse {
 
-/// A source of random numbers that gives the same sequence for the same seed
-/// on every machine.
+/// A source of random numbers that gives the same sequence for the same seed on
+/// every machine.
 class Generator {
  public:
   /// Equal seeds give equal sequences.
@@ -21,14 +21,14 @@ class Generator {
   std::mt19937_64 engine_;
 };
 
-/// Overwrites every element with a number drawn evenly from `low` to `high`.
-/// A float32 draws one of 2^24 steps, a float64 one of 2^53, a float16 one of
-/// 2^11, a bfloat16 one of 2^8. Numbers are always drawn on the host, and then
+/// Overwrites every element with a number drawn uniformly from `low` to `high`.
+/// A float32 is drawn from 2^24 steps, a float64 from 2^53, a float16 from
+/// 2^11, a bfloat16 from 2^8. Numbers are always drawn on the host and then
 /// copied to the tensor's device: every device gets the same ones.
 void uniform_(const Tensor& tensor, double low, double high,
               Generator& generator);
 
-/// A tensor of numbers drawn evenly from [0, 1), like `torch.rand`; by
+/// A tensor of numbers drawn uniformly from [0, 1), like `torch.rand`; uses
 /// `uniform_`, on the host.
 Tensor rand(const Shape& shape, Generator& generator,
             DType dtype = DType::float32);

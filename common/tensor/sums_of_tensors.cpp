@@ -6,7 +6,7 @@
 namespace fuse {
 namespace {
 
-// The numbers that sums.h goes by.
+// The dtype numbers used by sums.h.
 static_assert(int(DType::float32) == 0 && int(DType::float64) == 1 &&
               int(DType::float16) == 2 && int(DType::bfloat16) == 3);
 

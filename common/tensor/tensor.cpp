@@ -59,7 +59,7 @@ Tensor make_tensor(std::shared_ptr<Storage> storage, void* data,
   return Tensor(std::move(impl));
 }
 
-// What is recorded may still have to read the old one.
+// The recording may still have to read the old gradient.
 void replace_grad(TensorImpl& impl, std::shared_ptr<TensorImpl> grad) {
   const ReleaseHook hook = release_hook.load(std::memory_order_relaxed);
   if (hook != nullptr && impl.grad != nullptr && impl.grad != grad) {
@@ -247,7 +247,7 @@ void Tensor::set_grad(const Tensor& grad) {
     throw Error("a gradient on " + to_string(grad.device()) +
                 " does not fit a tensor on " + to_string(device()));
   }
-  // A gradient never leads back to its tensor: neither would ever go.
+  // A gradient must never refer back to its tensor: the cycle would leak both.
   const bool plain = grad.impl_ != impl_ && grad.impl_->grad == nullptr;
   replace_grad(own, plain ? grad.impl_ : bare(*grad.impl_));
 }
@@ -291,7 +291,7 @@ Tensor zeros(const Shape& shape, DType dtype, const Device& device) {
 Tensor full(const Shape& shape, double value, DType dtype,
             const Device& device) {
   const Tensor result = empty(shape, dtype, device);
-  fill_elements(result, value);  // nobody else knows of it yet
+  fill_elements(result, value);  // nothing else refers to it yet
   return result;
 }
 

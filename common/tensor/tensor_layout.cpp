@@ -12,7 +12,7 @@
 namespace fuse {
 namespace {
 
-// Copies line by line; a source of stride 0 is one element for all.
+// Copies line by line; with a source stride of 0, one element fills the line.
 void copy_lines(const TensorImpl& target, const void* source,
                 const Layout& source_layout) {
   if (target.numel == 0) return;
@@ -36,7 +36,7 @@ Shape row_major_strides(const Shape& shape) {
   std::int64_t stride = 1;
   for (std::size_t d = shape.size(); d-- > 0;) {
     strides[d] = stride;
-    // As in torch, so that an empty tensor has strides that make sense.
+    // As in torch, so that an empty tensor has sensible strides.
     stride *= std::max<std::int64_t>(shape[d], 1);
   }
   return strides;

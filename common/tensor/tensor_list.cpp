@@ -212,7 +212,8 @@ std::shared_ptr<ListImpl> number_list(const Tensor& number,
   TensorImpl& impl = *number.impl();
   const std::scoped_lock lock(mutex);
   auto& list = impl.as_number;
-  if (list == nullptr) {  // of a handle of its own, else it held itself
+  // made with separate owners, since it would hold itself
+  if (list == nullptr) {
     list = make({Tensor(bare(impl))}, Rate::uniform, label.c_str());
   }
   return list;

@@ -18,16 +18,15 @@ constexpr std::size_t line_width = 80;
 constexpr std::size_t prefix_width = 7;  // "tensor("
 
 std::string number_text(const char* format, double value) {
-  // C prints the sign of a NaN, Python does not.
+  // C prints the sign of a NaN; Python does not.
   if (std::isnan(value)) return "nan";
   std::array<char, 352> text{};
   std::snprintf(text.data(), text.size(), format, value);
   return text.data();
 }
 
-/// One number format for a whole tensor, chosen as torch chooses it: whole
-/// numbers end in a point, a wide range is written with exponents, and
-/// everything else gets four decimals.
+/// One number format for a whole tensor, chosen like torch's: integers end in a
+/// point, a wide range uses exponents, and everything else gets four decimals.
 class NumberFormat {
  public:
   explicit NumberFormat(const std::vector<double>& values);
@@ -100,7 +99,7 @@ class TensorWriter {
   NumberFormat format_;
 };
 
-/// Indices along an axis that are printed; -1 stands for the dots.
+/// Indices printed along an axis; -1 stands for the ellipsis.
 std::vector<std::int64_t> TensorWriter::shown_indices(std::size_t axis) const {
   const std::int64_t size = shape_[axis];
   const bool cut = summarize_ && size > 2 * edge_items;

@@ -10,14 +10,14 @@
 namespace fuse {
 namespace {
 
-// Errors of the views name the function and the tensor.
+// Errors of views name the function and the tensor.
 [[noreturn]] void refuse(const char* function, const Tensor& tensor,
                          const std::string& what) {
   throw Error(std::string(function) + ": " + what + " of a tensor of shape " +
               to_string(tensor.shape()));
 }
 
-// A dimension counted from either end.
+// A dimension, which may be negative to count from the end.
 std::size_t dimension(const char* function, const Tensor& tensor,
                       std::int64_t dim) {
   const std::int64_t rank = tensor.dim();
@@ -44,7 +44,7 @@ std::int64_t product(const Shape& shape) {
   return numel;
 }
 
-// The same memory seen otherwise, from an element on.
+// The same memory with another layout, starting at an element.
 Tensor make_view(const Tensor& base, std::int64_t first, Shape shape,
                  Shape strides) {
   auto impl = std::make_shared<TensorImpl>();
@@ -64,8 +64,8 @@ Tensor same_view(const Tensor& base) {
                    [](const Tensor& grad) -> Grads { return {grad}; });
 }
 
-// What a tensor of the smaller shape got where it was expanded: the sum of all
-// that it became, added up as float64 in the order of the elements.
+// The gradient of an expanded tensor: the sum over its copies, accumulated in
+// float64 in the order of the elements.
 Tensor sum_to(const Tensor& grad, const Shape& shape) {
   const std::size_t fresh = grad.shape().size() - shape.size();
   const Tensor sums = zeros(shape, DType::float64, cpu_device);
@@ -90,7 +90,7 @@ Tensor sum_to(const Tensor& grad, const Shape& shape) {
   return sums.to(grad.dtype()).to(grad.device());
 }
 
-// Its way back is `again`: the gradient goes into the same view of zeros.
+// Its backward applies `again`: the gradient goes into the same view of zeros.
 template <class View>
 Tensor leading_back(const Tensor& view, const Tensor& base, const View& again) {
   if (!wants_grad(base)) return view;
@@ -103,7 +103,7 @@ Tensor leading_back(const Tensor& view, const Tensor& base, const View& again) {
                    });
 }
 
-// Every `step`th of `length` places of a dimension.
+// Every `step`th of `length` elements of a dimension.
 Tensor part(const Tensor& base, std::size_t dim, std::int64_t start,
             std::int64_t length, std::int64_t step) {
   Shape shape = base.shape();
@@ -118,7 +118,7 @@ Tensor part(const Tensor& base, std::size_t dim, std::int64_t start,
   });
 }
 
-// What -1 stands for in the shape of a view.
+// Resolves -1 in the shape of a view.
 Shape resolve(const Tensor& tensor, const Shape& shape) {
   Shape resolved = shape;
   std::int64_t known = 1;
@@ -253,7 +253,7 @@ Tensor Tensor::slice(std::int64_t dim, std::int64_t start, std::int64_t end,
   };
   const std::int64_t first = place(start);
   const std::int64_t span = std::max<std::int64_t>(place(end) - first, 0);
-  // A step beyond the end is as good as any other, and cannot overflow.
+  // Any step past the end gives the same result; clamping avoids overflow.
   const std::int64_t reach = std::min(step, std::max<std::int64_t>(size, 1));
   return part(*this, d, first, span / reach + (span % reach != 0 ? 1 : 0),
               reach);

@@ -14,7 +14,7 @@
 namespace fuse {
 namespace {
 
-// So many shapes of lists are remembered, and views of one list.
+// The number of shapes of lists, and of views of one list, that are cached.
 constexpr std::size_t most_shapes = 1024;
 constexpr std::size_t most_views = 4;
 
@@ -26,7 +26,8 @@ struct MixHashes {
   }
 };
 
-// What two lists come to. Each thread has its own, so that none waits.
+// The broadcast shapes of two lists. One per thread, so that threads never
+// wait.
 using Known = std::unordered_map<Hashes, SharedShapes, MixHashes>;
 Known& known_shapes() {
   static thread_local Known known;
@@ -52,7 +53,7 @@ SharedShapes shapes_in(const ListImpl& list) {
   return keep(of, std::move(own));
 }
 
-// Null where some tensor does not broadcast.
+// Null if some tensor does not broadcast.
 SharedShapes together(const SharedShapes& a, const ListImpl& b) {
   const Hashes of = {a->hash, b.shape_hash};
   if (const auto at = known_shapes().find(of); at != known_shapes().end()) {
@@ -67,14 +68,15 @@ SharedShapes together(const SharedShapes& a, const ListImpl& b) {
   return keep(of, std::move(both));
 }
 
-// The list of elements that an operand is; null for any other.
+// The operand's list if it is a list of elements, else null.
 const ListImpl* elements(const Operand& operand) {
   const bool is_elements =
       operand.is_list && operand.list.impl()->rate == Rate::element;
   return is_elements ? &shapes_of(*operand.list.impl()) : nullptr;
 }
 
-// The first tensor of an operand that does not broadcast with that of another.
+// Reports the first tensor of an operand that does not broadcast with another
+// operand's.
 [[noreturn]] void refuse_shapes(const Callee& callee, Operands operands,
                                 std::size_t k) {
   const ListImpl& list = *elements(*operands[k]);
@@ -96,7 +98,7 @@ const ListImpl* elements(const Operand& operand) {
               callee.where());
 }
 
-// The first tensor of an output that would have to be broadcast.
+// Reports the first tensor of an output that would have to be broadcast.
 [[noreturn]] void refuse_output(const Callee& callee, Operands operands,
                                 std::size_t target, const ListImpl& from,
                                 const std::string& name) {
@@ -120,7 +122,7 @@ Tensor in_shape(const Tensor& tensor, const Shape& shape) {
   return tensor.shape() == shape ? same : same.expand(shape);
 }
 
-// Whether tensors without dimensions get some.
+// Which tensors without dimensions get some.
 FromNumbers from_numbers(const ListImpl& list, const ListShapes& to) {
   bool any = false;
   bool all = true;
@@ -136,7 +138,7 @@ std::shared_ptr<ListImpl> make_views(ListImpl& list, const ListShapes& to) {
   auto views = std::make_shared<ListImpl>();
   views->label = list.label;
   views->from_numbers = from_numbers(list, to);
-  // Memory that the list does not hold, its views do not hold either.
+  // Views of memory that the list does not hold do not hold it either.
   const std::vector<Tensor> own =
       list.owners != nullptr ? places_of(list) : list.tensors;
   std::vector<Tensor> tensors;

@@ -7,11 +7,11 @@
 
 namespace fuse {
 
-/// What somebody wants to know of a number that each group has for itself.
+/// What is asked about a number that differs by group.
 enum class Wanted : std::uint8_t { value, zero, tensor };
 
-/// What an update asked about numbers of groups while it was tried, in this
-/// thread and as long as this lives.
+/// Collects what an update asks about numbers of groups during a trial run, on
+/// this thread, while this object lives.
 class ColumnReads {
  public:
   struct Read {
@@ -29,13 +29,13 @@ class ColumnReads {
   std::vector<Read> reads;
 };
 
-/// Groups do not agree on what was asked.
+/// Thrown when groups disagree on an answer.
 struct GroupsDiffer {
-  std::vector<std::uint64_t> answers;  ///< one a group
+  std::vector<std::uint64_t> answers;  ///< one per group
 };
 
-/// The one answer of all groups. Throws GroupsDiffer where they give several
-/// while an update is tried, Error else.
+/// The common answer of all groups. If they disagree, throws GroupsDiffer
+/// during the trial run of an update, otherwise Error.
 double read_column(const Number& number, const Origin& origin, Wanted wanted);
 
 }  // namespace fuse

@@ -34,7 +34,7 @@ void ListPlaces::sort_run(std::size_t run) {
   }
 }
 
-// The first place of a run that begins at or behind `end`.
+// The first place of a run that begins at or after `end`.
 std::size_t ListPlaces::find(std::size_t run, std::uintptr_t end) const {
   const auto first = places_.begin() + std::ptrdiff_t(runs_[run]);
   const auto last = places_.begin() + std::ptrdiff_t(end_of(run));

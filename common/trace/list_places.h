@@ -6,17 +6,17 @@
 
 namespace fuse {
 
-/// Where lists lie, each from one address to another: finds those near an
-/// address without looking at all of them, also while more are added. Takes no
-/// memory once it has had as many.
+/// The address ranges of lists: finds those near an address without visiting
+/// all of them, even while more are added. Allocates nothing once it has
+/// reached its size.
 class ListPlaces {
  public:
   void clear();
   std::size_t size() const { return places_.size(); }
-  /// The next list: bytes from `begin` up to, not including, `end`.
+  /// Adds the next list: bytes from `begin` up to, but not including, `end`.
   void add(std::uintptr_t begin, std::uintptr_t end);
 
-  /// Calls visit(list) for the numbers of lists that reach into these bytes,
+  /// Calls visit(list) with the index of each list that overlaps these bytes,
   /// until it returns true; true if it did.
   template <class Visit>
   bool any_of(std::uintptr_t begin, std::uintptr_t end, Visit visit) const {
@@ -31,7 +31,7 @@ class ListPlaces {
   }
 
  private:
-  // `reach` is the furthest end of those before it in its run, too.
+  // `reach` is the maximum end of this and all previous places of its run.
   struct Place {
     std::uintptr_t begin;
     std::uintptr_t end;

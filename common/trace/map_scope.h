@@ -9,9 +9,9 @@
 
 namespace fuse {
 
-/// While the function of a `foreach_map` runs, it must describe what to do to
-/// one element, and do nothing itself: reading data, or working on whole lists,
-/// is an error that names the call.
+/// Active while the function of a `foreach_map` runs. The function must only
+/// describe what to do with one element: reading data, or working on whole
+/// lists, is an error that names the call.
 class MapScope {
  public:
   MapScope(const Callee& callee, Operands operands);
@@ -22,9 +22,9 @@ class MapScope {
   /// The call whose function is running on this thread, or nullptr.
   static const MapScope* current();
 
-  /// Throws Error: the function read the data of `tensor`.
+  /// Throws Error because the function read the data of `tensor`.
   [[noreturn]] void refuse_read(const TensorImpl& tensor) const;
-  /// Throws Error: the function called `what`, which takes whole lists.
+  /// Throws Error because the function called `what`, which takes whole lists.
   [[noreturn]] void refuse_list_call(const std::string& what,
                                      std::source_location place) const;
 
@@ -33,14 +33,15 @@ class MapScope {
   /// "operand 2 (grads)".
   std::string operand(std::size_t k) const;
 
-  /// The library works for the function: everything is allowed.
+  /// While it lives, the library works on behalf of the function, with no
+  /// restrictions.
   class Pause {
    public:
     Pause();
     Pause(const Pause&) = delete;
     Pause& operator=(const Pause&) = delete;
     ~Pause();
-    /// The call that is paused, or nullptr.
+    /// The paused call, or nullptr.
     const MapScope* scope() const { return scope_; }
 
    private:

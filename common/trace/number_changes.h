@@ -9,18 +9,18 @@
 
 namespace fuse {
 
-/// Which of many numbers have been changed since somebody looked: the numbers
-/// tell it themselves, so that those that stay need not be visited.
+/// Which of many numbers have changed since the last check: the numbers report
+/// it themselves, so that unchanged ones need not be visited.
 class NumberChanges {
  public:
-  /// One of the numbers of a group.
+  /// Identifies one number of a group.
   struct Which {
     std::uint32_t group = 0;
     std::uint32_t number = 0;
     bool operator==(const Which&) const = default;
   };
 
-  /// Counts them one by one up to this.
+  /// Counts individual changes up to this limit.
   explicit NumberChanges(std::size_t count) : count_(count) {
     changed_.reserve(count);
   }
@@ -32,9 +32,9 @@ class NumberChanges {
       all_ = true;
     }
   }
-  /// There were more than that: it may be any number.
+  /// True if there were more than that: any number may have changed.
   bool all() const { return all_; }
-  /// Those that have changed, perhaps several times.
+  /// The numbers that changed, possibly with repeats.
   std::span<const Which> numbers() const { return changed_; }
   void clear() {
     changed_.clear();
@@ -47,9 +47,9 @@ class NumberChanges {
   bool all_ = false;
 };
 
-/// The part of a number that tells of its changes. It belongs to the place where
-/// the number stands: a copy elsewhere tells nobody, and what is assigned to the
-/// number, or that it is gone, is a change of it.
+/// The part of a number that reports its changes. It belongs to the number's
+/// location: a copy elsewhere reports nothing, while assigning to the number or
+/// destroying it counts as a change.
 class ChangeTeller {
  public:
   ChangeTeller() = default;
@@ -63,8 +63,8 @@ class ChangeTeller {
   void tell() const {
     if (changes_ != nullptr) changes_->note(number_);
   }
-  /// From now on it tells these, as that number; who was told before does not
-  /// know any more how it goes on.
+  /// From now on reports to `changes`, as that number; the previous receiver is
+  /// told of a change, because it will learn of no later ones.
   void tell_to(const std::shared_ptr<NumberChanges>& changes,
                const NumberChanges::Which& number) {
     if (changes_ == changes && number_ == number) return;

@@ -16,7 +16,7 @@ namespace {
               callee.where());
 }
 
-// Where a list lies, or will lie.
+// The device of a list, or the one where it will be allocated.
 const Device& device_of(const ListImpl& list) {
   return list.like != nullptr ? list.like->device : list.device;
 }
@@ -53,7 +53,7 @@ bool check_lists(const Callee& callee, Operands operands) {
   for (std::size_t k = 0; k < operands.size(); ++k) {
     if (!operands[k]->is_list) continue;
     const ListImpl& list = *operands[k]->list.impl();
-    // An error if it never got a value, and thus no shapes.
+    // Throws Error if the list never got a value, and thus no shapes.
     if (list.recorder == nullptr) operands[k]->list.check_computed();
     if (first == operands.size()) first = k;
     if (list.count != operands[first]->list.size()) {

@@ -33,28 +33,29 @@ struct Operand {
 
 using Operands = std::span<const Operand* const>;
 
-/// Who takes operands, for messages about them. The first `outputs` of them are
-/// called outputs.
+/// The function that takes the operands, for messages about them. The first
+/// `outputs` operands are called outputs.
 struct Callee {
-  std::string_view prefix;  ///< of its name; nothing is put together in vain
+  /// prefix of its name; joined only when an error is reported
+  std::string_view prefix;
   std::string_view name;
   std::source_location place;
   std::size_t outputs = 0;
 
-  /// Where the user called it, "file:line".
+  /// The caller's location, "file:line".
   std::string where() const;
   std::string function() const { return std::string(prefix).append(name); }
   /// "operand 2 (grads)", with the list's label if it has one.
   std::string describe(Operands operands, std::size_t k) const;
 };
 
-/// The list that says which shapes the tensors of another one have: itself, or
-/// one in memory where it is not computed yet.
+/// The list that defines the shapes of a list's tensors: the list itself or, if
+/// it is not computed yet, one in memory.
 const ListImpl& shapes_of(const ListImpl& list);
 
-/// All lists must have one length and lie on one device; throws Error naming
-/// both operands and the place otherwise. True when all lists of elements have
-/// the same shapes; else see broadcast.h.
+/// All lists must have the same length and be on the same device; otherwise
+/// throws Error naming both operands and the place. True if all lists of
+/// elements have the same shapes; otherwise see broadcast.h.
 bool check_lists(const Callee& callee, Operands operands);
 
 }  // namespace fuse

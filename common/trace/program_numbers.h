@@ -4,8 +4,9 @@
 
 namespace fuse {
 
-/// What a value that all tensors of a group share is now, computed on the host
-/// from scalars and numbers in memory; a wait for the GPU where these lie there.
+/// The current value of a number shared by all tensors of a group, computed on
+/// the host from scalars and numbers in memory; waits for the GPU if they are
+/// there.
 Number number_of(const Program& program, ValueId value);
 
 }  // namespace fuse

@@ -1,4 +1,4 @@
-// How operations on lists of several shapes are recorded.
+// Records operations on lists of different shapes.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -58,8 +58,8 @@ bool compare_places(const ListImpl& a, const ListImpl& b) {
   return meet;
 }
 
-// True where tensors of two lists may share bytes. An identity stands for the
-// same memory forever, so that lists are compared once.
+// True if tensors of two lists may share bytes. An identity always refers to
+// the same memory, so each pair of lists is compared once.
 bool may_meet(const ListImpl& a, const ListImpl& b) {
   constexpr std::size_t most_pairs = 4096;
   if (a.id == b.id) return true;
@@ -71,7 +71,7 @@ bool may_meet(const ListImpl& a, const ListImpl& b) {
   return known[ids] = compare_places(a, b);
 }
 
-// Whether what a load read may not be there any more.
+// True if what a load reads may have been overwritten.
 bool is_overwritten(const Program& program,
                     std::span<const std::shared_ptr<ListImpl>> lists,
                     const ListImpl& list, ValueId load) {
@@ -86,8 +86,8 @@ bool is_overwritten(const Program& program,
 
 }  // namespace
 
-// The operands of one operation, in one shape. They are not moved, as they point
-// into themselves.
+// The operands of one operation, in one shape. Must not be moved, since they
+// point into themselves.
 class Recorder::Alike {
  public:
   Alike(Recorder& recorder, OpCode op, Operands operands, const ListShapes& to,
@@ -120,8 +120,7 @@ class Recorder::Alike {
                     : FromNumbers::none;
   }
 
-  // What tensors without dimensions are beside others: as in torch they do not
-  // change the dtype.
+  // Tensors without dimensions do not affect the dtype of others, as in torch.
   void convert_numbers(Recorder& recorder, OpCode op,
                        std::source_location place) {
     std::optional<DType> dtype;
@@ -168,8 +167,8 @@ ValueId Recorder::record_in_shapes(OpCode op, Operands operands,
   return record_alike(op, alike.operands(), any_on_gpu, place);
 }
 
-// Begins the operation. What cannot be computed for larger tensors is computed
-// for its own first.
+// Starts the operation. Values that cannot be recomputed for larger tensors are
+// first computed in their own shapes.
 void Recorder::flush_unspread(Operands operands, const ListShapes& to,
                               std::source_location place) {
   program_.begin_operation();
@@ -184,8 +183,8 @@ void Recorder::flush_unspread(Operands operands, const ListShapes& to,
   program_.begin_operation();
 }
 
-// A list in memory is seen as a larger one; what is not computed yet is computed
-// for the larger tensors instead.
+// A list in memory is viewed as a larger one; a value not computed yet is
+// recomputed for the larger tensors instead.
 TensorList Recorder::broadcast(const TensorList& list, const ListShapes& to,
                                std::source_location place) {
   const auto& impl = list.impl();
@@ -201,8 +200,8 @@ TensorList Recorder::pending_in(ValueId value,
   return pending(value, operands);
 }
 
-// The value for tensors of other shapes, which its own broadcast to: the same
-// operations on what its lists broadcast to. -1 if it has to be in memory first.
+// The value in other shapes, to which its own broadcast: the same operations on
+// broadcast lists. -1 if it must be in memory first.
 ValueId Recorder::spread(ValueId value, const ListShapes& to,
                          std::source_location place) {
   if (program_.node(value).rate != Rate::element) return value;
@@ -231,7 +230,7 @@ ValueId Recorder::spread_anew(ValueId value, const ListShapes& to,
     if (in[k] < 0) return -1;
     over_lists = over_lists || program_.node(in[k]).rate == Rate::element;
   }
-  // A number in every element says nothing about how many there are.
+  // A number used for every element does not determine how many there are.
   if (!over_lists) return -1;
   return program_.append_like(node, std::span(in).first(node.arity), -1, place);
 }

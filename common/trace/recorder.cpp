@@ -13,7 +13,7 @@
 namespace fuse {
 namespace {
 
-// Memory that a recording has plans for must not be seen half-way.
+// Memory used by a pending recording must not be accessed half-way.
 void before_access(const TensorImpl& tensor, bool write) {
   if (const MapScope* scope = MapScope::current()) scope->refuse_read(tensor);
   Recorder* const recorder = Recorder::current();
@@ -31,8 +31,8 @@ void keep_gradient(std::shared_ptr<TensorImpl> gradient) {
   if (recorder != nullptr) recorder->keep(std::move(gradient));
 }
 
-// The list an operation writes into must fit what is written. Returns its shapes
-// where operands have others, which broadcast to these; else null.
+// The list an operation writes into must fit the result. Returns its shapes if
+// operands with other shapes broadcast to them; else null.
 SharedShapes check_target(OpCode op, const TensorList& target,
                           Operands operands, std::source_location place) {
   const Callee callee = {"foreach_", name_of(op), place};
@@ -52,9 +52,9 @@ SharedShapes check_target(OpCode op, const TensorList& target,
   return shapes;
 }
 
-// Numbers that lie in the target of a single operation are read before it is
-// written. In a recording, which may write to it at any time, they are an
-// error.
+// Numbers stored in the target of a single operation are read before it is
+// written. In a recording, which may write to the target at any time, they are
+// an error.
 class ReadFirst {
  public:
   ReadFirst(const TensorList& target, Operands operands, bool recording)
@@ -111,7 +111,7 @@ std::vector<Tensor> allocate(const ListImpl& list) {
 
 }  // namespace
 
-// Empty lists are nowhere.
+// Empty lists have no device.
 const ListImpl* Recorder::first_placed() const {
   for (const auto& list : held_) {
     if (list->count > 0) return list.get();
@@ -119,7 +119,7 @@ const ListImpl* Recorder::first_placed() const {
   return nullptr;
 }
 
-// A kernel reaches the memory of one device.
+// A kernel can access the memory of only one device.
 void Recorder::check_device(const ListImpl& list) const {
   const ListImpl* const first = first_placed();
   if (first == nullptr || list.count == 0) return;
@@ -148,7 +148,7 @@ ValueId Recorder::value_of(const TensorList& list, std::source_location place) {
   return program_.load(slot_of(impl), place);
 }
 
-// Numbers in the memory of the device that the program runs on.
+// True for numbers in the memory of the device that the program runs on.
 bool Recorder::loads(const Scalar& scalar) const {
   if (!scalar.is_on_gpu()) return false;
   if (!scalar.is_tensor()) return scalar.recorded(serial()) >= 0;
@@ -171,7 +171,7 @@ bool Recorder::awaits_numbers() const {
   });
 }
 
-// Whoever still holds one may use it in what is recorded next.
+// Anything that still holds one may use it in the next recording.
 void Recorder::read_numbers() {
   for (const Later& each : later_) {
     if (each.number.use_count() > 1)
@@ -197,8 +197,8 @@ ValueId Recorder::value_of(const Scalar& scalar, std::source_location place) {
                          {scalar.number(), scalar.origin()});
 }
 
-// Numbers of groups go with the lists of these groups; for other lists the
-// groups have to agree.
+// Numbers of groups go with the lists of these groups; for other lists all
+// groups must agree.
 void Recorder::check_groups(Operands operands, std::size_t count) {
   for (const Operand* operand : operands) {
     const auto& column = operand->scalar.column();
@@ -226,8 +226,8 @@ void Recorder::take_slots(Operands operands) {
   }
 }
 
-// A list or a 0-d tensor may flush the recording, so they are all touched before
-// anything is recorded. True if a number lies on a GPU.
+// A list or a 0-d tensor may flush the recording, so all are touched before
+// anything is recorded. True if a number is on a GPU.
 bool Recorder::touch(Operands operands) {
   bool any_on_gpu = false;
   for (const Operand* operand : operands) {
@@ -255,7 +255,7 @@ ValueId Recorder::record(OpCode op, Operands operands,
 
 ValueId Recorder::record_alike(OpCode op, Operands operands, bool any_on_gpu,
                                std::source_location place) {
-  if (any_on_gpu) take_slots(operands);  // they say which GPU it is
+  if (any_on_gpu) take_slots(operands);  // the slots determine which GPU
   std::array<ValueId, 4> in{};
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const Operand* const operand = operands[k];
@@ -265,7 +265,7 @@ ValueId Recorder::record_alike(OpCode op, Operands operands, bool any_on_gpu,
   return program_.apply(op, std::span(in).first(operands.size()), place);
 }
 
-// A step that was made before makes the same lists again: it allocates none.
+// A repeated step makes the same lists again, so nothing is allocated.
 std::shared_ptr<ListImpl> Recorder::take_spare() {
   if (spare_.empty()) return std::make_shared<ListImpl>();
   std::shared_ptr<ListImpl> impl = std::move(spare_.back());
@@ -340,7 +340,7 @@ void Recorder::apply_into(OpCode op, const TensorList& target,
   }
 }
 
-// A rate is read for each of many groups, and hardly any list is near it.
+// Called for every rate of many groups; hardly any list is near one.
 bool Recorder::involves(const TensorImpl& tensor, bool stores_only) {
   for (std::size_t s = places_.size(); s < held_.size(); ++s) {
     places_.add(held_[s]->begin, held_[s]->end);
@@ -354,7 +354,7 @@ bool Recorder::involves(const TensorImpl& tensor, bool stores_only) {
   });
 }
 
-// Gives memory to every list that somebody still holds.
+// Allocates memory for every list that is still held somewhere.
 std::vector<Recorder::Result> Recorder::materialize() {
   std::vector<Result> results;
   for (auto& impl : pending_) {
@@ -397,7 +397,7 @@ void Recorder::keep_effects() {
   undos_.clear();
 }
 
-// In reverse: the first one knows how it was at the beginning.
+// In reverse order: the first effect knows the original state.
 void Recorder::take_back_effects() {
   for (; !undos_.empty(); undos_.pop_back()) undos_.back()->undo();
 }
@@ -413,7 +413,7 @@ void Recorder::end_call(CallMark mark) {
 void Recorder::flush(const std::string& why) {
   if (program_.stores().empty() && pending_.empty() && !awaits_numbers()) {
     keep_effects();
-    return abandon();  // numbers that were loaded may be others from now on
+    return abandon();  // numbers that were loaded may change from now on
   }
   executor_.graph_break(
       why + ", after the operation at " +

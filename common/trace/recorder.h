@@ -22,7 +22,7 @@ namespace fuse {
 
 class Function;
 
-/// Runs a finished program; returns when its stores are in memory.
+/// Runs a complete program; returns when its stores are in memory.
 class Executor {
  public:
   Executor() = default;
@@ -30,27 +30,27 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
   virtual ~Executor() = default;
   virtual void execute(const Program& program) = 0;
-  /// A value was needed early; throws Error where that is forbidden.
+  /// Called when a value is needed early; throws Error if that is forbidden.
   virtual void graph_break(const std::string& why) = 0;
-  /// Where optimizers say what they are; null where nobody wants to know.
+  /// Where optimizers report their options; null if nothing needs them.
   virtual Facts* facts() { return nullptr; }
-  /// The function that is being recorded, if it is one.
+  /// The function being recorded, or null.
   virtual const Function* function() const { return nullptr; }
-  /// A tensor is about to be written by something that is not recorded.
+  /// Called before a tensor is written outside the recording.
   virtual void outside_write(const TensorImpl& /*tensor*/) {}
-  /// An operation that writes into a list in memory is about to be recorded.
+  /// Called before an operation that writes into a list in memory is recorded.
   virtual void before_store(OpCode /*op*/, const TensorList& /*target*/,
                             Operands /*operands*/,
                             std::source_location /*place*/) {}
 };
 
-/// Turns list operations into a program, and hands it over when it is complete
-/// or when a value is needed. One at a time on each thread.
+/// Turns list operations into a program, and executes it when it is complete or
+/// when a value is needed. At most one is active on each thread.
 class Recorder final : public Tracer {
  public:
-  /// With `bake`, plain numbers are recorded as constants, else as arguments.
+  /// If `bake`, plain numbers are recorded as constants, else as arguments.
   Recorder(Executor& executor, bool bake) : executor_(executor), bake_(bake) {}
-  /// Drops what was not flushed.
+  /// Discards whatever was not flushed.
   ~Recorder() { abandon(); }
 
   /// The recorder of this thread, or nullptr outside `compile`.
@@ -72,8 +72,8 @@ class Recorder final : public Tracer {
   std::shared_ptr<LaterNumber> later(ValueId value) override;
   Number number(ValueId value) const override;
 
-  /// Where a call begins that records several operations and computes all it
-  /// stores before the first store.
+  /// Marks the start of a call that records several operations and computes
+  /// everything it stores before the first store.
   struct CallMark {
     std::uint64_t recording = 0;
     std::int32_t begin = 0;
@@ -84,38 +84,38 @@ class Recorder final : public Tracer {
   void flush(const std::string& why) override;
   /// Executes the rest.
   void finish();
-  /// Forgets the rest; lists that were not computed stay without a value.
+  /// Discards the rest; lists that were not computed stay without a value.
   void abandon();
-  /// Has `undo` taken back if what is recorded now is never executed.
+  /// Reverts `undo` if the current recording is never executed.
   void on_failure(std::shared_ptr<Undo> undo) {
     undos_.push_back(std::move(undo));
   }
-  /// Something went wrong half-way through what belongs together: nothing that
-  /// was recorded may be executed any more, whoever catches the error.
+  /// A group of operations failed half-way: nothing recorded may be executed
+  /// any more, even if the error is caught.
   void fail() { failed_ = true; }
-  /// True when the recording reads (or stores, if `stores_only`) this memory.
+  /// True if the recording reads (or stores, if `stores_only`) this memory.
   bool involves(const TensorImpl& tensor, bool stores_only);
 
   bool uses(const ListImpl& list) const override;
-  /// Keeps a gradient that its tensor lets go of until nothing recorded needs
-  /// it.
+  /// Keeps a gradient that its tensor releases until the recording no longer
+  /// needs it.
   void keep(std::shared_ptr<TensorImpl> gradient) {
     released_.push_back(std::move(gradient));
   }
 
   Facts* facts() const { return executor_.facts(); }
   const Function* function() const { return executor_.function(); }
-  /// Passes on what an access from outside writes to.
+  /// Passes on a write from outside the recording.
   void outside_write(const TensorImpl& tensor) {
     executor_.outside_write(tensor);
   }
-  /// The lists of the segment, one a slot, while it is executed too.
+  /// The lists of the segment, one per slot, valid also during execution.
   std::span<const std::shared_ptr<ListImpl>> lists() const { return held_; }
 
  private:
   friend class Recording;
 
-  // A list that was recorded, and the memory its value goes into.
+  // A recorded list, and the memory for its value.
   struct Result {
     std::shared_ptr<ListImpl> list;
     std::vector<Tensor> memory;
@@ -125,7 +125,7 @@ class Recorder final : public Tracer {
   ValueId record(OpCode op, Operands operands, std::source_location place);
   ValueId record_alike(OpCode op, Operands operands, bool any_on_gpu,
                        std::source_location place);
-  // For operands of several shapes: see recorder_broadcast.cpp.
+  // For operands of different shapes: see record_broadcast.cpp.
   class Alike;
   TensorList apply_to_shapes(OpCode op, Operands operands,
                              std::source_location place);
@@ -160,22 +160,22 @@ class Recorder final : public Tracer {
   Executor& executor_;
   bool bake_;
   Program program_;
-  std::vector<std::shared_ptr<ListImpl>> held_;  // one a slot
-  ListPlaces places_;  // of the lists that were asked about
-  std::vector<std::shared_ptr<ListImpl>> pending_;     // without memory so far
-  std::vector<std::shared_ptr<ListImpl>> spare_;       // to be pending again
+  std::vector<std::shared_ptr<ListImpl>> held_;  // one per slot
+  ListPlaces places_;  // of the lists that were looked up
+  std::vector<std::shared_ptr<ListImpl>> pending_;  // without memory so far
+  std::vector<std::shared_ptr<ListImpl>> spare_;  // for reuse as pending lists
   std::vector<std::shared_ptr<TensorImpl>> released_;  // may still be read
   struct Later {
     ValueId value;
     std::shared_ptr<LaterNumber> number;
   };
-  // By value: what it was broadcast to last.
+  // For each value, what it was last broadcast to.
   struct Spread {
     std::uint64_t shapes = 0;
     ValueId value = -1;
   };
   std::vector<Spread> spread_;
-  std::vector<Later> later_;  // numbers that the host may ask for
+  std::vector<Later> later_;  // numbers that the host may read
   std::vector<std::shared_ptr<Undo>> undos_;
   bool failed_ = false;
 };
@@ -192,8 +192,8 @@ class Recording {
   Tracer* previous_;
 };
 
-/// Makes this process notice accesses to the data of tensors that a recording
-/// has plans for.
+/// Makes this process detect accesses to the data of tensors in a pending
+/// recording.
 void watch_accesses();
 
 }  // namespace fuse

@@ -9,7 +9,7 @@
 namespace fuse {
 namespace {
 
-// What comes next depends on values that are not there.
+// The next operation depends on values that do not exist.
 struct CannotGoOn {};
 
 class Rehearsal final : public Executor {
@@ -31,7 +31,7 @@ class Rehearsal final : public Executor {
   }
 
  private:
-  // As a program of its own, which is what an eager operation is.
+  // Checked as a separate program, like an eager operation.
   void check(OpCode op, const TensorList& target, Operands operands,
              std::source_location place) {
     one_.clear();
@@ -48,7 +48,7 @@ class Rehearsal final : public Executor {
     check_overlaps(make_plan(one_, never), one_);
   }
 
-  // What is not in memory yet will be in memory of its own.
+  // Values not in memory yet will be in new memory.
   ValueId value_of(const Operand& operand, std::source_location place) {
     if (!operand.is_list || operand.list.impl()->recorder != nullptr) {
       return one_.argument(0, {});

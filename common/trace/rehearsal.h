@@ -8,13 +8,13 @@
 
 namespace fuse {
 
-/// Does list operations without a store or a launch: throws what they would
-/// throw one by one, while nothing has changed yet. Ends early, and returns
-/// false, where the operations need a value that only a launch can give.
+/// Runs list operations without stores or launches: throws what they would
+/// throw one by one, before anything has changed. Stops early and returns false
+/// if the operations need a value that only a launch can give.
 ///
-/// Whether a list that is stored overlaps an operand is looked at only where
-/// `is_new` says so of one of the lists: that takes longest, and lists that were
-/// apart once stay apart.
+/// Whether a stored list overlaps an operand is checked only if `is_new` is
+/// true for one of the lists: it is the slowest check, and lists once found
+/// apart stay apart.
 bool rehearse(const std::function<void()>& operations,
               const std::function<bool(const ListImpl&)>& is_new);
 

@@ -130,7 +130,7 @@ Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,
   const bool later = std::any_of(
       operands.begin(), operands.end(),
       [&](const Scalar* operand) { return recorder->loads(*operand); });
-  // What is computed from numbers of groups is known when somebody asks.
+  // What is computed from numbers of groups is evaluated only on request.
   const Scalar* const of_groups = find_column(operands);
   const bool now = !later && of_groups == nullptr;
   Scalar result(now ? evaluate(op, operands).value : 0, place);

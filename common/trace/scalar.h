@@ -14,17 +14,17 @@
 
 namespace fuse {
 
-/// What a recording computes from a number on a GPU: the kernel will know it,
-/// the host only where it asks.
+/// A number that a recording computes from a number on a GPU: the kernel
+/// computes it, and the host reads it only on request.
 struct LaterNumber {
   std::optional<double> value;
 };
 
 /// A number that a step depends on: a learning rate, a beta, a literal. It is
 /// either a double, whose bits a compiled step may bake into its code and
-/// guards, or a 0-d tensor, which is read anew at every step and never guarded:
-/// one in host memory when the step is recorded, one on a GPU by the kernel
-/// itself, so that nothing waits for it. Arithmetic on scalars is in float64.
+/// guard, or a 0-d tensor, which is read at every step and never guarded: in
+/// host memory it is read when the step is recorded, on a GPU by the kernel
+/// itself, so nothing waits for it. Arithmetic on scalars is in float64.
 class Scalar {
  public:
   Scalar(double value,  // NOLINT(google-explicit-constructor)
@@ -37,28 +37,29 @@ class Scalar {
          std::source_location place = std::source_location::current());
   Scalar(const Scalar&) = default;
   Scalar& operator=(const Scalar&) = default;
-  // Moving copies, so that no number is lost in what was moved from.
+  // Moving copies, so that a moved-from object keeps its number.
   Scalar(Scalar&& other) noexcept : Scalar(std::as_const(other)) {}  // NOLINT
   Scalar& operator=(Scalar&& other) noexcept {
     return *this = std::as_const(other);
   }
   ~Scalar() = default;
 
-  /// One number for parameter groups that are updated together; each has its own,
-  /// plain numbers or what 0-d tensors held. Its value can be asked for in
-  /// `update` of an optimizer, which then gets groups that agree on the answer.
+  /// One number of parameter groups that are updated together; each group has
+  /// its own value, a plain number or the contents of a 0-d tensor. The
+  /// `update` of an optimizer may read its value; it is then called separately
+  /// for groups that agree.
   static Scalar of_groups(std::shared_ptr<const NumberColumn> column,
                           bool are_tensors, const Origin& origin);
 
   /// True for a 0-d tensor, false for a plain number.
   bool is_tensor() const { return tensor_.defined() || are_tensors_; }
-  /// The number as it is now; of one on a GPU, after a wait for it. Throws Error
-  /// for what was computed from such a number in a recording that failed.
+  /// The current value. Synchronizes for a GPU tensor. Throws Error for a
+  /// number computed from such a tensor in a recording that failed.
   double value() const;
-  /// Whether that is 0: all that groups have to agree on where this is asked.
+  /// True if the value is 0. Groups need to agree only on this.
   bool is_zero() const;
-  /// The 0-d tensor, undefined for a plain number. Throws Error for the numbers of
-  /// several groups.
+  /// The 0-d tensor, undefined for a plain number. Throws Error for the numbers
+  /// of several groups.
   const Tensor& tensor() const {
     if (column_ != nullptr) refuse_tensor();
     return tensor_;
@@ -68,43 +69,43 @@ class Scalar {
   /// One number, or those of several groups.
   Number number() const;
 
-  /// Gives it another value: in place if it is a tensor.
+  /// Assigns a value; in place if it is a tensor.
   void assign(double value);
 
-  /// Which hyper-parameter this is, for guards and reports.
+  /// The hyper-parameter this is, for guards and reports.
   const Origin& origin() const { return origin_; }
   void set_origin(const Origin& origin) {
     origin_ = origin;
     teller_.tell();
   }
-  /// Says that a number will go on moving: where compiled steps promote numbers
-  /// that moved, they need not see this one move first.
+  /// Declares that the number will keep moving: compiled steps that promote
+  /// moving numbers need not wait to see it move.
   void set_moves() {
     origin_.moves = true;
     teller_.tell();
   }
-  /// Says that a scheduler moves this number, for those who would freeze it.
+  /// Declares that a scheduler moves this number, so it must not be frozen.
   void set_scheduled() {
     origin_.scheduled = true;
     teller_.tell();
   }
 
-  /// Has whatever is assigned to this very number noted from now on, but not what
-  /// is written into a tensor.
+  /// From now on reports assignments to this object, but not writes into a
+  /// tensor.
   void watch(const std::shared_ptr<NumberChanges>& changes,
              const NumberChanges::Which& number) {
     teller_.tell_to(changes, number);
   }
 
-  /// The value this scalar has in the recording of that serial number; -1 when
-  /// it is not the result of recorded arithmetic.
+  /// The value that this scalar has in the recording with that serial number;
+  /// -1 if it is not the result of recorded arithmetic.
   ValueId recorded(std::uint64_t recording) const {
     return recording_ == recording ? recorded_ : -1;
   }
   bool is_recorded() const { return recorded_ >= 0; }
-  /// True for a tensor on a GPU, and for what was recorded on one.
+  /// True for a tensor on a GPU, and for a number computed from one.
   bool is_on_gpu() const;
-  /// Has a recording do what it still has to do to the tensor.
+  /// Flushes pending writes to the tensor.
   void touch() const;
 
  private:
@@ -114,12 +115,12 @@ class Scalar {
 
   double value_ = 0;
   Tensor tensor_;
-  std::shared_ptr<const NumberColumn> column_;  // then nothing of the two above
+  std::shared_ptr<const NumberColumn> column_;  // if set, neither of the above
   bool are_tensors_ = false;
   Origin origin_;
   std::uint64_t recording_ = 0;
   ValueId recorded_ = -1;
-  std::shared_ptr<LaterNumber> later_;  // else value_ is the number
+  std::shared_ptr<LaterNumber> later_;  // if null, value_ is the number
   ChangeTeller teller_;
 };
 
@@ -130,7 +131,7 @@ std::string to_string(const Scalar& scalar);
 /// One operation of ops.def on scalars; recorded inside `compile`.
 Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,
                     std::source_location place);
-/// The same for two.
+/// The same for two operands.
 Scalar scalar_op(OpCode op, const Scalar& a, const Scalar& b);
 
 /// In float64; recorded inside `compile`.

@@ -2,8 +2,8 @@
 
 namespace fuse {
 
-/// What a call of a compiled function did at once, next to what it recorded: it
-/// is taken back when the recording ends without having been executed.
+/// An immediate effect of a compiled function's call, besides what it recorded:
+/// it is reverted if the recording ends without having been executed.
 class Undo {
  public:
   Undo() = default;
@@ -11,7 +11,7 @@ class Undo {
   Undo& operator=(const Undo&) = delete;
   virtual ~Undo() = default;
   virtual void undo() = 0;
-  /// It stays: the recording was executed.
+  /// Commits the effect: the recording was executed.
   virtual void keep() = 0;
 };
 

@@ -16,19 +16,19 @@ class CpuKernel : public Kernel {
   void launch(const Table& table) final;
 
  protected:
-  /// Before the parts of a launch run: gets memory for so many of them.
+  /// Called before the parts of a launch run: allocates memory for that many.
   virtual void prepare(std::size_t /*parts*/) {}
   /// Runs one part of the table; must not throw.
   virtual void run(const Table& table, std::size_t part) = 0;
-  /// The per-tensor stores of a row that several parts shared.
+  /// Does the per-tensor stores of a row shared by several parts.
   virtual void finish(const Table& table, i64 row) = 0;
 };
 
-/// The plan run operation by operation over tiles of 512 elements, with the
+/// Runs the plan operation by operation over tiles of 512 elements, with the
 /// prebuilt loops. Needs no compiler.
 std::shared_ptr<Kernel> make_interpreter(const Plan& plan);
 
-/// The plan as generated code. Throws NoCompiler or Error as build_library.
+/// The plan as generated code. Throws NoCompiler or Error like build_library.
 std::shared_ptr<Kernel> make_cpu_kernel(const std::string& source);
 
 }  // namespace fuse

@@ -43,8 +43,8 @@ class Lowering {
     }
   }
 
-  // A load is read in place, unless it must outlive a store to its memory or
-  // has another form there.
+  // A load is read in place, unless it must outlive a store to its memory or is
+  // stored in another format.
   void place_load(std::int32_t id) {
     const std::int32_t slot = node(id).index;
     const Place memory = {Place::Kind::memory, slot};
@@ -75,8 +75,8 @@ class Lowering {
       if (step.in[k].kind == Place::Kind::scalar) mask |= 1U << k;
     }
     step.loop = choose(n, mask);
-    // A loop may write over its operand, but not one whose elements are of
-    // another size: it would overtake itself.
+    // A loop may overwrite its operand, but not one whose elements have another
+    // size: it would overwrite unread elements.
     const bool may_reuse = n.op != OpCode::cast;
     if (!may_reuse) step.out = destination(id);
     for (int k = 0; k < n.arity; ++k) release(n.in[k], id);
@@ -88,7 +88,7 @@ class Lowering {
     add(loops().rounds[computed][std::size_t(n.dtype)][0], step.out, step.out);
   }
 
-  // A cast runs in the type it comes from, everything else in its own.
+  // A cast runs in its source type, everything else in its own type.
   DType operand_dtype(std::int32_t value, const BodyNode& user) const {
     if (user.op != OpCode::cast) return compute_type(user.dtype);
     const BodyNode& from = node(value);
@@ -125,7 +125,7 @@ class Lowering {
     if (node(value).rate != Rate::element) return;
     if (place.kind != Place::Kind::buffer) return;
     if (last_use_[std::size_t(value)] != user) return;
-    last_use_[std::size_t(value)] = -1;  // the same operand may come twice
+    last_use_[std::size_t(value)] = -1;  // the same operand may occur twice
     free_.push_back(place.index);
   }
 

@@ -8,11 +8,11 @@
 
 namespace fuse {
 
-/// Where an operand of a tile step comes from, or its result goes.
+/// The source of a tile step's operand, or the destination of its result.
 struct Place {
   enum class Kind : std::uint8_t { memory, buffer, scalar };
   Kind kind = Kind::buffer;
-  std::int32_t index = -1;  ///< slot, buffer, or scalar
+  std::int32_t index = -1;  ///< index of a slot, buffer, or scalar
 };
 
 /// One prebuilt loop over a tile.
@@ -23,7 +23,7 @@ struct TileStep {
   Place out;
 };
 
-/// A value of the per-tensor stage as one operand type of the elements; float32
+/// A value of the per-tensor stage, as an operand type of the elements: float32
 /// or float64.
 struct TileScalar {
   std::int32_t value = -1;
@@ -37,8 +37,8 @@ struct TileCopy {
 };
 
 /// The element stage of a body as loops over tiles. Buffers hold float32 or
-/// float64: 16-bit elements are widened when they are loaded, their results
-/// rounded in place, and stores narrow them again.
+/// float64: 16-bit elements are widened when loaded, their results rounded in
+/// place, and narrowed again by stores.
 struct TileProgram {
   std::vector<TileStep> steps;
   std::vector<TileScalar> scalars;
@@ -46,12 +46,12 @@ struct TileProgram {
   int buffers = 0;
 };
 
-/// Elements in a tile: small enough that all buffers stay in the L1 cache.
+/// Elements per tile: small enough that all buffers stay in the L1 cache.
 inline constexpr i64 tile_size = 512;
 
-/// Lowers a body. With `direct`, values go straight into the memory they will
-/// be stored to where no later step reads what they overwrite; that needs
-/// tensors which do not share memory across lists.
+/// Lowers a body. If `direct`, values go straight to the memory they will be
+/// stored in, unless a later step reads the old contents; this requires tensors
+/// that do not share memory across lists.
 TileProgram make_tile_program(const Body& body, bool direct);
 
 }  // namespace fuse

@@ -26,7 +26,7 @@ void write_scalar(DType dtype, void* address, double value) {
 
 double evaluate(const BodyNode& node, const std::vector<double>& values) {
   if (node.op == OpCode::cast) {
-    // Into eight bytes, which hold a number of any type.
+    // Eight bytes hold a number of any type.
     double stored = 0;
     write_scalar(node.dtype, &stored, values[std::size_t(node.in[0])]);
     return read_scalar(node.dtype, &stored);
@@ -83,8 +83,8 @@ void TileRunner::finish(const Row& row) {
   store_entry();
 }
 
-// Reads what the per-tensor stage starts from; false when it is what the last
-// row had, bit for bit.
+// Reads the inputs of the per-tensor stage; false if they are bit-identical to
+// those of the last row.
 bool TileRunner::read_inputs(const Row& row) {
   const double* columns = launch_.columns + row.instance * launch_.column_count;
   bool changed = !ready_;
@@ -103,7 +103,7 @@ bool TileRunner::read_inputs(const Row& row) {
   return changed;
 }
 
-// The per-tensor stage, once for neighbours that have the same inputs.
+// The per-tensor stage, run once for consecutive rows with the same inputs.
 void TileRunner::prepare(const Row& row) {
   pointers_ = launch_.pointers + row.pointers;
   if (!read_inputs(row)) return;
@@ -120,7 +120,7 @@ void TileRunner::prepare(const Row& row) {
   ready_ = true;
 }
 
-// Elements that lie apart are brought together tile by tile.
+// Gathers strided elements tile by tile.
 void TileRunner::stage(const Row& row) {
   row_ = &row;
   strides_ = nullptr;
@@ -199,7 +199,7 @@ void TileRunner::count_tile(TrafficCounter& counter, i64 n) const {
   }
 }
 
-// The first of its lines begins where the tensor does.
+// The first line of a tensor begins where the tensor does.
 const void* TileRunner::tensor_of(std::size_t slot) const {
   const Row* first = row_;
   while (first > launch_.rows && first[-1].entry == row_->entry) --first;

@@ -10,25 +10,26 @@ namespace fuse {
 
 class TrafficCounter;
 
-/// Runs rows of one body tile by tile; each thread has its own. It keeps its
-/// memory, so that launches after the first allocate nothing.
+/// Runs rows of one body tile by tile; one per thread. Keeps its memory, so
+/// that launches after the first allocate nothing.
 class TileRunner {
  public:
-  /// `body` and the two ways to run it (see make_tile_program) must live on.
+  /// `body` and its two lowerings (see make_tile_program) must outlive this.
   TileRunner(const Body& body, const TileProgram& direct,
              const TileProgram& careful);
 
-  /// Before the rows of a launch: computes what they all share. `coincident`
-  /// as in Table.
+  /// Call before the rows of a launch: computes what they all share.
+  /// `coincident` as in Table.
   void start(const Launch& launch, bool coincident);
-  /// Elements [begin, end) of a row; with `whole`, its per-tensor stores too.
+  /// Runs elements [begin, end) of a row and, if `whole`, its per-tensor
+  /// stores.
   void run(const Row& row, i64 begin, i64 end, bool whole);
-  /// The per-tensor stores of a row whose elements are done.
+  /// Does the per-tensor stores of a row whose elements are done.
   void finish(const Row& row);
 
  private:
-  // One tile of the wider type. The line behind it keeps the tiles of several
-  // buffers out of each other's cache sets.
+  // One tile of the wider type. The extra line keeps the tiles of several
+  // buffers out of the same cache sets.
   struct alignas(64) Buffer {
     double values[tile_size];
     double apart[8];
@@ -50,14 +51,14 @@ class TileRunner {
   const TileProgram& careful_;
   const TileProgram* tiles_ = nullptr;
   Launch launch_{};
-  void* const* pointers_ = nullptr;  // of the row being run
-  const i64* strides_ = nullptr;     // if some of its elements lie apart
+  void* const* pointers_ = nullptr;  // of the current row
+  const i64* strides_ = nullptr;     // if some of its elements are strided
   const Row* row_ = nullptr;
   bool ready_ = false;           // values_ are those of some row
   std::vector<double> values_;   // of the stages before the elements
   std::vector<double> scalars_;  // each holds one value of its dtype
   std::vector<Buffer> buffers_;
-  std::vector<Buffer> staged_;  // of each slot, where bodies are strided
+  std::vector<Buffer> staged_;  // for each slot, if bodies are strided
 };
 
 }  // namespace fuse

@@ -7,11 +7,11 @@
 
 namespace fuse {
 
-/// Counts what interpreted launches, on any thread, move between memory and the
-/// processor while it lives: elements, by the address of the tensor's first
-/// one. Tiles fit into the innermost cache, so of several reads of an element
-/// within one tile only the first comes from memory, and none after a store;
-/// every store counts. One counter at a time.
+/// While it lives, counts the elements that interpreted launches, on any
+/// thread, move between memory and the processor, by the address of the
+/// tensor's first element. Tiles fit into the innermost cache, so of several
+/// reads of an element within one tile only the first comes from memory, and
+/// none after a store; every store counts. One counter at a time.
 class TrafficCounter {
  public:
   struct Elements {
@@ -24,10 +24,10 @@ class TrafficCounter {
   TrafficCounter& operator=(const TrafficCounter&) = delete;
   ~TrafficCounter();
 
-  /// Valid while nothing is launched.
+  /// Valid only while nothing is launched.
   const std::map<const void*, Elements>& tensors() const { return tensors_; }
 
-  /// The living one, or nullptr.
+  /// The active counter, or nullptr.
   static TrafficCounter* current();
   void add(const void* tensor, Elements moved);
 

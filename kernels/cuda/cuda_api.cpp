@@ -10,7 +10,7 @@ CudaDriver load_cuda_driver(const char* library) {
     return {nullptr,
             "the driver's library cannot be opened (" + opened.problem() + ")"};
   }
-  auto* const api = new CudaApi;  // as long as the library: for ever
+  auto* const api = new CudaApi;  // lives forever, like the library
 #define CUDA_CALL(member, symbol, parameters) \
   opened.fill(#symbol, &api->member);
 #include "fusebook/cuda/cuda_calls.def"

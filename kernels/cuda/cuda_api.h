@@ -7,10 +7,10 @@
 
 namespace fuse {
 
-/// CUDA's driver as a table of calls. The library links no part of CUDA: this
-/// is the real driver when its library could be opened, a simulator, or what a
-/// test puts in its place. All calls must be there, and be as safe to use from
-/// several threads as the driver's.
+/// The CUDA driver as a table of functions. The library does not link against
+/// CUDA: this is the real driver if its library could be opened, a simulator,
+/// or a substitute from a test. All functions must be present, and as
+/// thread-safe as the driver's.
 struct CudaApi {
   using Address = cuda::Address;
   using Context = cuda::Context;
@@ -28,16 +28,16 @@ struct CudaApi {
 #undef CUDA_CALL
 };
 
-/// What became of opening a driver: a complete table, or why there is none.
+/// The result of opening a driver: a complete table, or why there is none.
 struct CudaDriver {
   const CudaApi* api = nullptr;
-  /// One sentence; empty when `api` is there.
+  /// One sentence; empty if `api` is set.
   std::string problem;
-  /// The library is there but lacks a call: it is too old.
+  /// The library exists but lacks a function: it is too old.
   bool too_old = false;
 };
 
-/// Opens the driver's library, for the rest of the process. Never throws.
+/// Opens the driver's library for the rest of the process. Never throws.
 CudaDriver load_cuda_driver(const char* library = "libcuda.so.1");
 
 }  // namespace fuse

@@ -1,19 +1,19 @@
 #pragma once
 
 // The part of CUDA's driver interface that the library uses, declared here so
-// that it builds alike with and without CUDA's headers, and one program serves
-// drivers for CUDA 12 and 13. A test compares every line with cuda.h.
+// that it builds the same with and without CUDA's headers, and one program
+// supports drivers for CUDA 12 and 13. A test compares every line with cuda.h.
 // Source: CUDA Driver API reference, docs.nvidia.com/cuda/cuda-driver-api.
 
 namespace fuse::cuda {
 
-/// CUresult, CUdevice and the other enumerations travel as int.
+/// CUresult, CUdevice and the other enumerations are passed as int.
 using Result = int;
 using Device = int;
 /// CUdeviceptr: an address in the memory of a device.
 using Address = unsigned long long;
 
-// Handles; nobody looks behind them.
+// Opaque handles.
 using Context = struct ContextHandle*;
 using Stream = struct StreamHandle*;
 using Event = struct EventHandle*;
@@ -78,7 +78,7 @@ constexpr unsigned event_disable_timing = 2;
 constexpr unsigned host_alloc_portable = 1;
 constexpr int capture_mode_thread_local = 1;
 
-/// The oldest driver that is served, as cuDriverGetVersion counts: CUDA 12.0.
+/// The oldest supported driver, in the format of cuDriverGetVersion: CUDA 12.0.
 constexpr int oldest_driver = 12000;
 
 }  // namespace fuse::cuda

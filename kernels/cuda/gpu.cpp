@@ -9,7 +9,7 @@
 namespace fuse {
 namespace {
 
-// Up to here a copy into pinned memory costs less than a wait.
+// Up to this size, copying into pinned memory costs less than waiting.
 constexpr std::size_t staged_limit = std::size_t(1) << 16;
 
 cuda::Address address_of(const void* pointer) {
@@ -20,9 +20,9 @@ std::string copying(std::size_t bytes, const char* where) {
   return "copying " + std::to_string(bytes) + " bytes " + where;
 }
 
-// The copy that was put on the stream last uses memory of the caller, which is
-// the caller's again once an error is on its way: so nothing comes before the
-// wait that could fail, not even turning to the device.
+// The last copy on the stream uses the caller's memory, which becomes invalid
+// once an error propagates: so nothing that could fail, not even setting the
+// context, may precede the wait.
 void wait_for_copy(GpuContext& context, std::string_view doing) {
   context.check(context.api().stream_synchronize(context.stream()),
                 "cuStreamSynchronize", doing);
@@ -43,9 +43,9 @@ std::shared_ptr<GpuModule> Gpu::find_module(const std::string& source) {
   return found != modules_.end() ? found->second : nullptr;
 }
 
-// One thread at a time: who comes second finds the first one's kernel. Nobody
-// waits for the stream with the mutex of those that are known: a thread that
-// captures may ask for one.
+// One thread at a time compiles: a second one finds the first one's kernel. The
+// mutex of the known modules is never held while waiting for the stream: a
+// capturing thread may need it.
 std::shared_ptr<GpuModule> Gpu::module(const std::string& source) {
   if (auto known = find_module(source)) return known;
   context_.refuse_while_capturing("a kernel to be compiled");
@@ -60,8 +60,9 @@ std::shared_ptr<GpuModule> Gpu::module(const std::string& source) {
 }
 
 void Gpu::forget_modules() {
-  if (context_.is_capturing()) return;  // unloading waits, which ends a capture
-  std::vector<std::shared_ptr<GpuModule>> unused;  // unloaded at the end
+  // unloading waits, which would end a capture
+  if (context_.is_capturing()) return;
+  std::vector<std::shared_ptr<GpuModule>> unused;  // unloaded on return
   const std::lock_guard lock(mutex_);
   std::erase_if(modules_, [&](const auto& item) {
     const bool idle = item.second.use_count() == 1;

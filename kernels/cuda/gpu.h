@@ -15,11 +15,11 @@
 
 namespace fuse {
 
-/// A device in use: context, memory, uploads and loaded kernels. Whatever uses
-/// it (blocks, kernels, events, graphs) keeps it alive.
+/// A device in use: context, memory, uploads and loaded kernels. Everything
+/// that uses it (blocks, kernels, events, graphs) keeps it alive.
 class Gpu {
  public:
-  /// Throws Error when the device cannot be started.
+  /// Throws Error if the device cannot be started.
   Gpu(const CudaApi& api, const std::string& platform, const GpuDevice& device,
       std::shared_ptr<ModuleCompiler> compiler);
 
@@ -30,17 +30,17 @@ class Gpu {
   const std::string& label() const { return context_.label(); }
   const GpuDevice& device() const { return context_.device(); }
 
-  /// The kernel of `source`, compiled and loaded the first time. Throws as
-  /// ModuleCompiler::compile and GpuModule do.
+  /// The kernel of `source`, compiled and loaded on first use. Throws like
+  /// ModuleCompiler::compile and GpuModule.
   std::shared_ptr<GpuModule> module(const std::string& source);
-  /// Throws NoGpu (DeviceTooOld) when nothing compiles for this device.
+  /// Throws NoGpu (DeviceTooOld) if nothing compiles for this device.
   void check_compiler() { compiler_->check(device().capability); }
-  /// Forgets kernels that nobody uses; none while a step is being captured.
-  /// For measurements and tests.
+  /// Unloads kernels that are not in use; does nothing during a capture. For
+  /// measurements and tests.
   void forget_modules();
 
-  /// Bytes that `copy_to_device` and `copy_to_host` were given so far. What
-  /// kernels are launched with (tables, scalars) is not among them.
+  /// Total bytes passed to `copy_to_device` and `copy_to_host`, excluding data
+  /// of kernel launches (tables, scalars).
   struct Transfers {
     std::int64_t to_device = 0;
     std::int64_t to_host = 0;
@@ -49,15 +49,15 @@ class Gpu {
 
   // -- copies, in the order of the stream; `bytes` may be 0
 
-  /// Copies from host memory, which may change as soon as this returns.
+  /// Copies from host memory, which may be changed as soon as this returns.
   void copy_to_device(void* to, const void* from, std::size_t bytes);
-  /// Copies to host memory; the bytes are there when this returns.
+  /// Copies to host memory; the copy is complete when this returns.
   void copy_to_host(void* to, const void* from, std::size_t bytes);
-  /// Copies within the device; returns at once.
+  /// Copies within the device, asynchronously.
   void copy_on_device(void* to, const void* from, std::size_t bytes);
-  /// Sets every byte; returns at once.
+  /// Sets every byte, asynchronously.
   void fill_bytes(void* to, unsigned char value, std::size_t bytes);
-  /// Waits until everything has run that was asked for.
+  /// Waits until all issued work has run.
   void synchronize() { context_.synchronize(); }
 
  private:
@@ -68,17 +68,17 @@ class Gpu {
   GpuStaging staging_;
   std::shared_ptr<ModuleCompiler> compiler_;
   std::mutex compiling_;
-  std::mutex mutex_;  // of the modules that are known
+  std::mutex mutex_;  // protects the known modules
   std::unordered_map<std::string, std::shared_ptr<GpuModule>> modules_;
   std::atomic<std::int64_t> to_device_ = 0;
   std::atomic<std::int64_t> to_host_ = 0;
 };
 
-/// Memory on a device, given back at the end; empty by default.
+/// Memory on a device, released on destruction; empty by default.
 class GpuBlock {
  public:
   GpuBlock() = default;
-  /// At least `bytes` bytes, aligned to 256. Throws as GpuMemory::allocate.
+  /// At least `bytes` bytes, aligned to 256. Throws like GpuMemory::allocate.
   GpuBlock(std::shared_ptr<Gpu> gpu, std::size_t bytes);
   ~GpuBlock() { reset(); }
   GpuBlock(GpuBlock&& other) noexcept { swap(other); }
@@ -87,7 +87,7 @@ class GpuBlock {
     return *this;
   }
 
-  /// An address on the device: nothing the host may follow.
+  /// An address on the device, which the host must not dereference.
   void* data() const;
   cuda::Address address() const { return address_; }
   std::size_t bytes() const { return bytes_; }

@@ -8,8 +8,8 @@
 namespace fuse {
 namespace {
 
-// Set when the process has begun to end. Handlers run in reverse order, so this
-// one comes before those that the driver had registered by then.
+// Set when the process begins to exit. Handlers run in reverse order, so this
+// one runs before those that the driver had registered earlier.
 std::atomic<bool> is_ending = false;
 
 void watch_for_the_end() {
@@ -23,7 +23,7 @@ GpuContext::GpuContext(const CudaApi& api, const GpuDevice& device,
                        std::string label)
     : api_(api), device_(device), label_(std::move(label)) {}
 
-// The other constructor has made an object already: a throw below runs the
+// Since the delegated constructor has completed, a throw below runs the
 // destructor.
 GpuContext::GpuContext(const CudaApi& api, const std::string& platform,
                        const GpuDevice& device)
@@ -57,7 +57,7 @@ void GpuContext::push() {
 
 bool GpuContext::is_over() noexcept { return is_ending; }
 
-// A call may report the failure of an earlier one, so one more try is due.
+// A call may report the failure of an earlier one, so try once more.
 bool GpuContext::push_quietly() noexcept {
   return api_.ctx_push(context_) == cuda::success ||
          api_.ctx_push(context_) == cuda::success;

@@ -13,17 +13,17 @@
 
 namespace fuse {
 
-/// One device in use: its primary context, retained as long as this lives, and
-/// the one stream on which everything of ours runs. Since all work is in the
-/// order of that stream, memory can be used again as soon as it was given back,
-/// and a copy never overtakes the kernel that reads what it overwrites.
+/// One device in use: its primary context, retained while this lives, and the
+/// single stream on which all our work runs. Since all work is in stream order,
+/// memory can be reused as soon as it was released, and a copy never overtakes
+/// the kernel that reads what it overwrites.
 ///
-/// Safe to use from several threads. Errors name the device, what was being
-/// done, the call, its code and what to do. After an error that destroys the
-/// context (an illegal address, say) every later use is an Error that says so.
+/// Thread-safe. Errors name the device, the activity, the function, its code
+/// and what to do. After an error that destroys the context (such as an illegal
+/// address) every later use throws Error saying so.
 class GpuContext {
  public:
-  /// Throws Error. `platform` is the word before the colon in "cuda:0".
+  /// Throws Error. `platform` is the part before the colon in "cuda:0".
   GpuContext(const CudaApi& api, const std::string& platform,
              const GpuDevice& device);
   ~GpuContext();
@@ -36,7 +36,7 @@ class GpuContext {
   const GpuDevice& device() const { return device_; }
   cuda::Stream stream() const { return stream_; }
 
-  /// Throws Error unless `code` is success. `doing` says what was being done:
+  /// Throws Error unless `code` is success. `doing` describes the activity:
   /// "copying 512 bytes to the device".
   void check(cuda::Result code, const char* call, std::string_view doing) {
     if (code != cuda::success) fail(code, call, doing);
@@ -48,23 +48,23 @@ class GpuContext {
   bool is_lost() const { return is_lost_; }
 
   // -- while a step is captured in a graph (see gpu_graph.h)
-  /// Who uses the stream, and which thread has it alone to capture.
+  /// Tracks the users of the stream, and the thread capturing it exclusively.
   StreamGate& gate() { return gate_; }
   /// True while this thread captures a step, or records one for a capture.
   bool is_capturing() const;
-  /// Throws Error when this thread captures a step; `what` would be lost in it,
-  /// and running the step before would make it ready.
+  /// Throws Error if this thread captures a step: a replay would not repeat
+  /// `what`, and running the step once beforehand makes it unnecessary.
   void refuse_while_capturing(const std::string& what) const;
-  /// Likewise, where nothing but leaving it out would help.
+  /// The same, where `what` can only be left out of the step.
   void refuse_in_capture(const std::string& what) const;
-  /// Likewise while the step is only recorded: `what` would run now, once.
+  /// The same while the step is only recorded: `what` would run now, once.
   void refuse_in_recording(const char* what) const;
-  /// Keeps something alive as long as the graph that is being captured.
+  /// Keeps an object alive as long as the graph being captured.
   void keep_for_graph(std::shared_ptr<const void> used);
 
-  /// Calls `give_back()` with the context current, for destructors: a failure
-  /// is ignored, and nothing is called while the process ends and the driver
-  /// may be gone.
+  /// Calls `give_back()` with the context current, for destructors: failures
+  /// are ignored, and nothing is called while the process exits, when the
+  /// driver may be gone.
   template <class Call>
   void quietly(Call give_back) noexcept {
     if (is_over()) return;
@@ -100,8 +100,8 @@ class GpuContext {
   std::vector<std::shared_ptr<const void>> captured_;
 };
 
-/// Makes the context current for this thread, and at the end what was current
-/// before; waits while another thread captures a step. Throws Error when the
+/// Makes the context current for this thread, and restores the previous one on
+/// destruction; waits while another thread captures a step. Throws Error if the
 /// context was lost.
 class CurrentContext {
  public:

@@ -15,7 +15,8 @@ constexpr std::size_t fine = 256;
 constexpr std::size_t fine_limit = 4 * kib;
 constexpr std::size_t small_limit = 256 * kib;
 constexpr std::size_t slab_limit = 2048 * kib;
-// The first slab of a size has so many blocks, each later one twice as many.
+// Number of blocks in the first slab of a size; each later one has twice as
+// many.
 constexpr std::size_t first_count = 8;
 constexpr std::size_t largest_request =
     std::size_t(std::numeric_limits<std::int64_t>::max() / 2);
@@ -52,14 +53,14 @@ GpuMemory::Slab& GpuMemory::slab_of(cuda::Address block) {
   return std::prev(slabs_.upper_bound(block))->second;
 }
 
-// Memory for `count` blocks or, where that is too much, for one.
+// Allocates memory for `count` blocks or, if that is too much, for one.
 cuda::Address GpuMemory::ask_device(std::size_t size, std::size_t* count) {
   const CurrentContext current(context_);
   const CudaApi& api = context_.api();
   cuda::Address start = 0;
   cuda::Result code = api.mem_alloc(&start, size * *count);
   if (code == cuda::out_of_memory) {
-    // Blocks of other sizes may lie idle.
+    // Blocks of other sizes may be idle.
     empty_locked();
     *count = 1;
     code = api.mem_alloc(&start, size);
@@ -81,14 +82,14 @@ void GpuMemory::add_slab(std::size_t size) {
   }
   auto& blocks = free_[size];
   blocks.reserve(blocks.size() + count);
-  // Made first, so that nothing can be lost once the device has given memory.
+  // Made first, so that nothing is lost once the device has allocated memory.
   Slabs::node_type node =
       Slabs({{0, {size, 0, 0}}}).extract(Slabs::key_type(0));
   const cuda::Address start = ask_device(size, &count);
   node.key() = start;
   node.mapped().count = count;
   slabs_.insert(std::move(node));
-  // Backwards: the blocks are handed out in the order of their addresses.
+  // Backwards: blocks are handed out in the order of their addresses.
   for (std::size_t i = count; i-- > 0;) blocks.push_back(start + i * size);
   statistics_.bytes_cached += std::int64_t(count * size);
 }
@@ -98,7 +99,7 @@ cuda::Address GpuMemory::allocate(std::size_t bytes) {
     context_.refuse_while_capturing(std::to_string(bytes) +
                                     " bytes of new memory");
   }
-  // Before the mutex: who captures may have memory to give back.
+  // Before the mutex: a capturing thread may have memory to release.
   const StreamHold hold(context_.gate(), StreamHold::Kind::use);
   const std::lock_guard lock(mutex_);
   if (bytes > largest_request) throw_full(bytes, cuda::out_of_memory);

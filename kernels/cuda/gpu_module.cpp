@@ -46,7 +46,7 @@ void GpuModule::ask_resources() {
 GpuModule::~GpuModule() {
   if (module_ == nullptr) return;
   context_.quietly([&] {
-    // Launches of it may not have begun yet.
+    // Some of its launches may not have started yet.
     context_.api().stream_synchronize(context_.stream());
     context_.api().module_unload(module_);
   });

@@ -8,21 +8,21 @@
 
 namespace fuse {
 
-/// A kernel that was loaded onto a device.
+/// A kernel loaded onto a device.
 class GpuModule {
  public:
-  /// Throws Error when the device does not take the code.
+  /// Throws Error if the device rejects the code.
   GpuModule(GpuContext& context, const ModuleImage& image);
   ~GpuModule();
   GpuModule(const GpuModule&) = delete;
   GpuModule& operator=(const GpuModule&) = delete;
 
   cuda::Function function() const { return function_; }
-  /// Blocks of `gpu_block` threads that the device runs at the same time.
-  /// Throws Error when it cannot run one.
+  /// Number of blocks of `gpu_block` threads that can run on the device at
+  /// once. Throws Error if not even one can.
   unsigned resident_blocks() const;
-  /// Registers and shared memory as the device says, spills as the compiler
-  /// said.
+  /// Registers and shared memory as reported by the device, spills as reported
+  /// by the compiler.
   const GpuResources& resources() const { return resources_; }
 
  private:

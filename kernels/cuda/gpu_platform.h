@@ -13,15 +13,15 @@
 
 namespace fuse {
 
-/// A driver, what it drives, and what compiles for that: the real one
-/// (`cuda_platform`), a simulator, or a test's.
+/// A driver, its devices, and the compiler for them: the real one
+/// (`cuda_platform`), a simulator, or one made by a test.
 class GpuPlatform {
  public:
-  /// How long a device that was started stays: as long as somebody holds it, or
+  /// How long a started device stays alive: while it is referenced, or as long
   /// as the platform.
   enum class Lifetime { while_used, for_ever };
 
-  /// `name` is the word before the colon in "cuda:0"; the table of `driver`
+  /// `name` is the part before the colon in "cuda:0"; the table of `driver`
   /// must outlive everything.
   GpuPlatform(std::string name, CudaDriver driver,
               std::shared_ptr<ModuleCompiler> compiler,
@@ -30,13 +30,13 @@ class GpuPlatform {
   GpuPlatform& operator=(const GpuPlatform&) = delete;
 
   const std::string& name() const { return name_; }
-  /// What there is. Asks the driver the first time, and again as long as no
-  /// device can be used. Never throws.
+  /// The available devices. Asks the driver the first time, and again while no
+  /// device is usable. Never throws.
   GpuStatus status();
 
-  /// The device, started the first time and shared from then on. Throws NoGpu
-  /// when there is none at all, Error when there is no such device or it
-  /// cannot be started. Safe to call from any thread.
+  /// The device, started on first use and shared from then on. Throws NoGpu if
+  /// there is none at all, Error if there is no such device or it cannot be
+  /// started. Thread-safe.
   std::shared_ptr<Gpu> gpu(int ordinal = 0);
 
  private:

@@ -13,7 +13,7 @@ constexpr std::size_t smallest_buffer = std::size_t(1) << 16;
 }  // namespace
 
 GpuStaging::~GpuStaging() {
-  // A copy in flight still reads from them.
+  // A copy in flight may still read from the buffers.
   if (!buffers_.empty()) {
     context_.quietly(
         [&] { context_.api().stream_synchronize(context_.stream()); });
@@ -53,7 +53,7 @@ GpuStaging::Buffer& GpuStaging::make_newest(
 
 GpuStaging::Buffer& GpuStaging::add(std::size_t bytes, std::string_view doing) {
   const CudaApi& api = context_.api();
-  // In the list first: whatever fails, the destructor frees what there is.
+  // Added to the list first: whatever fails, the destructor frees it.
   Buffer& made = buffers_.emplace_back();
   try {
     const std::size_t size = std::max(smallest_buffer, std::bit_ceil(bytes));
@@ -71,9 +71,9 @@ GpuStaging::Buffer& GpuStaging::add(std::size_t bytes, std::string_view doing) {
   }
 }
 
-// The oldest buffer that is large enough, if it is free: where it is not, no
-// later one is. Else a new one, and where there are enough, that oldest one
-// once it is free.
+// The oldest buffer that is large enough, if it is free; if it is not, no later
+// one is. Otherwise a new one or, at the maximum number, that oldest one once
+// it is free.
 GpuStaging::Buffer& GpuStaging::take(std::size_t bytes,
                                      std::string_view doing) {
   const auto fits =
@@ -102,7 +102,7 @@ void GpuStaging::send(Buffer& buffer, cuda::Address to, std::size_t bytes,
   ++uploads_;
   const cuda::Result code = api.event_record(buffer.event, context_.stream());
   if (code != cuda::success) {
-    // Nothing tells when this copy is over, so it has to be over now.
+    // No event reports the end of this copy, so wait for it now.
     api.stream_synchronize(context_.stream());
     context_.check(code, "cuEventRecord", doing);
   }

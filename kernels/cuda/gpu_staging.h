@@ -10,10 +10,9 @@
 namespace fuse {
 
 /// Uploads that do not wait: a ring of pinned host buffers. The bytes are
-/// written into the oldest buffer, copied from there in the order of the
-/// stream, and an event says when the buffer may be written again. Buffers are
-/// made as they are needed, up to eight; then the oldest is waited for.
-/// Safe to call from any thread.
+/// written into the oldest buffer and copied from there in stream order, and an
+/// event tells when the buffer may be reused. Buffers are created on demand, up
+/// to eight; after that, uploads wait for the oldest. Thread-safe.
 class GpuStaging {
  public:
   static constexpr std::size_t most_buffers = 8;
@@ -24,8 +23,8 @@ class GpuStaging {
   GpuStaging& operator=(const GpuStaging&) = delete;
 
   /// Calls `fill(void* memory)`, which writes `bytes` bytes, and copies them to
-  /// the device. The bytes arrive before anything that is put on the stream
-  /// later. Throws Error; then nothing may be assumed about the bytes there.
+  /// the device, ahead of anything enqueued on the stream later. Throws Error;
+  /// the bytes on the device are then unspecified.
   template <class Fill>
   void upload(cuda::Address to, std::size_t bytes, std::string_view doing,
               Fill fill) {
@@ -37,7 +36,7 @@ class GpuStaging {
     send(buffer, to, bytes, doing);
   }
 
-  /// Times an upload had to wait for an earlier one.
+  /// Number of uploads that had to wait for an earlier one.
   std::int64_t waits() const { return waits_; }
   std::int64_t uploads() const { return uploads_; }
 
@@ -60,7 +59,7 @@ class GpuStaging {
 
   GpuContext& context_;
   std::mutex mutex_;
-  std::deque<Buffer> buffers_;  // the one used longest ago comes first
+  std::deque<Buffer> buffers_;  // least recently used first
   std::atomic<std::int64_t> waits_ = 0;
   std::atomic<std::int64_t> uploads_ = 0;
 };

@@ -25,7 +25,7 @@ GpuStatus no_library(const CudaDriver& driver) {
                     "; install the driver, or use --device cpu");
 }
 
-// What a failed start of the driver means.
+// Interprets a failed start of the driver.
 GpuStatus start_failed(const CudaApi& api, const char* call, int code) {
   const std::string why =
       std::string(call) + " returned " + code_text(api, code);
@@ -66,7 +66,7 @@ GpuStatus too_old(int version) {
   return status;
 }
 
-// The first call of a series that fails ends it, and leaves its name.
+// A series of calls that stops at the first failure and keeps its name.
 class Questions {
  public:
   bool ask(int code, const char* call) {
@@ -129,7 +129,7 @@ std::string cuda_version_text(int version) {
 GpuStatus look_for_gpus(const CudaDriver& driver) {
   if (driver.api == nullptr) return no_library(driver);
   const CudaApi& api = *driver.api;
-  // The version can be had before anything is started.
+  // The version is available before anything is started.
   int version = 0;
   if (const int code = api.driver_get_version(&version); code != 0) {
     return start_failed(api, "cuDriverGetVersion", code);

@@ -9,14 +9,14 @@ namespace fuse {
 
 /// Why no GPU can be used.
 enum class GpuAbsence {
-  none,            ///< at least one can
-  no_driver,       ///< no driver library, or the toolkit's empty stand-in
-  driver_too_old,  ///< the driver does not serve CUDA 12
-  no_device,       ///< a driver, but nothing it drives (code 100)
-  driver_failed,   ///< the driver is there and fails
+  none,            ///< at least one is usable
+  no_driver,       ///< no driver library, or the toolkit's stub
+  driver_too_old,  ///< the driver does not support CUDA 12
+  no_device,       ///< a driver, but no devices (code 100)
+  driver_failed,   ///< there is a driver, but it fails
 };
 
-/// What one device says of itself.
+/// The properties of one device.
 struct GpuDevice {
   int ordinal = 0;
   std::string name;
@@ -27,19 +27,19 @@ struct GpuDevice {
   long long memory_bytes = 0;
 };
 
-/// What a machine has in GPUs.
+/// The GPUs of a machine.
 struct GpuStatus {
   GpuAbsence absence = GpuAbsence::none;
-  /// One sentence that says what is wrong and what to do; empty when GPUs can
-  /// be used.
+  /// One sentence saying what is wrong and what to do; empty if GPUs are
+  /// usable.
   std::string problem;
-  int driver_version = 0;  ///< as CUDA counts: 13000 for 13.0; 0: unknown
+  int driver_version = 0;  ///< in CUDA's format: 13000 for 13.0; 0 if unknown
   std::vector<GpuDevice> devices;
 
   bool usable() const { return absence == GpuAbsence::none; }
 };
 
-/// Asks a driver for its devices. Makes no context on any. Never throws.
+/// Asks a driver for its devices. Creates no contexts. Never throws.
 GpuStatus look_for_gpus(const CudaDriver& driver);
 
 /// "13.0" for 13000.

@@ -4,23 +4,23 @@
 
 namespace fuse {
 
-/// What a compiled kernel takes of a device; -1: not known.
+/// Resources used by a compiled kernel; -1 if unknown.
 struct GpuResources {
-  int registers = -1;     ///< a thread
-  int spill_stores = -1;  ///< bytes a thread
-  int spill_loads = -1;   ///< bytes a thread
-  int shared_bytes = -1;  ///< a block
+  int registers = -1;     ///< per thread
+  int spill_stores = -1;  ///< bytes per thread
+  int spill_loads = -1;   ///< bytes per thread
+  int shared_bytes = -1;  ///< per block
   friend bool operator==(const GpuResources&, const GpuResources&) = default;
 };
 
-/// A kernel's code as CudaApi::module_load_data takes it.
+/// A kernel's code in a format accepted by CudaApi::module_load_data.
 struct ModuleImage {
   std::string bytes;
   GpuResources resources;
 };
 
-/// Turns CUDA text into code for a device. The real one asks NVRTC; a simulator
-/// brings its own, for a CudaApi of its own.
+/// Compiles CUDA text for a device. The real implementation uses NVRTC; a
+/// simulator has its own, matching its CudaApi.
 class ModuleCompiler {
  public:
   ModuleCompiler() = default;
@@ -29,13 +29,13 @@ class ModuleCompiler {
   ModuleCompiler& operator=(const ModuleCompiler&) = delete;
 
   /// Compiles `source`, which exports the kernel `gpu_kernel_name`, for a
-  /// device of this capability (90 for 9.0). Called by several threads at once.
-  /// Throws NoGpu (DeviceTooOld) when nothing can be compiled for it at all,
-  /// Error with the compiler's words and the numbered source when this source
-  /// cannot be.
+  /// device of this capability (90 for 9.0). Called concurrently by several
+  /// threads. Throws NoGpu (DeviceTooOld) if nothing at all can be compiled for
+  /// it, Error with the compiler's output and the numbered source if this
+  /// source cannot be compiled.
   virtual ModuleImage compile(const std::string& source, int capability) = 0;
 
-  /// Throws what `compile` would throw for any source at all.
+  /// Throws whatever `compile` would throw for any source.
   virtual void check(int /*capability*/) {}
 };
 

@@ -41,7 +41,7 @@ void StreamHold::open() {
   locked_ = true;
 }
 
-// Usually the innermost one.
+// Usually it is the innermost one.
 void StreamHold::unlink() {
   StreamHold** link = &innermost;
   while (*link != this) link = &(*link)->outer_;

@@ -6,7 +6,7 @@
 
 namespace fuse {
 
-/// Lets all threads use a stream at the same time, or one capture it alone.
+/// Lets all threads use a stream concurrently, or one capture it exclusively.
 class StreamGate {
  public:
   StreamGate() = default;
@@ -17,19 +17,19 @@ class StreamGate {
   friend class StreamHold;
 
   std::shared_mutex users_;
-  // Who wants to capture keeps new users out, or they might never all be gone.
+  // A thread that wants to capture blocks new users, or it might wait forever.
   std::mutex capture_;
   std::atomic<bool> is_wanted_ = false;
 };
 
-/// What a thread does with a stream for a scope. Holds may be nested: inside of
-/// its own uses and captures a thread never waits for itself. Must end on the
-/// thread that made it.
+/// A thread's use of a stream during a scope. Holds may be nested: within its
+/// own uses and captures a thread never waits for itself. Must end on the
+/// thread that created it.
 class StreamHold {
  public:
   enum class Kind {
     use,      ///< calls the driver: waits while another thread captures
-    record,   ///< runs a step for what it records: keeps nobody away
+    record,   ///< runs a step to record it: blocks no one
     capture,  ///< captures: waits until no other thread uses the stream
   };
 
@@ -39,7 +39,7 @@ class StreamHold {
   StreamHold(const StreamHold&) = delete;
   StreamHold& operator=(const StreamHold&) = delete;
 
-  /// True while this thread holds it so.
+  /// True while this thread has a hold of this kind.
   static bool has(const StreamGate& gate, Kind kind);
 
  private:
@@ -49,7 +49,7 @@ class StreamHold {
   StreamGate& gate_;
   const Kind kind_;
   bool locked_ = false;
-  StreamHold* outer_;  // of this thread
+  StreamHold* outer_;  // on this thread
 };
 
 }  // namespace fuse

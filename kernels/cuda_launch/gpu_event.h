@@ -15,14 +15,14 @@ class GpuEvent {
   GpuEvent(const GpuEvent&) = delete;
   GpuEvent& operator=(const GpuEvent&) = delete;
 
-  /// Puts the event behind everything that was asked for so far.
+  /// Enqueues the event after all work issued so far.
   void record();
-  /// True when all that came before it has run.
+  /// True if all work before it has run.
   bool is_over();
-  /// Waits until then.
+  /// Waits for that.
   void wait();
-  /// Milliseconds the device took from `begin` to this; waits for this. Both
-  /// must have been recorded.
+  /// Milliseconds of device time from `begin` to this event; waits for this
+  /// event. Both must have been recorded.
   double milliseconds_since(GpuEvent& begin);
 
  private:

@@ -15,8 +15,8 @@ GpuGraph::~GpuGraph() {
   GpuContext& context = gpu_->context();
   const CudaApi& api = context.api();
   context.quietly([&] {
-    // A replay in flight ends all the same, and whoever writes to its tables
-    // from now on does so behind it on the stream.
+    // A replay in flight still completes, and later writes to its tables are
+    // ordered after it on the stream.
     if (exec_ != nullptr) api.graph_exec_destroy(exec_);
     if (graph_ != nullptr) api.graph_destroy(graph_);
   });

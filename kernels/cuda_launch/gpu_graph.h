@@ -9,17 +9,17 @@
 namespace fuse {
 
 /// A captured step: its launches, replayed by one call with the addresses and
-/// the scalars by value that they had when they were captured. It keeps their
-/// tables and kernels, but not the tensors: whoever replays it must.
+/// by-value scalars from the capture. It keeps its tables and kernels alive,
+/// but not the tensors: the caller must.
 class GpuGraph {
  public:
   ~GpuGraph();
   GpuGraph(const GpuGraph&) = delete;
   GpuGraph& operator=(const GpuGraph&) = delete;
 
-  /// Puts one replay on the stream of the device. Throws Error.
+  /// Enqueues a replay on the stream of the device. Throws Error.
   void launch();
-  /// Replays so far.
+  /// Number of replays so far.
   std::int64_t launches() const { return launches_; }
 
  private:
@@ -33,28 +33,28 @@ class GpuGraph {
   std::int64_t launches_ = 0;
 };
 
-/// Between construction and `finish` what is launched on a device is captured
-/// instead of run. What a replay could not repeat is an Error there and then:
-/// an upload, new memory, a copy to or from the host, a wait. Other threads
-/// that use the device meanwhile wait for the end, so let there be nothing but
-/// launches in between. Stays on one thread. Without `finish` nothing is kept.
+/// Launches on a device between construction and `finish` are captured instead
+/// of run. Anything a replay could not repeat throws Error immediately: an
+/// upload, new memory, a copy to or from the host, a wait. Other threads that
+/// use the device wait until the end, so do nothing but launch in between. Must
+/// stay on one thread. Without `finish` nothing is kept.
 class GpuCapture {
  public:
-  /// Throws Error, also when this thread captures a step already; waits while
-  /// another one uses the device.
+  /// Throws Error, also if this thread is already capturing a step; waits while
+  /// another thread uses the device.
   explicit GpuCapture(std::shared_ptr<Gpu> gpu);
   ~GpuCapture();
   GpuCapture(const GpuCapture&) = delete;
   GpuCapture& operator=(const GpuCapture&) = delete;
 
-  /// Ends the capture and makes the graph ready. Throws Error.
+  /// Ends the capture and instantiates the graph. Throws Error.
   std::unique_ptr<GpuGraph> finish();
 
  private:
   cuda::Result end(GpuGraph& made);
 
   std::shared_ptr<Gpu> gpu_;
-  std::optional<StreamHold> hold_;  // until the capture is over
+  std::optional<StreamHold> hold_;  // until the capture ends
 };
 
 }  // namespace fuse

@@ -25,9 +25,9 @@ bool same_bits(std::span<const double> a, std::span<const double> b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
-// No more blocks than run at the same time, and of those only as many as all
-// get the same number of chunks, or one less: nobody works on when the others
-// are done.
+// No more blocks than can run at once, and of those only as many as give each
+// block the same number of chunks, or one less: then none works on while the
+// others are done.
 unsigned grid_for(i64 chunks, const GpuModule& module) {
   const i64 most = std::min<i64>(chunks, i64(module.resident_blocks()));
   const i64 rounds = (chunks + most - 1) / most;
@@ -80,8 +80,8 @@ void GpuKernel::launch(const Table& table) {
   run(on_device, launch);
 }
 
-// Finds the table of a version; where it is to be changed, only one that no
-// graph will read again.
+// Finds the table of a version; if it is to be changed (`idle`), only one that
+// no graph will read again.
 bool GpuKernel::make_newest(std::uint64_t version, bool idle) {
   if (version == 0) return false;
   const auto known =
@@ -109,8 +109,8 @@ GpuKernel::DeviceTable& GpuKernel::find_table(const Table& table) {
   return *tables_.back();
 }
 
-// The one used longest ago of those that no graph will read again. What is in
-// flight there is safe: the upload comes after it on the same stream.
+// The least recently used of those that no graph will read again. Reads in
+// flight are safe: the upload follows them on the same stream.
 std::shared_ptr<GpuKernel::DeviceTable> GpuKernel::take_table() {
   const auto idle =
       std::find_if(tables_.begin(), tables_.end(),
@@ -139,7 +139,7 @@ void GpuKernel::upload_table(const Table& table, const GpuTableLayout& layout,
   to.version = table.version();
 }
 
-// Whatever reads the old addresses is before this on the stream.
+// All readers of the old addresses are ahead of this on the stream.
 void GpuKernel::upload_moved(const Table& table, DeviceTable& to) {
   const AddressSpan moved = table.moved();
   const auto addresses =
@@ -175,7 +175,7 @@ void GpuKernel::update_scalars(const Table& table, DeviceTable& to) {
   }
   gpu_->context().refuse_while_capturing(
       "its " + std::to_string(wanted_.size()) + " scalars on the device");
-  // A graph goes on reading those that it was captured with.
+  // A graph keeps reading the scalars it was captured with.
   if (to.scalars == nullptr || to.scalars.use_count() > 1) {
     to.scalars = std::make_shared<Scalars>();
   }
@@ -237,7 +237,7 @@ void GpuKernel::run(DeviceTable& table, const GpuLaunch& launch) {
 std::shared_ptr<GpuKernel> make_gpu_kernel(const std::string& source,
                                            std::shared_ptr<Gpu> gpu) {
   auto module = gpu->module(source);
-  static_cast<void>(module->resident_blocks());  // an error if there is none
+  static_cast<void>(module->resident_blocks());  // throws if not even one fits
   return std::make_shared<GpuKernel>(std::move(gpu), std::move(module));
 }
 

@@ -12,43 +12,43 @@
 
 namespace fuse {
 
-/// What a kernel on a GPU has done so far.
+/// Counts of a GPU kernel's work so far.
 struct GpuKernelCounters {
   std::int64_t launches = 0;        ///< kernels run, or captured in a graph
-  std::int64_t table_uploads = 0;   ///< tables that were new to the device
+  std::int64_t table_uploads = 0;   ///< tables that were new on the device
   std::int64_t table_moves = 0;     ///< runs of addresses replaced in a table
   std::int64_t scalar_uploads = 0;  ///< columns, and scalars beyond 256
   std::int64_t bytes_uploaded = 0;
 };
 
-/// Generated CUDA code on one device: one launch for the whole table, which
-/// lies in device memory and is uploaded when its version is new there; where
-/// only addresses differ from the version that is there, these alone. The last
-/// few tables stay, so that callers may take turns. Scalars of the launch travel
-/// with it. Nothing waits for the device.
+/// Generated CUDA code on one device: one launch for the whole table, which is
+/// in device memory and uploaded when its version is new there; if only
+/// addresses differ from the version there, only those are uploaded. The last
+/// few tables are kept, so that callers may alternate. Scalars of the launch
+/// are passed with it. Nothing waits for the device.
 class GpuKernel final : public Kernel {
  public:
   GpuKernel(std::shared_ptr<Gpu> gpu, std::shared_ptr<GpuModule> module);
 
-  /// Throws Error. While a step is being captured (gpu_graph.h) table and
-  /// scalars must be those of an earlier launch, else the Error names what
-  /// would have to be uploaded or has changed.
+  /// Throws Error. During a capture (gpu_graph.h) table and scalars must be
+  /// those of an earlier launch; otherwise the Error names what would have to
+  /// be uploaded or has changed.
   void launch(const Table& table) override;
 
   const GpuKernelCounters& counters() const { return counters_; }
   const GpuResources& resources() const { return module_->resources(); }
 
  private:
-  // Columns, and before them the launch's scalars if they are too many to
-  // travel by value.
+  // Columns, preceded by the launch's scalars if there are too many to pass by
+  // value.
   struct Scalars {
     GpuBlock block;
     std::vector<double> values;
   };
   struct DeviceTable {
-    std::uint64_t version = 0;  // 0: nothing that could be used
+    std::uint64_t version = 0;  // 0: contents unusable
     GpuBlock block;
-    std::size_t pointers = 0;  // where the addresses start, in bytes
+    std::size_t pointers = 0;  // offset of the addresses, in bytes
     GpuLaunch launch = {};
     std::shared_ptr<Scalars> scalars;
     std::vector<double> arguments;  // of the last launch
@@ -68,13 +68,13 @@ class GpuKernel final : public Kernel {
 
   std::shared_ptr<Gpu> gpu_;
   std::shared_ptr<GpuModule> module_;
-  std::vector<std::shared_ptr<DeviceTable>> tables_;  // used last comes last
+  std::vector<std::shared_ptr<DeviceTable>> tables_;  // most recently used last
   std::vector<double> wanted_;
   GpuKernelCounters counters_;
 };
 
-/// Compiles `source` for the device, or finds it compiled, and makes a kernel
-/// of it. Throws as Gpu::module.
+/// Compiles `source` for the device, or finds it in a cache, and makes a kernel
+/// of it. Throws like Gpu::module.
 std::shared_ptr<GpuKernel> make_gpu_kernel(const std::string& source,
                                            std::shared_ptr<Gpu> gpu);
 

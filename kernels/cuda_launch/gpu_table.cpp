@@ -17,7 +17,7 @@ i64 chunks_of(const Row& row) {
   return std::max<i64>(1, (row.numel + gpu_chunk - 1) / gpu_chunk);
 }
 
-// Appends a part to the layout; returns where it starts.
+// Appends a part to the layout; returns its offset.
 std::size_t place(std::size_t* end, std::size_t count, std::size_t size) {
   const std::size_t start = (*end + alignment - 1) / alignment * alignment;
   *end = start + count * size;
@@ -31,7 +31,7 @@ void write(char* memory, std::size_t at, std::span<const T> items) {
   std::memcpy(memory + at, bytes, items.size_bytes());
 }
 
-// All that the tensors have, by number of the tensor.
+// The number of shares of each tensor, by tensor index.
 std::vector<i64> count_shares(std::span<const Row> rows, i64 tensors) {
   std::vector<i64> shares(std::size_t(tensors), 0);
   for (const Row& row : rows) shares[row.entry] += chunks_of(row);
@@ -63,7 +63,7 @@ GpuTableLayout lay_out(const Table& table) {
 
 void write_table(const Table& table, const GpuTableLayout& layout,
                  void* memory) {
-  // Gaps between the parts are zero as well, and so are the tickets.
+  // Gaps between the parts must be zero as well, and so must the tickets.
   std::memset(memory, 0, layout.bytes);
   char* const start = static_cast<char*>(memory);
   write(start, layout.pointers, table.pointers());

@@ -7,9 +7,8 @@
 
 namespace fuse {
 
-/// Where the parts of a table lie once it is uploaded, in bytes from its start:
-/// addresses, strides (if there are any), chunks, and the tickets, which are
-/// zero.
+/// Offsets of the parts of an uploaded table, in bytes: addresses, strides (if
+/// any), chunks, and the tickets, which are zero.
 struct GpuTableLayout {
   std::size_t pointers = 0;
   std::size_t strides = 0;
@@ -23,14 +22,13 @@ struct GpuTableLayout {
 
 GpuTableLayout lay_out(const Table& table);
 
-/// Writes the `layout.bytes` bytes of the table to `memory`: each row cut into
-/// chunks at multiples of `gpu_chunk` elements. A row without elements gets one
-/// chunk too, for its per-tensor stores.
+/// Writes the `layout.bytes` bytes of the table to `memory`: each row is cut
+/// into chunks at multiples of `gpu_chunk` elements. A row without elements
+/// also gets one chunk, for its per-tensor stores.
 void write_table(const Table& table, const GpuTableLayout& layout,
                  void* memory);
 
-/// What a kernel is given when the table was uploaded to `start`; without
-/// scalars.
+/// The arguments of a kernel for a table uploaded to `start`; without scalars.
 GpuLaunch launch_at(const GpuTableLayout& layout, cuda::Address start);
 
 }  // namespace fuse

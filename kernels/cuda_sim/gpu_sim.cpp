@@ -25,12 +25,12 @@ using cuda::Result;
 using Operation = std::function<Result()>;
 using Clock = std::chrono::steady_clock;
 
-// What the handles of the interface stand for here.
+// The objects behind the handles of the interface.
 struct SimGraph {
   std::vector<Operation> operations;
 };
 struct SimStream {
-  std::unique_ptr<SimGraph> captured;  // while it records instead of running
+  std::unique_ptr<SimGraph> captured;  // set while recording instead of running
 };
 struct SimEvent {
   Clock::time_point time = {};
@@ -47,7 +47,7 @@ To as(From handle) {
 
 SimStream* stream_of(cuda::Stream stream) { return as<SimStream*>(stream); }
 
-// The memory that was handed out.
+// The allocated memory.
 class SimMemory {
  public:
   Result allocate(Address* address, std::size_t bytes) {
@@ -68,7 +68,7 @@ class SimMemory {
     return cuda::success;
   }
 
-  // All bytes lie in one block.
+  // True if all bytes are within one block.
   bool holds(Address address, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     auto after = blocks_.upper_bound(address);
@@ -340,7 +340,7 @@ Result module_get_function(cuda::Function* function, cuda::Module module,
                            const char* name) {
   auto* const loaded = as<SimModule*>(module);
   auto& kernel = loaded->kernels[name];
-  // NoCompiler and the compiler's own words reach the caller as they are.
+  // NoCompiler and the compiler's own messages reach the caller unchanged.
   if (kernel == nullptr) {
     kernel = std::make_unique<SimKernel>(loaded->text, name);
   }
@@ -437,7 +437,7 @@ Result get_error_string(Result code, const char** text) {
 
 namespace {
 
-// The text is what the simulated driver loads.
+// The image is the text itself, which the simulated driver compiles.
 class SimCompiler final : public ModuleCompiler {
  public:
   ModuleImage compile(const std::string& source, int /*capability*/) override {

@@ -5,17 +5,17 @@
 
 namespace fuse {
 
-/// A driver with one device that is made of the CPU: the host's memory is its
+/// A driver with one device, implemented on the CPU: the host's memory is its
 /// memory, and a module's image is the text of its kernels, which the host's
-/// compiler compiles and SimKernel runs. Everything has happened when a call
-/// returns. For learning and for tests, never for speed.
+/// compiler compiles and SimKernel runs. All work is complete when a call
+/// returns. For learning and testing, not for speed.
 const CudaApi& sim_api();
 
-/// That device, ready for kernels: "cuda-sim:0". Lives for ever.
+/// That device, ready for kernels: "cuda-sim:0". Never destroyed.
 GpuPlatform& sim_platform();
 
-/// What the simulated device says of its size: few, so that a block has several
-/// shares of the work.
+/// The simulated device's number of multiprocessors: small, so that a block
+/// gets several shares of the work.
 inline constexpr int sim_multiprocessors = 3;
 inline constexpr int sim_blocks_each = 2;
 inline constexpr int sim_capability = 90;

@@ -14,7 +14,7 @@
 namespace fuse {
 namespace {
 
-// As in gpu_sim_prelude.h.
+// The same as in gpu_sim_prelude.h.
 struct SimIndex {
   unsigned x;
   unsigned y;
@@ -65,7 +65,7 @@ SimIndex index_of(std::int64_t number, SimSize size) {
           unsigned(n / size.x / size.y)};
 }
 
-// One thread of the block that is running.
+// One thread of the current block.
 struct Fiber {
   SimFiber stack;
   bool waits = false;
@@ -73,9 +73,10 @@ struct Fiber {
 };
 
 class BlockRun;
-thread_local BlockRun* running_block = nullptr;  // while a thread of it runs
+// set while one of its threads runs
+thread_local BlockRun* running_block = nullptr;
 
-// Runs the threads of one block in turns.
+// Runs the threads of one block in turn.
 class BlockRun {
  public:
   BlockRun(Call call, void* const* parameters, SimThread& thread, SimSize block)
@@ -85,7 +86,7 @@ class BlockRun {
         block_(block),
         fibers_(std::size_t(block.count())) {}
 
-  // False when threads wait for others that have ended.
+  // False if threads wait for others that have ended.
   bool run(const Order& order, std::uint64_t& state) {
     for (Fiber& fiber : fibers_) prepare(fiber);
     for (bool any = true; any;) {
@@ -164,7 +165,7 @@ SimKernel::SimKernel(const std::string& text, const std::string& name)
 
 void SimKernel::launch(SimSize grid, SimSize block,
                        void* const* parameters) const {
-  // Blocks share what the text calls __shared__, and the index of the thread.
+  // Blocks share the text's __shared__ variables and the thread index.
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   Order order;

@@ -9,12 +9,12 @@
 
 namespace fuse {
 
-/// In which order the simulator runs the blocks of a grid, and the threads of a
-/// block between two barriers. A correct kernel cannot tell them apart.
+/// The order in which the simulator runs the blocks of a grid, and the threads
+/// of a block between two barriers. A correct kernel gives the same results for
+/// all.
 enum class SimOrder : std::uint8_t { ascending, descending, shuffled };
 
-/// Chooses the order for later launches of this process; `seed` is for
-/// `shuffled`.
+/// Sets the order for later launches of this process; `seed` is for `shuffled`.
 void set_sim_order(SimOrder order, std::uint64_t seed = 0);
 
 struct SimSize {
@@ -25,19 +25,19 @@ struct SimSize {
 };
 
 /// A kernel of CUDA text, compiled by the host's compiler. It runs thread by
-/// thread on the caller's thread, each on a stack of its own: it goes on to the
-/// next one where it waits at __syncthreads().
+/// thread on the caller's thread, each on a separate stack: at __syncthreads()
+/// the next one continues.
 class SimKernel {
  public:
-  /// Compiles kernel `name` of `text`. Throws NoCompiler or Error as
-  /// build_library does.
+  /// Compiles kernel `name` of `text`. Throws NoCompiler or Error like
+  /// build_library.
   SimKernel(const std::string& text, const std::string& name);
 
   /// Sizes of the kernel's parameters in bytes.
   const std::vector<std::size_t>& parameter_sizes() const { return sizes_; }
 
-  /// Runs all blocks. Throws Error when some threads of a block wait at a
-  /// barrier that others of it never reach.
+  /// Runs all blocks. Throws Error if some threads of a block wait at a barrier
+  /// that the others never reach.
   void launch(SimSize grid, SimSize block, void* const* parameters) const;
 
  private:

@@ -15,16 +15,16 @@
 namespace fuse {
 namespace {
 
-// Kernels are leaves: they need little.
+// Kernels are leaf functions and need little stack.
 constexpr std::size_t stack_bytes = 64 * 1024;
-// The address sanitizer takes whole pages around a stack for its memory.
+// The address sanitizer uses whole pages around a stack.
 constexpr std::size_t page_bytes = 4096;
 
 thread_local SimFiber* running = nullptr;
 
 #if defined(__SANITIZE_THREAD__)
-// To the thread sanitizer each stack is a thread, and making one takes it longer
-// than most launches: so they are used again.
+// The thread sanitizer treats each stack as a thread, and creating one takes
+// longer than most launches: so they are reused.
 class IdleThreads {
  public:
   void* take() {
@@ -87,8 +87,8 @@ void SimFiber::resume() {
 
 void SimFiber::pause() { change(inside_, outside_, false); }
 
-// The thread sanitizer counts calls and returns. This one never returns, and
-// neither does its last change.
+// The thread sanitizer counts calls and returns. This function never returns,
+// and neither does its last switch.
 __attribute__((no_sanitize("thread"))) void SimFiber::enter() {
   SimFiber& fiber = *running;
 #if defined(__SANITIZE_ADDRESS__)

@@ -8,9 +8,9 @@
 
 namespace fuse {
 
-/// A stack of its own, on which a function runs that can stop in the middle and
-/// go on later. The address and the thread sanitizer know of one stack a thread,
-/// so they are told of every change.
+/// A separate stack, on which a function runs that can pause and continue
+/// later. The address and thread sanitizers assume one stack per thread, so
+/// they are told of every switch.
 class SimFiber {
  public:
   SimFiber();
@@ -18,14 +18,14 @@ class SimFiber {
   SimFiber(const SimFiber&) = delete;
   SimFiber& operator=(const SimFiber&) = delete;
 
-  /// The next resume() calls `body`, which must not throw. What still waits on
-  /// this stack is forgotten: none of its destructors run.
+  /// The next resume() calls `body`, which must not throw. A body still paused
+  /// on this stack is abandoned: its destructors never run.
   void start(void (*body)());
 
   /// Runs the body until it calls pause() or returns.
   void resume();
 
-  /// Called by the body: goes back to the caller of resume().
+  /// Called by the body: returns to the caller of resume().
   void pause();
 
  private:

@@ -31,18 +31,18 @@ std::vector<Range> collect(const Plan& plan, const Program& program) {
   return ranges;
 }
 
-// Two lists may share a tensor at one place, if all reads come first.
+// Two lists may share a tensor at the same index if all reads come first.
 bool harmless(const Program& program, const Range& a, const Range& b) {
   if (a.stored && b.stored) return false;
   if (a.entry != b.entry || a.instance != b.instance) return false;
-  // Every tensor reads it, before and after others were stored.
+  // Every tensor reads the number, before and after stores to others.
   if (is_number(program, a) || is_number(program, b)) return false;
   const Range& stored = a.stored ? a : b;
   const Range& read = a.stored ? b : a;
   return program.last_read(read.slot) < program.first_store(stored.slot);
 }
 
-// All ranges of [first, last) are the same bytes.
+// Checks [first, last), ranges of exactly the same bytes.
 bool check_equal(const Program& program, const Range* first,
                  const Range* last) {
   // Thousands of entries may read one tensor.
@@ -59,15 +59,15 @@ bool check_equal(const Program& program, const Range* first,
   return shared;
 }
 
-// Brings a stored range, if there is one, to the front.
+// Returns a stored range, if there is one, else the first.
 const Range& representative(const Range* first, const Range* last) {
   const Range* stored =
       std::find_if(first, last, [](const Range& r) { return r.stored; });
   return stored != last ? *stored : *first;
 }
 
-// The same where tensors have strides: ranges that overlap need not have a byte
-// in common, and equal ones need not be the same tensor.
+// The same for strided tensors: overlapping ranges need not share a byte, and
+// equal ones need not be the same tensor.
 class StridedCheck {
  public:
   StridedCheck(const Program& program, const std::vector<Range>& sorted)
@@ -88,7 +88,7 @@ class StridedCheck {
   }
 
  private:
-  // All that ended before will meet nothing any more.
+  // Ranges that ended before this one begins can no longer overlap anything.
   void check_against(std::vector<std::size_t>& open, std::size_t i) {
     const Range& range = ranges_[i];
     std::erase_if(open, [&](std::size_t other) {
@@ -108,7 +108,7 @@ class StridedCheck {
   const Program& program_;
   const std::vector<Range>& ranges_;
   std::vector<Region> regions_;
-  std::vector<std::size_t> stored_;  // ranges that reach to here
+  std::vector<std::size_t> stored_;  // stored ranges that reach to here
   std::vector<std::size_t> read_;
   bool shared_ = false;
 };

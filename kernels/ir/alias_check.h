@@ -5,9 +5,9 @@
 namespace fuse {
 
 /// Checks that no stored tensor overlaps another tensor of the launch. A tensor
-/// may stand in two lists only at the same place, and only if the second list
-/// is not read any more once the first was stored. Throws Error naming both
-/// tensors otherwise. Returns true when such shared tensors exist.
+/// may be in two lists only at the same index, and only if the second list is
+/// not read after the first is stored. Otherwise throws Error naming both
+/// tensors. Returns true if such shared tensors exist.
 bool check_overlaps(const Plan& plan, const Program& program);
 
 }  // namespace fuse

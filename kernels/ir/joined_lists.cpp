@@ -12,7 +12,7 @@ std::string name(const ListView& list, std::size_t entry) {
          std::to_string(entry) + "]";
 }
 
-// Empty for equal sizes.
+// Empty if the sizes are equal.
 std::string compare_sizes(const ListView& a, const ListView& b) {
   const std::size_t count = std::min(a.count, b.count);
   const auto at = std::mismatch(a.numels, a.numels + count, b.numels);
@@ -44,7 +44,7 @@ JoinedLists::JoinedLists(const Program& program)
 void JoinedLists::clear() {
   const std::size_t slots = program_.slots().size();
   std::vector<std::int32_t> sized(slots + program_.nodes().size(), -1);
-  // Values that are carried into the next part have the shapes that they had.
+  // Values carried into the next part keep their shapes.
   for (std::size_t id = slots; id < parents_.size(); ++id) {
     sized[id] = sized_[find(Id(id))];
   }

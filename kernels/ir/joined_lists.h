@@ -8,8 +8,8 @@
 
 namespace fuse {
 
-/// Which lists of a program run through one loop, because operations take both
-/// of them, directly or by way of others. Slots and values stand for lists.
+/// Determines which lists of a program run through one loop, because operations
+/// combine them, directly or through others. Slots and values represent lists.
 class JoinedLists {
  public:
   using Id = std::int32_t;
@@ -20,8 +20,9 @@ class JoinedLists {
   Id of_slot(std::int32_t slot) const { return slot; }
   Id of_value(ValueId value) const { return first_value_ + value; }
 
-  /// Joins the lists of a value, or of a slot, with others. Returns what keeps
-  /// them from one loop: other numbers of elements, or with strides other shapes.
+  /// Joins the lists of a value, or of a slot, with others. Returns why they
+  /// cannot share a loop: different numbers of elements or, with strides,
+  /// different shapes.
   std::string join_value(ValueId value, Id with);
   std::string join_slot(std::int32_t slot, Id with);
   bool are_joined(std::int32_t a, std::int32_t b) const {
@@ -36,8 +37,8 @@ class JoinedLists {
   const Program& program_;
   Id first_value_;
   std::vector<Id> parents_;
-  // Of each root, and of values of earlier parts: a slot with elements, and one
-  // with strides; -1 for none.
+  // For each root, and for values of earlier parts: a slot with elements, and
+  // one with strides; -1 if there is none.
   std::vector<std::int32_t> sized_;
   std::vector<std::int32_t> strided_;
 };

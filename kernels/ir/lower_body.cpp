@@ -37,7 +37,7 @@ BodyNode make_node(const BodySource& source, std::size_t i) {
   return made;
 }
 
-// What depends on a column changes with it.
+// Whatever depends on a column varies with it.
 void raise_rates(Body& body) {
   for (BodyNode& node : body.nodes) {
     for (int k = 0; k < node.arity; ++k) {

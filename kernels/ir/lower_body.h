@@ -4,8 +4,8 @@
 
 namespace fuse {
 
-/// The body that is made from a source: scalars in the place that is chosen for
-/// them, constants folded, common subexpressions shared, no dead code.
+/// Lowers a source to a body: scalars where they were assigned, constants
+/// folded, common subexpressions shared, no dead code.
 Body lower_body(const BodySource& source);
 
 }  // namespace fuse

@@ -15,7 +15,7 @@ struct MemoryRange {
   std::uintptr_t end = 0;
   std::size_t entry = 0;
   std::int32_t slot = -1;
-  std::int32_t instance = -1;  ///< of a plan, where it belongs to one
+  std::int32_t instance = -1;  ///< index in the plan, if it has one
   bool stored = false;
   const Layout* layout = nullptr;  ///< null in row-major order
 };
@@ -23,13 +23,13 @@ struct MemoryRange {
 MemoryRange make_range(const Program& program, std::int32_t slot,
                        std::size_t entry);
 
-/// The order in which ranges are compared: of memory.
+/// The order of ranges in memory.
 bool before(const MemoryRange& a, const MemoryRange& b);
 
-/// Exactly the bytes that elements lie in.
+/// The exact bytes of the elements.
 Region region_of(const Program& program, const MemoryRange& range);
 
-/// True when both are the same elements in the same places.
+/// True if both are the same elements at the same addresses.
 bool same_tensor(const Program& program, const MemoryRange& a,
                  const MemoryRange& b);
 
@@ -42,11 +42,12 @@ std::string describe(const Program& program, const MemoryRange& range);
 /// "stored at file:line"; empty for an unknown place.
 std::string at_place(const char* what, const std::source_location& place);
 
-/// Throws Error: both overlap, one is stored, and nothing says which comes first.
+/// Throws Error because both overlap, one is stored, and their order is
+/// undefined.
 [[noreturn]] void refuse_overlap(const Program& program, const MemoryRange& a,
                                  const MemoryRange& b);
 
-/// Throws Error when several elements of a stored tensor share memory.
+/// Throws Error if elements of a stored tensor share memory.
 void refuse_shared_elements(const Program& program, const MemoryRange& range);
 
 }  // namespace fuse

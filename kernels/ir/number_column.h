@@ -10,28 +10,29 @@
 
 namespace fuse {
 
-/// Which group each tensor of a list belongs to, where parameter groups are
-/// updated together.
+/// The group of each tensor of a list whose parameter groups are updated
+/// together.
 struct TensorGroups {
-  std::vector<std::int32_t> of_tensor;  ///< one a tensor, an index of `numbers`
-  std::vector<int> numbers;             ///< of the groups in param_groups
+  /// one per tensor, an index of `numbers`
+  std::vector<std::int32_t> of_tensor;
+  std::vector<int> numbers;  ///< indices of the groups in param_groups
 };
 
-/// A number that every group has for itself.
+/// A number with a separate value for every group.
 struct NumberColumn {
   std::shared_ptr<const TensorGroups> groups;
-  std::vector<double> values;  ///< one a group
+  std::vector<double> values;  ///< one per group
   bool same = true;            ///< all have the same bits
 };
 
-/// A number of a recording: one for all tensors, or one for each group of them.
+/// A number of a recording: one for all tensors, or one per group.
 struct Number {
-  double value = 0;  ///< of the first group
+  double value = 0;  ///< value of the first group
   std::shared_ptr<const NumberColumn> column;
 
-  /// True when it is one for all tensors now.
+  /// True if it is currently the same for all tensors.
   bool is_single() const { return column == nullptr || column->same; }
-  /// True when it has these bits in every group.
+  /// True if it has these bits in every group.
   bool is(double wanted) const;
 };
 

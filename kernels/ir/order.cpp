@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::int32_t never = -1;
 
-// What happened to a slot last within a part: where the operation begins, and
-// what was written there.
+// The last access to a slot within a part: where the operation begins, and the
+// value written.
 struct Access {
   std::int32_t operation = never;
   std::source_location place;
@@ -28,7 +28,7 @@ struct Operation {
   std::vector<StoreEvent> stores;
 };
 
-// Stores of results go to the operation that computes them.
+// Stores of results belong to the operation that computes them.
 void add_stores(const Program& program, std::vector<Operation>& operations) {
   std::size_t k = 0;
   for (const StoreEvent& event : program.store_events()) {
@@ -71,7 +71,7 @@ struct Neighbour {
   const Overlap* overlap;
 };
 
-// Where the part has to end, and why the next one begins.
+// Where the part must end, and why.
 struct Break {
   std::int32_t at;
   std::string why;
@@ -132,7 +132,7 @@ class Walk {
     joined_.clear();
   }
 
-  // An operation goes into the next part instead.
+  // Moves an operation to the next part instead.
   void undo(const Operation& operation) {
     ProgramPart& part = parts_.back();
     for (const StoreEvent& event : operation.stores) {
@@ -151,7 +151,7 @@ class Walk {
                   [&](ValueId load) { return load >= operation.nodes.begin; });
   }
 
-  // Appends an operation to the part, or says why it cannot be there.
+  // Appends an operation to the part, or returns why it cannot be there.
   std::optional<Break> add(const Operation& operation) {
     read_now_.clear();
     carried_now_.clear();
@@ -168,12 +168,12 @@ class Walk {
 
   struct Read {
     std::int32_t slot;
-    ValueId load;  // -1 for what a slot holds since an earlier part
+    ValueId load;  // -1 for the contents of a slot since an earlier part
     ValueId by;
   };
 
-  // The lists that come together in an operation, as the slots and values that
-  // stand for them.
+  // Joins the lists that an operation combines, represented by slots and
+  // values.
   std::optional<Break> join(const Operation& operation) {
     const std::int32_t at = splits_at(operation);
     std::string why;
@@ -197,7 +197,8 @@ class Walk {
         at, why + fuse::at_place(", at which they meet", place_of(operation))};
   }
 
-  // What stands for the lists of a value in this part, noting what it reads.
+  // Returns what represents the lists of a value in this part, noting its
+  // reads.
   ValueId list_of(ValueId value, ValueId user) {
     const Node& from = node(value);
     if (from.op == OpCode::load) {
@@ -213,7 +214,7 @@ class Walk {
     return joined_.of_slot(slot);
   }
 
-  // A call stays whole, unless it began the part.
+  // A call stays whole, unless it started the part.
   std::int32_t splits_at(const Operation& operation) const {
     return operation.call.begin > parts_.back().begin ? operation.call.begin
                                                       : operation.nodes.begin;
@@ -265,8 +266,8 @@ class Walk {
     return std::nullopt;
   }
 
-  // A tensor and itself, or what it was broadcast to: a call that computes all
-  // its values before it stores them has an order for these.
+  // A tensor and itself, or its broadcast: for these, a call that computes all
+  // its values before storing them has a defined order.
   bool is_of_one(const Overlap& overlap) const {
     const auto repeats = [&](const MemoryRange& range) {
       return program_.lists()[range.slot].repeats;
@@ -345,16 +346,16 @@ class Walk {
   const std::vector<bool> live_;
   const std::vector<Overlap> overlaps_;
   std::vector<std::vector<Neighbour>> neighbours_;
-  std::vector<ValueId> content_;  // of each slot by now
+  std::vector<ValueId> content_;  // current value of each slot
   std::vector<ProgramPart> parts_;
 
-  // The part that is being made.
+  // The part being built.
   std::vector<std::int32_t> holders_;  // slots that held values when it began
   std::vector<Access> reads_;
   std::vector<Access> stores_;
   JoinedLists joined_;
 
-  // The operation that is being looked at.
+  // The current operation.
   std::vector<Read> read_now_;
   std::vector<Carried> carried_now_;
 };

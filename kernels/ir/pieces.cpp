@@ -15,7 +15,7 @@ class Cutter {
         local_value_(program.nodes().size(), -1),
         local_slot_(program.slots().size(), -1) {}
 
-  // All domains that store anything, in the order of their first store.
+  // All domains with stores, in the order of their first store.
   std::vector<Piece> cut() {
     std::map<int, std::size_t> piece_of_domain;
     std::vector<std::vector<Store>> stores;
@@ -49,7 +49,7 @@ class Cutter {
     return piece;
   }
 
-  // Everything a value depends on; -2 marks what was seen.
+  // Collects everything a value depends on; -2 marks visited nodes.
   void collect(ValueId root, std::vector<ValueId>& touched) {
     std::vector<ValueId> open = {root};
     while (!open.empty()) {

@@ -8,7 +8,7 @@
 namespace fuse {
 namespace {
 
-// Turns pieces of one structure into a body and its instances.
+// Turns pieces with the same structure into a body and its instances.
 class BodyMaker {
  public:
   BodyMaker(const Program& program, Plan& plan, MayBake may_bake)

@@ -13,8 +13,8 @@
 namespace fuse {
 
 /// A node of a body. Leaves: `constant` (value), `argument` (index into
-/// Launch::args), `column` nodes are arguments of entry rate (index into the
-/// row's columns), `load` (index of the body's slot).
+/// Launch::args; `column` nodes are arguments of entry rate with an index into
+/// the row's columns), `load` (index of the body's slot).
 struct BodyNode {
   OpCode op{};
   Rate rate{};
@@ -24,7 +24,8 @@ struct BodyNode {
   std::int32_t index = -1;
   double value = 0;
   Origin origin;
-  std::source_location place;  ///< of what was recorded; no part of the code
+  /// of the recorded operation; not part of the code
+  std::source_location place;
 };
 
 struct BodySlot {
@@ -37,53 +38,54 @@ struct BodySlot {
 };
 
 /// What one kernel does to one tensor (and its companions in the other lists).
-/// Nodes stand in order of evaluation.
+/// Nodes are in order of evaluation.
 struct Body {
   std::vector<BodyNode> nodes;
   std::vector<BodySlot> slots;
   std::vector<Store> stores;
   int columns = 0;
 
-  /// Bytes that are loaded and stored for each element, and for each tensor.
+  /// Bytes loaded and stored for each element, and for each tensor.
   std::int64_t bytes_per_element() const;
   std::int64_t bytes_per_entry() const;
-  /// True when some list is strided: each row of the table is then a line of a
-  /// tensor, with a stride in every slot.
+  /// True if some list is strided: then each row of the table is a line of a
+  /// tensor, with a stride for every slot.
   bool strided() const;
 };
 
-/// How a scalar of what a body was made from gets into it.
+/// How a scalar of a body's source is passed to it.
 struct ScalarUse {
   enum class Kind : std::uint8_t {
-    baked,     ///< its value stands in the code
-    argument,  ///< a launch argument, so that only one instance can use the body
-    column,    ///< of the instance
+    baked,     ///< its value is in the code
+    argument,  ///< a launch argument, so only one instance can use the body
+    column,    ///< a column of the instance
   };
 
   Kind kind{};
-  std::int32_t index = -1;  ///< of the argument or column
-  double value = 0;         ///< that is baked
+  std::int32_t index = -1;  ///< index of the argument or column
+  double value = 0;         ///< the baked value
   Origin origin;
 };
 
-/// What a body was made from: by it, lists and scalars of another program are
-/// seen to fit.
+/// The source of a body: used to check whether lists and scalars of another
+/// program fit.
 struct BodySource {
   std::vector<Node> nodes;
-  std::vector<std::source_location> places;  ///< one a node
+  std::vector<std::source_location> places;  ///< one per node
   std::vector<SlotInfo> slots;
-  std::vector<std::string> names;  ///< one a slot
+  std::vector<std::string> names;  ///< one per slot
   std::vector<Store> stores;
-  std::vector<ScalarUse> scalars;  ///< in local numbers, as the nodes have them
+  /// in local numbering, in the order of the nodes
+  std::vector<ScalarUse> scalars;
 };
 
 /// One list domain of the program that runs through a body.
 struct Instance {
   int body = 0;
-  std::vector<std::int32_t> slots;    ///< program slot of each body slot
-  std::vector<std::int32_t> columns;  ///< program scalar of each column
-  /// Its lists hold the tensors of several groups: each tensor has columns of its
-  /// own.
+  std::vector<std::int32_t> slots;    ///< program slot for each body slot
+  std::vector<std::int32_t> columns;  ///< program scalar for each column
+  /// Its lists hold the tensors of several groups: each tensor has its own
+  /// columns.
   bool by_tensor = false;
 };
 
@@ -96,15 +98,15 @@ struct Guard {
 /// A program lowered to the bodies of one kernel.
 struct Plan {
   std::vector<Body> bodies;
-  std::vector<BodySource> sources;  ///< one a body
+  std::vector<BodySource> sources;  ///< one per body
   std::vector<Instance> instances;
-  /// Program scalar of each launch argument; -1 where the body that reads it has
+  /// Program scalar for each launch argument; -1 if the body that reads it has
   /// no instance.
   std::vector<std::int32_t> args;
   std::vector<Guard> guards;
-  int column_count = 0;  ///< columns of the widest body
+  int column_count = 0;  ///< number of columns of the widest body
 
-  /// True when the program's scalars have the bits this plan was made for, and
+  /// True if the program's scalars have the bits this plan was made for, and
   /// differ between groups only where it has columns for them.
   bool matches(const Program& program) const;
 };

@@ -29,7 +29,7 @@ bool has_arguments(const BodySource& body) {
       [](const ScalarUse& use) { return use.kind == Kind::argument; });
 }
 
-// Whatever becomes of the scalars.
+// Whatever the treatment of the scalars.
 bool made_from(const BodySource& body, const Piece& piece) {
   return std::equal(body.nodes.begin(), body.nodes.end(), piece.nodes.begin(),
                     piece.nodes.end(), same_node) &&
@@ -69,8 +69,8 @@ class Fitting {
     return program_.scalars()[scalar];
   }
 
-  // The numbers that the body bakes are those of the piece, and plain ones; a
-  // launch argument is one for all tensors.
+  // True if the piece has the same plain numbers as the body bakes; a launch
+  // argument is one number for all tensors.
   bool takes(const BodySource& body, const Piece& piece) const {
     return std::all_of(
         piece.nodes.begin(), piece.nodes.end(), [&](const Node& node) {

@@ -9,21 +9,21 @@
 
 namespace fuse {
 
-/// True when some body was made from the operations of a piece, whatever became
-/// of the scalars.
+/// True if some body was made from the operations of a piece, however its
+/// scalars are passed.
 bool has_body_for(const Plan& kernel, const Piece& piece);
 
 /// The plan for running a program, cut into pieces, with the kernel of another
-/// one: every piece goes through a body that is there, whatever their number and
-/// order. Nothing where one of them fits none.
+/// one: every piece goes through an existing body, whatever their number and
+/// order. nullopt if a piece fits no body.
 std::optional<Plan> fit(const Plan& kernel, const Program& program,
                         std::span<const Piece> pieces);
 
-/// A number that a body bakes with another value than a piece made of the same
-/// operations has.
+/// A number that a body bakes with another value than in a piece with the same
+/// operations.
 struct MovedNumber {
-  const ScalarUse* baked;  ///< in the body
-  std::int32_t scalar;     ///< of the program
+  const ScalarUse* baked;  ///< baked in the body
+  std::int32_t scalar;     ///< index in the program
 };
 
 /// All such numbers of one parameter (see same_parameter), in the order of the

@@ -133,9 +133,9 @@ ValueId Program::load(std::int32_t slot, std::source_location place) {
   const auto index = std::size_t(slot);
   last_read_[index] = std::int32_t(nodes_.size());
   const SlotInfo info = slots_[index];
-  // Like constants, numbers in memory are loaded anew wherever they are used:
-  // groups that share one then still look the same. They are read when the
-  // tensors are reached.
+  // Like constants, numbers in memory are loaded again wherever they are used,
+  // so that groups sharing one still look the same. They are read when the
+  // tensors are processed.
   const bool one_for_all = info.rate == Rate::uniform;
   if (current_[index] < 0 || one_for_all) {
     const DType dtype =
@@ -188,7 +188,7 @@ ValueId Program::cast(ValueId value, DType dtype, std::source_location place) {
                 node_domains_[value], place);
 }
 
-// Brings a value to the rate and dtype of the slot it is stored into. A cast
+// Converts a value to the rate and dtype of the slot it is stored into. A cast
 // rounds once: a number must not become a float on its way to 16 bits.
 ValueId Program::convert(ValueId value, SlotInfo to, int domain,
                          std::source_location place) {
@@ -295,7 +295,7 @@ void Program::clear() {
 }
 
 std::source_location Program::read_place(std::int32_t slot) const {
-  // Either the load itself, or the operation that was recorded next.
+  // Either the load itself, or the operation recorded next.
   const std::int32_t read = last_read(slot);
   const bool known = read >= 0 && std::size_t(read) < call_places_.size();
   return known ? call_places_[read] : std::source_location();
@@ -311,7 +311,7 @@ bool Program::same_structure(const Program& other) const {
   return same_bytes(nodes(), other.nodes()) &&
          same_bytes(slots(), other.slots()) &&
          same_bytes(stores(), other.stores()) &&
-         // The check for overlaps depends on the order of reads and stores.
+         // The overlap check depends on the order of reads and stores.
          last_read_ == other.last_read_ && first_store_ == other.first_store_;
 }
 

@@ -13,40 +13,41 @@
 
 namespace fuse {
 
-/// How often a value changes within one launch: once, per tensor, per element.
+/// How often a value changes within one launch: once, per tensor, or per
+/// element.
 enum class Rate : std::uint8_t { uniform, entry, element };
 
 /// Index of a node in its program.
 using ValueId = std::int32_t;
 
 /// Where a scalar came from, for guards and their reports. `name` must outlive
-/// the program (string literals do): "lr", or "betas" with index 0. Without a
-/// name, `index` tells the operands of one call apart.
+/// the program (string literals do): "lr", or "betas" with index 0. If there is
+/// no name, `index` distinguishes the operands of one call.
 struct Origin {
   const char* name = nullptr;
   int index = -1;
   int group = -1;
   std::source_location place = {};
-  /// A number that is known to move, such as a rate in the middle of its
-  /// schedule: better an argument from the beginning than baked and recompiled.
+  /// A number known to move, such as a rate in the middle of its schedule:
+  /// making it an argument from the start avoids a recompile.
   bool moves = false;
-  /// A scheduler has been attached to it; it may move, or not yet.
+  /// A scheduler is attached to it, so it may move.
   bool scheduled = false;
 };
 
-/// `param_groups[0]["lr"]`, "operand 2 at file:line" (of a call; the index is
-/// that of the operand), or "scalar at file:line".
+/// `param_groups[0]["lr"]`, "operand 2 at file:line" (with the operand's index
+/// in a call), or "scalar at file:line".
 std::string to_string(const Origin& origin);
-/// True when both are the same hyper-parameter, in whatever group.
+/// True if both are the same hyper-parameter, in any group.
 bool same_parameter(const Origin& a, const Origin& b);
 
-/// A scalar leaf of a program with the value it had when it was recorded. Where
-/// each of several groups has its own, the origin is that of the first one.
+/// A scalar leaf of a program with its value at recording time. If several
+/// groups have their own values, the origin is that of the first one.
 struct ScalarLeaf : Number {
   Origin origin;
 };
 
-/// Calls visit(value, origin) for every group that a leaf stands for.
+/// Calls visit(value, origin) for every group of a leaf.
 template <class Visit>
 void for_each_number(const ScalarLeaf& leaf, Visit visit) {
   if (leaf.column == nullptr) return visit(leaf.value, leaf.origin);
@@ -68,17 +69,17 @@ struct Node {
 };
 static_assert(sizeof(Node) == 20, "nodes are compared as bytes");
 
-/// What kind of list a slot takes; part of a program's structure.
+/// The kind of list a slot takes; part of a program's structure.
 struct SlotInfo {
   DType dtype{};
-  /// Of a list of one number that every tensor reads: uniform. Such a list is
-  /// only read.
+  /// Uniform for a list of one number that every tensor reads. Such a list is
+  /// read-only.
   Rate rate{};
-  /// Some tensor of the list does not lie in row-major order; `Program::slot`
-  /// sees to it.
+  /// True if some tensor of the list is not in row-major order; set by
+  /// `Program::slot`.
   bool strided = false;
-  /// Whose memory the list lies in; 0 is the host's, or that of a list without
-  /// tensors. One program, one memory.
+  /// The memory the list is in; 0 is the host's, or that of a list without
+  /// tensors. A program uses one memory.
   std::uint8_t memory = 0;
 };
 static_assert(sizeof(SlotInfo) == 4, "slots are compared as bytes");
@@ -91,84 +92,84 @@ struct ListView {
   const std::int64_t* numels = nullptr;
   std::size_t count = 0;
   const char* label = nullptr;
-  /// Of every tensor where some are not in row-major order; else null.
+  /// For every tensor if some are not in row-major order; else null.
   const Layout* layouts = nullptr;
-  /// A hash of addresses, sizes and strides; 0 where nobody keeps one.
+  /// A hash of addresses, sizes and strides; 0 if not computed.
   std::uint64_t content = 0;
-  /// Some element stands at several places of its tensor, as broadcasting and
-  /// expand make it.
+  /// True if some element is at several positions of its tensor, as after
+  /// broadcasting or expand.
   bool repeats = false;
 };
 
-/// A value that has to be in memory when the launch is over.
+/// A value that must be in memory when the launch ends.
 struct Store {
   std::int32_t slot = -1;
   ValueId value = -1;
 };
 
-/// A store as it was recorded, before others to the same slot.
+/// A store as recorded, before others to the same slot.
 struct StoreEvent {
   std::int32_t slot = -1;
   ValueId value = -1;
-  /// So many nodes had been recorded by then.
+  /// Number of nodes recorded before it.
   std::int32_t at = 0;
-  /// Into memory that nothing else knows of: any time after `value` will do.
+  /// Into memory that nothing else refers to: any time after `value` will do.
   bool is_result = false;
 };
 
-/// What may not come apart when a program is cut, as the nodes that it recorded.
+/// Nodes that must stay together when a program is cut.
 struct NodeRange {
   std::int32_t begin = 0;
   std::int32_t end = 0;
 };
 
-/// A recorded step: list-level pointwise operations in static single
-/// assignment form over slots, and the final stores. Structure (nodes, slots,
-/// stores) is what a kernel is generated from; lists and scalar values are what
-/// one call binds to it.
+/// A recorded step: list-level pointwise operations in static single assignment
+/// form over slots, and the final stores. A kernel is generated from the
+/// structure (nodes, slots, stores); each call binds lists and scalar values to
+/// it.
 class Program {
  public:
   /// The slot of a list; the same list always gets the same slot.
   std::int32_t slot(const ListView& list, SlotInfo info);
-  /// True when a list has a slot.
+  /// True if the list has a slot.
   bool uses(std::uint64_t list_id) const { return find_slot(list_id) >= 0; }
-  /// Current value of a slot: what was stored last, else a load.
+  /// Current value of a slot: the last one stored, else a load.
   ValueId load(std::int32_t slot, std::source_location place);
   ValueId constant(double value, const Origin& origin);
   ValueId argument(double value, const Origin& origin);
-  /// A constant or an argument, which may be another number in each group.
+  /// A constant or an argument, which may differ between groups.
   ValueId scalar(OpCode op, const ScalarLeaf& leaf);
-  /// Appends an operation. Element operands that differ in dtype are cast to
-  /// the type that holds them all (see promote); numbers and per-tensor values
-  /// take no part in that.
+  /// Appends an operation. Element operands of different dtypes are cast to the
+  /// type that holds them all (see promote); numbers and per-tensor values do
+  /// not affect it.
   ValueId apply(OpCode op, std::span<const ValueId> in,
                 std::source_location place);
-  /// An element value in another dtype.
+  /// Converts an element value to another dtype.
   ValueId cast(ValueId value, DType dtype, std::source_location place);
-  /// Makes `value` the content of a slot, converted to its dtype. Throws Error
-  /// when an element value should go into a per-tensor scalar.
+  /// Makes `value` the contents of a slot, converted to its dtype. Throws Error
+  /// if an element value would be stored in a per-tensor scalar.
   void store(std::int32_t slot, ValueId value, std::source_location place);
-  /// The same for memory that nothing else knows of yet.
+  /// The same for memory that nothing else refers to yet.
   void store_result(std::int32_t slot, ValueId value,
                     std::source_location place);
-  /// `value` at the rate and in the dtype of a slot, as `store` would make it;
+  /// `value` with the rate and dtype of a slot, as `store` would convert it;
   /// `like` is a value over the same lists.
   ValueId convert_like(ValueId value, SlotInfo to, ValueId like,
                        std::source_location place);
-  /// What is recorded from now on is another operation. Where a program has to
-  /// be cut, it is cut between operations.
+  /// Starts a new operation. A program is cut only between operations.
   void begin_operation();
-  /// Operations from the node `begin` on until now are one call, which computes
-  /// all it stores before the first store.
+  /// Makes the operations from node `begin` to the end one call, which computes
+  /// everything it stores before the first store.
   void end_call(std::int32_t begin);
-  /// Forgets everything but keeps the memory.
+  /// Clears everything but keeps the memory.
   void clear();
 
-  /// For parts of a program: the same operation on other values, over the lists
-  /// of a slot if it has no list among these (-1 for none).
+  /// For parts of a program: appends the same operation on other values, over
+  /// the lists of slot `like` if none of them has a list (-1 if there is none).
   ValueId append_like(const Node& node, std::span<const ValueId> in,
                       std::int32_t slot, std::source_location place);
-  /// The same for a store of what already has the slot's rate and dtype.
+  /// The same for a store of a value that already has the slot's rate and
+  /// dtype.
   void store_converted(std::int32_t slot, ValueId value,
                        std::source_location place);
 
@@ -183,7 +184,7 @@ class Program {
   std::span<const ListView> lists() const { return lists_; }
   std::span<const Store> stores() const { return stores_; }
   std::span<const ScalarLeaf> scalars() const { return scalars_; }
-  /// First nodes of the operations; empty for a program that is one.
+  /// First nodes of the operations; empty if the program is a single one.
   std::span<const std::int32_t> operations() const { return operations_; }
   std::span<const NodeRange> calls() const { return calls_; }
   std::span<const StoreEvent> store_events() const { return events_; }

@@ -7,7 +7,7 @@
 namespace fuse {
 namespace {
 
-// Slots that values which are stored are computed from, or go into.
+// Slots that stored values are computed from, or stored into.
 std::vector<bool> live_slots(const Program& program) {
   const auto nodes = program.nodes();
   const std::vector<bool> live = live_values(program);
@@ -54,7 +54,7 @@ class Sweep {
   }
 
  private:
-  // All that ended before will meet nothing any more.
+  // Ranges that ended before this one begins can no longer overlap anything.
   void compare(std::vector<const MemoryRange*>& open,
                const MemoryRange& range) {
     std::erase_if(open, [&](const MemoryRange* other) {
@@ -85,7 +85,7 @@ class Sweep {
 
   const Program& program_;
   const std::vector<MemoryRange> ranges_;
-  std::vector<const MemoryRange*> stored_;  // ranges that reach to here
+  std::vector<const MemoryRange*> stored_;  // stored ranges that reach to here
   std::vector<const MemoryRange*> read_;
   std::unordered_map<std::uint64_t, std::size_t> known_;
   std::vector<Overlap> found_;

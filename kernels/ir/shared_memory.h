@@ -6,19 +6,19 @@
 
 namespace fuse {
 
-/// Two lists of a program that share memory, of which one is stored.
+/// Two lists of a program that share memory, one of which is stored.
 struct Overlap {
-  MemoryRange a;  ///< two tensors that do, of other slots
+  MemoryRange a;  ///< two overlapping tensors, of different slots
   MemoryRange b;
-  /// They share nothing but whole tensors, each at the same place of both lists.
+  /// They share only whole tensors, each at the same index of both lists.
   bool coincident = true;
 };
 
-/// Of each value: whether it is stored, or another one that is comes from it.
+/// For each value: whether it is stored, or a stored value depends on it.
 std::vector<bool> live_values(const Program& program);
 
-/// All such pairs of slots, each once, of what the program's stores come from.
-/// Throws Error where tensors of one stored list share memory.
+/// All such pairs of slots, each once, among those the stores depend on. Throws
+/// Error if tensors of one stored list share memory.
 std::vector<Overlap> find_overlaps(const Program& program);
 
 }  // namespace fuse

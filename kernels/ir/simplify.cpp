@@ -35,8 +35,8 @@ void fold(Body& body) {
   }
 }
 
-// A computed value that is copied as it is: the copy is that value. (A list
-// that is copied stays a copy, so that there is an operation to see.)
+// An unchanged copy of a computed value is that value. (A copy of a list stays
+// a copy, so that the operation remains visible.)
 bool is_plain_copy(const Body& body, const BodyNode& node) {
   if (!is_move(node.op)) return false;
   const BodyNode& from = body.nodes[node.in[0]];

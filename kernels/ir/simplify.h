@@ -4,9 +4,9 @@
 
 namespace fuse {
 
-/// Evaluates what depends on constants alone, shares equal nodes, passes over
-/// copies of computed values, and drops what no store needs. Values keep their bits: folding runs the very loops
-/// that the interpreter runs.
+/// Evaluates constant expressions, shares equal nodes, skips copies of computed
+/// values, and drops what no store needs. Values keep their bits: folding runs
+/// the same loops as the interpreter.
 void simplify(Body& body);
 
 /// Drops unused nodes and renumbers the rest.

@@ -19,7 +19,7 @@ void StoredMemory::settle() {
   const auto before = [](const Range& a, const Range& b) {
     return a.begin < b.begin;
   };
-  // Tensors that were made one after the other usually lie in that order.
+  // Tensors made one after another are usually already in order.
   if (!std::is_sorted(added_.begin(), added_.end(), before)) {
     std::sort(added_.begin(), added_.end(), before);
   }
@@ -34,8 +34,8 @@ void StoredMemory::settle() {
   added_.clear();
 }
 
-// Its steps are the same whatever the address, so that the processor looks for
-// the next one meanwhile.
+// The steps do not depend on the address, so the processor can start the next
+// search meanwhile.
 std::size_t StoredMemory::search(std::uintptr_t address) const {
   const std::uintptr_t* first = ends_.data();
   std::size_t count = ends_.size();

@@ -32,7 +32,7 @@ std::string absolute_variable(const char* name) {
   return value != nullptr && *value == '/' ? value : std::string();
 }
 
-// A slash at the end would make lstat and open follow a symbolic link.
+// With a trailing slash, lstat and open would follow a symbolic link.
 std::string without_trailing_slashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
@@ -45,13 +45,13 @@ std::string chosen_path(std::string_view value) {
   return without_trailing_slashes(error ? std::string(value) : path.string());
 }
 
-// Returns an errno, 0 for success.
+// Returns an errno, or 0 on success.
 int make_directories(const std::string& path) {
   for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash)) {
     const std::string part = path.substr(0, slash);
     if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
-      // An existing parent may refuse for a reason of its own (a read-only
-      // file system): what counts is whether it is there.
+      // mkdir may fail on an existing parent for another reason (a read-only
+      // file system): what matters is whether it exists.
       const int error = errno;
       struct stat status = {};
       if (stat(part.c_str(), &status) != 0) return error;

@@ -12,10 +12,10 @@ namespace fuse {
 /// names. Empty: none.
 std::string cache_path();
 
-/// Opens the cache directory `path`, a real directory that belongs to this user
-/// and that nobody else may write; with `create` it is made, with its parents,
-/// if it is missing. On failure the result is not valid and `problem` says why
-/// (empty: it is merely missing).
+/// Opens the cache directory `path`, which must be a real directory owned by
+/// this user and not writable by anyone else; if `create`, makes it and its
+/// parents if missing. On failure the result is not valid and `problem` says
+/// why (empty: it does not exist).
 UniqueFd open_cache_directory(const std::string& path, bool create,
                               std::string* problem);
 

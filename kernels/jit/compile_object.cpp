@@ -1,4 +1,4 @@
-// Running the host compiler, and telling what went wrong.
+// Runs the host compiler, and explains failures.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ void remove_all(std::string* text, const std::string& part) {
   }
 }
 
-// The first lines of what the compiler said, indented.
+// The first lines of the compiler's output, indented.
 std::string first_lines(const std::string& output) {
   std::string text;
   std::size_t begin = 0;
@@ -53,7 +53,7 @@ std::string first_lines(const std::string& output) {
   return text.empty() ? "    (no message)\n" : text;
 }
 
-// The line of kernel.cpp that the first error speaks of; 0: none.
+// The line of kernel.cpp reported by the first error; 0 if none.
 std::size_t reported_line(const std::string& output) {
   constexpr std::string_view file = "kernel.cpp:";
   for (std::size_t at = output.find(file); at != output.npos;
@@ -71,7 +71,7 @@ std::size_t reported_line(const std::string& output) {
   return 0;
 }
 
-// The source around `line` (counted from 1), each line with its number.
+// The source around `line` (starting from 1), with line numbers.
 std::string numbered_lines(const std::string& source, std::size_t line) {
   std::string text;
   std::size_t begin = 0;
@@ -93,8 +93,8 @@ std::string how_it_ended(const ProcessResult& result) {
   return "failed with exit code " + std::to_string(result.exit_code);
 }
 
-// What the compiler's words say about the directory; empty: nothing. LC_ALL=C
-// makes it speak English.
+// The problem with the directory according to the compiler's output; empty if
+// there is none. LC_ALL=C makes the output English.
 std::string directory_problem(std::string_view words) {
   for (const int error : {ENOSPC, EDQUOT, EIO, EROFS, ENAMETOOLONG}) {
     const std::string text = std::generic_category().message(error);
@@ -135,8 +135,7 @@ void write_source(const std::string& path, const std::string& source) {
   throw Error(message);
 }
 
-// Reads the shared object, if it is one that this user's compiler can have
-// written.
+// Reads the shared object, if this user's compiler can have written it.
 bool read_object(const std::string& path, std::string* bytes) {
   const UniqueFd file(
       open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -151,9 +150,9 @@ bool read_object(const std::string& path, std::string* bytes) {
 }  // namespace
 
 const std::vector<std::string>& compile_flags() {
-  // First what undoes a compiler's own words (CXX="g++ -Ofast") where they
-  // would change results; then what makes vector code of exact arithmetic;
-  // then a shared object that holds nothing but the kernel.
+  // First the flags that undo a compiler's own words (CXX="g++ -Ofast") where
+  // those would change results; then those that vectorise exact arithmetic;
+  // then those for a shared object that contains only the kernel.
   static const auto* const flags =
       new std::vector<std::string>{"-x",
                                    "c++",
@@ -195,7 +194,7 @@ std::string compile_object(const HostCompiler& compiler,
   const std::vector<std::string>& flags = compile_flags();
   command.insert(command.end(), flags.begin(), flags.end());
   command.insert(command.end(), {"-o", output, input});
-  // The compiler's own temporaries go where they are swept with ours.
+  // The compiler's temporaries go where they are cleaned up with ours.
   const ProcessResult result =
       run_process(command, {"TMPDIR=" + directory, "LC_ALL=C"});
   const bool ended_well = result.signal == 0 && result.exit_code == 0;

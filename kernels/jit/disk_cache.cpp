@@ -22,7 +22,7 @@
 namespace fuse {
 namespace {
 
-// An entry is the shared object, the key, and this.
+// An entry consists of the shared object, the key, and this.
 struct Trailer {
   std::array<char, 8> magic;
   std::uint64_t object_size;
@@ -42,7 +42,7 @@ std::string make_entry(const std::string& key, const std::string& object) {
   return entry;
 }
 
-// The four checks below return what is wrong, or nothing.
+// The four checks below return the problem, or an empty string.
 
 std::string file_fault(int fd, struct stat* status) {
   if (fstat(fd, status) != 0) return errno_text();
@@ -120,9 +120,10 @@ void warn_not_kept(const std::string& why) {
             ". Set FUSEBOOK_CACHE_DIR to a directory of your own, or to 'off'");
 }
 
-// A run that finds every kernel makes no scratch directory, which would sweep.
-// Two links mean that there is no folder in the directory, so that the usual
-// case costs one system call; some file systems do not count, and say one.
+// A run that finds every kernel makes no scratch directory, which would trigger
+// a sweep. A link count of two means that the directory has no subdirectories,
+// so the usual case costs one system call; file systems that do not count
+// report one.
 void sweep_if_needed(const std::string& path, int directory) {
   struct stat status = {};
   if (fstat(directory, &status) != 0 || status.st_nlink == 2) return;
@@ -166,7 +167,7 @@ ScratchDirectory KernelCache::make_scratch() const {
 std::optional<std::string> KernelCache::load(const std::string& key) const {
   if (!usable()) return std::nullopt;
   const std::string name = entry_name(key);
-  // O_NONBLOCK: a named pipe in this place must not stop us.
+  // O_NONBLOCK: opening a named pipe must not block.
   const UniqueFd file(
       openat(directory_.get(), name.c_str(),
              O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));

@@ -8,36 +8,37 @@
 
 namespace fuse {
 
-/// The disk cache of compiled kernels: one file an entry, which holds the
-/// shared object, the whole text of its key, and a checksum over both. Every
-/// fault of the cache is a warning at most: the kernel is then compiled anew.
+/// The disk cache of compiled kernels: one file per entry, which contains the
+/// shared object, the complete text of its key, and a checksum over both. A
+/// fault of the cache causes at most a warning: the kernel is then compiled
+/// again.
 class KernelCache {
  public:
-  /// Opens the user's cache, making its directory if need be. Warns once in a
-  /// process when there should be one and cannot.
+  /// Opens the user's cache, creating its directory if necessary. Warns once
+  /// per process if that fails.
   static KernelCache open();
 
-  /// False when kernels are not kept on disk.
+  /// False if kernels are not kept on disk.
   bool usable() const { return directory_.valid(); }
 
-  /// The directory; empty when the cache is switched off.
+  /// The directory; empty if the cache is switched off.
   const std::string& path() const { return path_; }
 
-  /// The shared object stored under exactly this key. An entry that cannot be
-  /// trusted (another owner, truncated, changed, of another key) gives a
-  /// warning and nothing.
+  /// The shared object stored under exactly this key. Warns and returns nothing
+  /// if the entry cannot be trusted (another owner, truncated, changed, or of
+  /// another key).
   std::optional<std::string> load(const std::string& key) const;
 
-  /// A private directory inside the cache to compile in; its path is empty, and
-  /// there was a warning, when the cache cannot be written.
+  /// A private directory inside the cache for compiling; if the cache is not
+  /// writable, warns and returns one with an empty path.
   ScratchDirectory make_scratch() const;
 
-  /// Warns, once in a process, that the cache directory has this `problem`.
+  /// Warns, once per process, that the cache directory has this `problem`.
   void warn_unusable(const std::string& problem) const;
 
-  /// Stores `object` under `key` for later runs, replacing what was there.
-  /// `scratch`, a directory from `make_scratch`, is where the entry is written
-  /// before it appears whole under its name.
+  /// Stores `object` under `key` for later runs, replacing any old entry. The
+  /// entry is written to `scratch`, a directory from `make_scratch`, and then
+  /// renamed into place.
   void store(const std::string& key, const std::string& object,
              const std::string& scratch) const;
 
@@ -48,19 +49,19 @@ class KernelCache {
   UniqueFd directory_;
 };
 
-/// What a look at the disk cache finds; it creates nothing.
+/// The state of the disk cache; reading it creates nothing.
 struct CacheSummary {
-  /// Empty when the cache is switched off.
+  /// Empty if the cache is switched off.
   std::string directory;
-  /// Why it cannot be used; empty when it can, or is merely not there yet.
+  /// Why it cannot be used; empty if it can, or does not exist yet.
   std::string problem;
   long entries = 0;
   long long bytes = 0;
 };
 CacheSummary summarize_disk_cache();
 
-/// Removes every entry, and what interrupted processes left. Returns the number
-/// of entries removed. Throws Error when the directory cannot be used.
+/// Removes every entry, and leftovers of interrupted processes. Returns the
+/// number of entries removed. Throws Error if the directory cannot be used.
 long clear_disk_cache();
 
 /// The name of the file that holds the entry of `key`.

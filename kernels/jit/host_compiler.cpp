@@ -27,7 +27,7 @@ std::string search_path() {
   return path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
 }
 
-// A word followed by what identifies the file behind it.
+// A word, followed by the identity of the file behind it.
 std::string describe_program(const std::string& path) {
   struct stat status = {};
   if (stat(path.c_str(), &status) != 0) return path;
@@ -91,7 +91,7 @@ bool is_set(const char* value) {
   return false;
 }
 
-// One pass over the text: `quote_` is the open quotation mark, or 0.
+// Processes the text in one pass: `quote_` is the open quotation mark, or 0.
 class WordSplitter {
  public:
   std::vector<std::string> split(std::string_view text) {

@@ -15,47 +15,47 @@ class UnusableDirectory : public Error {
  public:
   UnusableDirectory(const std::string& message, std::string problem)
       : Error(message), problem_(std::move(problem)) {}
-  /// What is wrong with the directory: "cannot hold the compiler's files: ...".
+  /// The problem with the directory: "cannot hold the compiler's files: ...".
   const std::string& problem() const { return problem_; }
 
  private:
   std::string problem_;
 };
 
-/// The compiler that turns generated source into code for this machine.
+/// The compiler that compiles generated source for this machine.
 struct HostCompiler {
-  /// What to run: the program, found, and the words that follow it.
+  /// The command: the program's path, and the words that follow it.
   std::vector<std::string> words;
-  /// Text that changes when a program among the words is another one: path,
-  /// size, time of change and inode of each.
+  /// Text that changes when a program among the words changes: path, size,
+  /// modification time and inode of each.
   std::string identity;
 };
 
 /// FUSEBOOK_CXX, else CXX, else the first of c++, g++ and clang++ in PATH. A
-/// value that names an executable file as a whole is that file; any other is
-/// split into words by `split_words`. Throws NoCompiler when there is none,
+/// value that is the path of an executable file is used as it is; any other is
+/// split into words by `split_words`. Throws NoCompiler if there is none,
 /// UsageError for a value that cannot be split.
 HostCompiler find_host_compiler();
 
-/// The flags every kernel is compiled with, after the compiler's own words.
+/// The flags for compiling every kernel, after the compiler's own words.
 const std::vector<std::string>& compile_flags();
 
 /// Compiles `source` and returns the bytes of the shared object. Its files, and
-/// those of the compiler, lie in the private directory `directory`.
-/// Throws Error when the compiler fails, is killed, or writes nothing, and
-/// UnusableDirectory when that is the directory's fault.
+/// the compiler's, are in the private directory `directory`. Throws Error if
+/// the compiler fails, is killed, or writes nothing, and UnusableDirectory if
+/// the directory is to blame.
 std::string compile_object(const HostCompiler& compiler,
                            const std::string& source,
                            const std::string& directory);
 
-/// Splits at blanks. '...', "..." and a backslash keep blanks and quotes in a
-/// word; nothing else means anything ($, ` and * stand for themselves). Throws
-/// UsageError, naming `variable`, for a quote without its partner.
+/// Splits at blanks. '...', "..." and a backslash protect blanks and quotes in
+/// a word; nothing else is special ($, ` and * are literal). Throws UsageError
+/// naming `variable` for an unmatched quote.
 std::vector<std::string> split_words(std::string_view text,
                                      const std::string& variable);
 
-/// The path of an executable file: `name` itself if it has a slash, else the
-/// first in PATH. Empty when there is none.
+/// The path of an executable file: `name` itself if it contains a slash, else
+/// the first match in PATH. Empty if there is none.
 std::string find_program(const std::string& name);
 
 }  // namespace fuse

@@ -18,8 +18,8 @@ namespace {
 struct Leaf {
   unsigned number;
   unsigned part;
-  // Which bits of eax, ebx, ecx, edx belong to the instruction set. The others
-  // differ from core to core of one machine.
+  // The bits of eax, ebx, ecx, edx that describe the instruction set. The
+  // others differ between cores of one machine.
   std::array<unsigned, 4> mask;
 };
 
@@ -46,8 +46,8 @@ std::string in_hex(const char* label, unsigned long long value) {
   return text.data();
 }
 
-// Which register states the operating system has switched on. They say what
-// AVX code may be used, and a CPU without xgetbv has none.
+// The register states enabled by the operating system. They determine whether
+// AVX code may run; a CPU without xgetbv has none.
 unsigned long long enabled_states() {
   constexpr unsigned osxsave = 1U << 27;
   if ((ask(1, 0)[2] & osxsave) == 0) return 0;
@@ -74,8 +74,8 @@ std::string describe() {
 
 #else
 
-// The kernel's description of the first CPU, without what says nothing about
-// its instructions.
+// The kernel's description of the first CPU, without entries unrelated to its
+// instructions.
 std::string describe() {
   std::ifstream file("/proc/cpuinfo");
   std::string text = "cpu";
@@ -94,7 +94,7 @@ std::string describe() {
 }  // namespace
 
 const std::string& instruction_set() {
-  // Kept for ever: it may be asked for while the process exits.
+  // Never destroyed: it may be used while the process exits.
   static const auto* const text = new std::string(describe());
   return *text;
 }

@@ -4,8 +4,8 @@
 
 namespace fuse {
 
-/// Text that differs between two machines whose native code may differ: the
-/// vendor, the model and the feature words of this CPU.
+/// Text that differs between machines whose native code may differ: the vendor,
+/// model and feature words of this CPU.
 const std::string& instruction_set();
 
 }  // namespace fuse

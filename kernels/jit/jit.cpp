@@ -26,7 +26,7 @@ std::shared_ptr<Library> load_library(const std::string& object) {
   return std::make_shared<Library>(load_shared_object(object));
 }
 
-// What a kernel's code depends on, apart from its source.
+// Everything that a kernel's code depends on, except its source.
 std::string key_prefix(const HostCompiler& compiler) {
   std::string text =
       "Fusebook kernel, format 1\ncompiler:\n" + compiler.identity + "flags:";
@@ -35,7 +35,7 @@ std::string key_prefix(const HostCompiler& compiler) {
 }
 
 // Compiles and loads inside the cache, so that a finished entry can be renamed
-// into place. Nothing when the cache cannot hold what that needs.
+// into place. Null if the cache cannot hold the files needed.
 std::shared_ptr<Library> build_in_cache(const HostCompiler& compiler,
                                         const std::string& key,
                                         const std::string& source,
@@ -61,7 +61,7 @@ std::shared_ptr<Library> build_uncached(const HostCompiler& compiler,
   return load_library(compile_object(compiler, source, scratch.path()));
 }
 
-// An entry whose checks pass and that still cannot be loaded comes from a
+// An entry that passes the checks and still cannot be loaded comes from a
 // system that has changed since.
 std::shared_ptr<Library> load_from_cache(const std::string& key,
                                          const KernelCache& cache) {
@@ -88,8 +88,8 @@ std::shared_ptr<Library> load_or_build(const HostCompiler& compiler,
   return library;
 }
 
-// The compiler that the environment names, looked up once as long as the
-// environment stays the same: a look-up costs more than a cached kernel.
+// The compiler selected by the environment, looked up again only if the
+// environment changes: a look-up costs more than a cached kernel.
 class Toolchain {
  public:
   bool is_current() const {
@@ -135,11 +135,11 @@ void* Library::symbol(const char* name) const {
 }
 
 std::shared_ptr<Library> build_library(const std::string& source) {
-  thread_local Toolchain tools;  // of its own in every thread: no lock
+  thread_local Toolchain tools;  // one per thread: no lock
   if (tools.is_current()) {
     if (auto library = find_library(tools.prefix(), source)) return library;
   }
-  // A compiler that was replaced in the meantime is noticed here.
+  // Detects a compiler replaced in the meantime.
   tools.find();
   return find_or_build_library(tools.prefix(), source, [&] {
     return load_or_build(tools.compiler(), tools.prefix(), source);

@@ -6,7 +6,7 @@
 
 namespace fuse {
 
-/// A shared library that was compiled from generated source and loaded.
+/// A shared library, compiled from generated source and loaded.
 class Library {
  public:
   explicit Library(void* handle) : handle_(handle) {}
@@ -14,11 +14,11 @@ class Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  /// Address of an extern "C" symbol. Throws Error when it is missing.
+  /// Address of an extern "C" symbol. Throws Error if it is missing.
   void* symbol(const char* name) const;
 
   /// For std::call_once: kernels of several threads share a library, and only
-  /// the first may fill in what it needs of the host.
+  /// the first may initialise its pointers into the host.
   std::once_flag& prepared() { return prepared_; }
 
  private:
@@ -27,13 +27,13 @@ class Library {
 };
 
 /// Compiles `source` (C++20, no headers) with the host compiler, or takes the
-/// result from the disk cache, and loads it. Throws NoCompiler when no compiler
-/// can be found, Error when the compiler fails, is killed, or produces nothing
-/// that can be loaded.
+/// result from the disk cache, and loads it. Throws NoCompiler if no compiler
+/// is found, Error if the compiler fails, is killed, or produces nothing that
+/// can be loaded.
 std::shared_ptr<Library> build_library(const std::string& source);
 
-/// Number of times this process ran the host compiler, and the number of
-/// libraries it took from the disk cache instead.
+/// Number of times this process ran the host compiler, and number of libraries
+/// taken from the disk cache instead.
 struct JitCounters {
   long compiler_runs = 0;
   long disk_hits = 0;

@@ -24,20 +24,20 @@ struct Slot {
   std::string source;
   pid_t builder = getpid();
   std::atomic<int> state = building;
-  // Set before `state` leaves `building`, never changed after.
+  // Set before `state` leaves `building`, and never changed after that.
   std::shared_ptr<Library> library;
   std::string error;
 
   bool holds(std::string_view a, std::string_view b) const {
     return prefix == a && source == b;
   }
-  // Its thread did not come along when the process forked.
+  // The building thread does not exist in a forked child.
   bool abandoned() const { return state == building && builder != getpid(); }
 };
 
 using Slots = std::unordered_multimap<std::uint64_t, std::shared_ptr<Slot>>;
 
-// Beyond so many, libraries that nobody uses any more are let go.
+// Beyond this number, unused libraries are unloaded.
 constexpr std::size_t capacity = 256;
 
 struct Libraries {
@@ -48,7 +48,7 @@ struct Libraries {
 void lock_for_fork();
 void unlock_after_fork();
 
-// Lives for ever: kernels may run while the process exits.
+// Never destroyed: kernels may run while the process exits.
 Libraries& libraries() {
   static auto* const instance = [] {
     pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
@@ -76,7 +76,7 @@ Slots::iterator find_slot(Slots& slots, std::uint64_t hash,
   return found == end ? slots.end() : found;
 }
 
-// Returns the slot of the key, and whether the caller has to fill it.
+// Returns the slot of the key, and whether the caller must fill it.
 std::pair<std::shared_ptr<Slot>, bool> find_or_add(std::uint64_t hash,
                                                    std::string_view prefix,
                                                    std::string_view source) {

@@ -19,7 +19,7 @@
 namespace fuse {
 namespace {
 
-// Frees what posix_spawn's two descriptions of the child hold.
+// Frees the two objects that posix_spawn reads.
 struct SpawnPlan {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -36,7 +36,8 @@ struct SpawnPlan {
   SpawnPlan& operator=(const SpawnPlan&) = delete;
 };
 
-// A child that inherits an ignored SIGCHLD could not wait for its own children.
+// A child with an inherited ignored SIGCHLD could not wait for its own
+// children.
 void set_signals(SpawnPlan& plan) {
   sigset_t none;
   sigemptyset(&none);
@@ -109,7 +110,7 @@ void set_status(int status, ProcessResult* result) {
   if (WIFSIGNALED(status)) result->signal = WTERMSIG(status);
 }
 
-// Returns whether the child has ended; with `options` 0 it always has.
+// Returns whether the child has ended; if `options` is 0, always true.
 bool reap(pid_t child, int options, ProcessResult* result) {
   for (;;) {
     int status = 0;
@@ -140,8 +141,8 @@ Read read_some(int fd, std::size_t limit, std::string* output) {
   return count == 0 ? Read::end : Read::some;
 }
 
-// The output ends with the child, unless a process that the child left behind
-// holds on to it: that one is not waited for, however much it writes.
+// The output ends with the child. If a process that the child left behind keeps
+// the pipe open, it is not waited for, however much it writes.
 void collect(pid_t child, int fd, std::size_t limit, ProcessResult* result) {
   constexpr int patience_ms = 50;
   pollfd wanted = {fd, POLLIN, 0};
@@ -169,8 +170,8 @@ ProcessResult run_process(const std::vector<std::string>& argv,
   }
   const UniqueFd reader(ends[0]);
   UniqueFd writer(ends[1]);
-  // A process without the three standard files gets pipes in their places,
-  // which the child needs for its own.
+  // If the three standard files are closed, the pipe takes their numbers, which
+  // the child needs for its own.
   writer = UniqueFd(fcntl(writer.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   if (!writer.valid()) {
     throw Error("cannot start '" + argv[0] + "': no pipe: " + errno_text());

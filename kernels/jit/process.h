@@ -5,30 +5,29 @@
 
 namespace fuse {
 
-/// How a program ended and what it wrote.
+/// The outcome and output of a program.
 struct ProcessResult {
-  /// Exit status, or -1 when a signal ended the program.
+  /// Exit status, or -1 if a signal ended the program.
   int exit_code = -1;
   /// The signal that ended the program, or 0.
   int signal = 0;
-  /// False when this process discards its children's status (SIGCHLD is
-  /// ignored): the other two are then unknown.
+  /// False if this process discards its children's status (SIGCHLD is ignored):
+  /// the fields above are then unknown.
   bool status_known = true;
-  /// The beginning of what it wrote to standard output and standard error.
+  /// The beginning of standard output and standard error.
   std::string output;
 };
 
 /// Runs the program `argv[0]` (looked up in PATH if it has no slash) with the
-/// arguments `argv`, and waits for its end. No shell takes part. The program
-/// reads nothing, inherits no other file, has no signal blocked, and finds the
-/// variables `environment` ("NAME=value") in place of those of the same name.
-/// Of its output the first `output_limit` bytes are kept.
-/// Throws Error when it cannot be started.
+/// arguments `argv`, without a shell, and waits until it ends. The program has
+/// no input, inherits no other files and no blocked signals, and the variables
+/// `environment` ("NAME=value") replace those of the same name. Keeps the first
+/// `output_limit` bytes of its output. Throws Error if it cannot be started.
 ProcessResult run_process(const std::vector<std::string>& argv,
                           const std::vector<std::string>& environment = {},
                           std::size_t output_limit = 65536);
 
-/// A signal in words: "signal 9 (Killed)".
+/// A signal with its name: "signal 9 (Killed)".
 std::string signal_text(int signal);
 
 }  // namespace fuse

@@ -28,8 +28,8 @@ namespace fs = std::filesystem;
 
 constexpr time_t stale_seconds = 3600;
 
-// Process numbers mean something only within one boot of one machine and one
-// namespace, and a directory may be shared between several of them.
+// Process numbers are unique only within one boot of one machine and one
+// namespace, and several of them may share a directory.
 std::string where_pids_count() {
   std::string text;
   const UniqueFd boot(
@@ -73,8 +73,8 @@ bool is_stale(const fs::path& path, const std::string& prefix) {
          status.st_mtime < std::time(nullptr) - stale_seconds;
 }
 
-// A name in `parent` for a directory that is about to go. mkdtemp never makes
-// one with an underscore, and the process number lets the next run take over.
+// A name in `parent` for a directory about to be removed. mkdtemp never makes a
+// name with an underscore, and the process number lets the next run take over.
 std::string farewell_name(const std::string& parent) {
   static std::atomic<unsigned> serial = 0;
   std::array<char, 8> letters;
@@ -84,9 +84,9 @@ std::string farewell_name(const std::string& parent) {
          letters.data();
 }
 
-// A compiler that outlived its process may still make files in the directory,
-// which would then never be empty. It knows the directory by its path alone: by
-// another name nothing can be added, but for calls that are already under way.
+// A compiler that outlived its process may still create files in the directory,
+// which would then never become empty. It knows the directory only by its path:
+// after renaming nothing can be added, except by calls already under way.
 void remove_scratch(const fs::path& path) {
   constexpr int attempts = 16;
   fs::path last = farewell_name(path.parent_path().native());

@@ -4,14 +4,14 @@
 
 namespace fuse {
 
-/// A directory of its own for one compilation, private to the user; removed
-/// with all it holds at the end.
+/// A private directory for one compilation, removed with its contents on
+/// destruction.
 class ScratchDirectory {
  public:
-  /// None: `path()` is empty.
+  /// No directory: `path()` is empty.
   ScratchDirectory() = default;
-  /// Makes one inside `parent`. When that fails `path()` is empty and errno
-  /// set. The first one inside `parent` also sweeps it.
+  /// Makes a directory inside `parent`. On failure `path()` is empty and errno
+  /// is set. The first one inside `parent` also sweeps it.
   explicit ScratchDirectory(const std::string& parent);
   ~ScratchDirectory();
   ScratchDirectory(ScratchDirectory&& other) noexcept;
@@ -25,13 +25,11 @@ class ScratchDirectory {
   std::string path_;
 };
 
-/// Makes one in the user's directory for temporaries: TMPDIR, else /tmp.
-/// Throws Error when neither can be written.
+/// Makes a directory in TMPDIR, else /tmp. Throws Error if neither is writable.
 ScratchDirectory make_temporary_directory();
 
-/// Removes what processes that were interrupted left in `parent`: scratch
-/// directories of this user that are older than an hour, or whose process no
-/// longer lives.
+/// Removes what interrupted processes left in `parent`: scratch directories of
+/// this user that are older than an hour, or whose process no longer exists.
 void sweep_scratch(const std::string& parent);
 
 }  // namespace fuse

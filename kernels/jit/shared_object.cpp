@@ -22,7 +22,7 @@ namespace {
 #endif
 
 // dlopen trusts the lengths in a file, and touching a page beyond its end kills
-// the process. Returns what is wrong, or nothing.
+// the process. Returns the problem, or an empty string.
 std::string object_fault(const std::string& bytes) {
   ElfW(Ehdr) header;
   if (bytes.size() < sizeof(header)) return "it is too short";
@@ -47,9 +47,9 @@ std::string object_fault(const std::string& bytes) {
   return {};
 }
 
-// dlopen takes a path that it has seen before for the library that it loaded
-// then, and numbers of descriptors return. So every load spells the folder
-// differently: the bits of a serial number as "/" and "/.".
+// For a path it has seen before dlopen returns the library loaded then, and
+// descriptor numbers are reused. So every load spells the path differently: the
+// bits of a serial number as "/" and "/.".
 std::string unique_path(int fd) {
   static std::atomic<std::uint64_t> serial = 1;
   std::string path = "/proc/self/fd";
@@ -59,8 +59,8 @@ std::string unique_path(int fd) {
   return path + "/" + std::to_string(fd);
 }
 
-// Kernels from 6.3 on want to be told that the file is for running; older ones
-// do not know the flag.
+// Kernels from 6.3 on want to know that the file is executable; older ones
+// reject the flag.
 UniqueFd make_memory_file() {
   UniqueFd file(memfd_create("fusebook-kernel", MFD_CLOEXEC | MFD_EXEC));
   if (!file.valid()) {
@@ -75,7 +75,7 @@ void* load_from_memory(const std::string& bytes) {
   return dlopen(unique_path(file.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
-// The way where memory files are refused, or /proc is missing.
+// The fallback if memory files are refused, or /proc is missing.
 void* load_from_disk(const std::string& bytes) {
   const ScratchDirectory scratch = make_temporary_directory();
   const std::string path = scratch.path() + "/kernel.so";

@@ -5,7 +5,7 @@
 namespace fuse {
 namespace {
 
-// Lines shorter than this cost more by their number than strides do.
+// With shorter lines, their number costs more than strides would.
 constexpr i64 short_line = 16;
 
 bool has_strides(const Layout& layout) { return layout.strides != nullptr; }
@@ -30,7 +30,7 @@ void LineCutter::cut(std::span<const Layout> layouts, std::size_t ordered,
   choose_line();
 }
 
-// All dimensions but those of size 1, from the first to the last.
+// All dimensions except those of size 1, from first to last.
 void LineCutter::gather(std::span<const Layout> layouts, const Layout& shape) {
   for (std::size_t d = 0; d < shape.rank; ++d) {
     if (shape.sizes[d] == 1) continue;
@@ -53,7 +53,8 @@ void LineCutter::sort(std::size_t ordered) {
                    });
 }
 
-// One step of the outer dimension is all of the inner one, in every tensor.
+// True if, in every tensor, one step of the outer dimension spans the whole
+// inner one.
 bool LineCutter::merges(const Dimension& outer, const Dimension& inner) const {
   const i64* const wide = strides_of(outer);
   const i64* const narrow = strides_of(inner);
@@ -75,7 +76,7 @@ void LineCutter::merge() {
   outer_.resize(last + 1);
 }
 
-// The innermost dimension, unless it is too short to be worth a row.
+// Chooses the innermost dimension, unless it is too short to be worth a line.
 void LineCutter::choose_line() {
   auto line = outer_.end() - 1;
   if (line->size < short_line) {
@@ -91,7 +92,7 @@ void LineCutter::choose_line() {
   for (const Dimension& d : outer_) count_ *= d.size;
 }
 
-// To the next line: the last dimension counts fastest.
+// Moves to the next line: the last dimension varies fastest.
 void LineCutter::advance() {
   for (std::size_t d = outer_.size(); d-- > 0;) {
     const i64* const strides = strides_of(outer_[d]);

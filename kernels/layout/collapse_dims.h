@@ -9,27 +9,27 @@
 
 namespace fuse {
 
-/// Cuts tensors of one shape, each with strides of its own, into lines: runs of
-/// elements with one stride in each tensor. Dimensions that all of them allow
-/// to be one are merged, so tensors that are dense in the same order are a
-/// single line of stride 1. It keeps its memory from one cut to the next.
+/// Cuts tensors of one shape, each with its own strides, into lines: runs of
+/// elements with one stride in each tensor. Dimensions that can be merged in
+/// all of them are merged, so tensors that are dense in the same order are a
+/// single line of stride 1. Reuses its memory from one cut to the next.
 class LineCutter {
  public:
-  /// Takes the layouts of tensors of `numel` elements each. One without strides
-  /// stands for row-major order; all others have the same sizes. `ordered` is
-  /// the tensor whose strides decide on the order of the lines.
+  /// Takes the layouts of tensors of `numel` elements each. A layout without
+  /// strides means row-major order; all others must have the same sizes. The
+  /// strides of tensor `ordered` determine the order of the lines.
   void cut(std::span<const Layout> layouts, std::size_t ordered,
            std::int64_t numel);
 
-  /// Number of lines; 1 where there are no elements, too.
+  /// Number of lines; 1 even if there are no elements.
   i64 count() const { return count_; }
-  /// Elements of each line.
+  /// Number of elements in each line.
   i64 length() const { return length_; }
-  /// Distance of neighbours on a line in each tensor, in elements.
+  /// Distance between neighbours on a line in each tensor, in elements.
   std::span<const i64> strides() const { return line_; }
 
-  /// Calls visit(offsets) for each line with the place of its first element in
-  /// each tensor, in elements from the tensor's own first one.
+  /// Calls visit(offsets) for each line with the offset of its first element in
+  /// each tensor, in elements from the tensor's first element.
   template <class Visit>
   void for_each(Visit visit) {
     offsets_.assign(tensors_, 0);
@@ -41,7 +41,8 @@ class LineCutter {
   }
 
  private:
-  // One dimension of all tensors: where its strides start in strides_.
+  // One dimension of all tensors; `strides_` holds its strides from this index
+  // on.
   struct Dimension {
     i64 size = 0;
     std::size_t strides = 0;
@@ -61,7 +62,7 @@ class LineCutter {
   i64 count_ = 0;
   i64 length_ = 0;
   std::vector<Dimension> outer_;  // largest stride first
-  std::vector<i64> strides_;      // of each dimension, one a tensor
+  std::vector<i64> strides_;      // for each dimension, one per tensor
   std::vector<i64> line_;
   std::vector<i64> offsets_;
   std::vector<i64> index_;

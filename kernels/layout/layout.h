@@ -5,8 +5,8 @@
 
 namespace fuse {
 
-/// How the elements of a tensor lie: sizes, and distances in elements between
-/// neighbours, of each of `rank` dimensions.
+/// The layout of a tensor's elements: sizes, and distances between neighbours
+/// in elements, for each of `rank` dimensions.
 struct Layout {
   const std::int64_t* sizes = nullptr;
   const std::int64_t* strides = nullptr;

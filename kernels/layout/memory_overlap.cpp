@@ -17,15 +17,15 @@ void sort_by_stride(std::vector<Dimension>& dimensions) {
             });
 }
 
-// Distance from the first byte of the first run to that of the last one.
+// Distance from the first byte of the first run to the first byte of the last.
 std::int64_t reach(Dimensions dimensions) {
   std::int64_t sum = 0;
   for (const Dimension& d : dimensions) sum += (d.size - 1) * d.stride;
   return sum;
 }
 
-// What is left of a region within one step of its outer dimensions: runs from
-// `begin` on, counted from an origin that both sides have in common.
+// The rest of a region within one step of its outer dimensions: runs starting
+// at `begin`, relative to an origin common to both sides.
 struct Rest {
   std::int64_t begin;
   std::int64_t run;
@@ -55,8 +55,8 @@ class Search {
   }
 
  private:
-  // Only the difference of the two outer indices matters: where it is right,
-  // some pair of indices has it.
+  // Only the difference of the two outer indices matters: for each valid
+  // difference, some pair of indices has it.
   bool same_stride(const Rest& a, const Rest& b) {
     const std::int64_t stride = a.outer().stride;
     const Rest in_a = a.inner(0);
@@ -73,8 +73,8 @@ class Search {
     return false;
   }
 
-  // `wide` has the larger outer stride: it is taken apart, or the other one is
-  // cut into what has the same stride, whichever is less.
+  // `wide` has the larger outer stride. Either it is taken apart, or the other
+  // one is cut into pieces of the same stride, whichever is less work.
   bool other_stride(const Rest& wide, const Rest& narrow) {
     const std::int64_t stride = wide.outer().stride;
     if (!narrow.dimensions.empty() && stride % narrow.outer().stride == 0) {
@@ -109,8 +109,8 @@ class Search {
   int budget_ = 1 << 14;
 };
 
-// All runs of both begin at multiples of one number from their first: seen
-// within one such step, the two may lie apart.
+// All runs of both start at multiples of a common divisor from their first: if
+// they are disjoint modulo that, they are disjoint.
 bool apart_by_remainder(const Rest& a, const Rest& b) {
   std::int64_t step = 0;
   for (const Dimension& d : a.dimensions) step = std::gcd(step, d.stride);

@@ -5,7 +5,7 @@
 namespace fuse {
 namespace {
 
-// A size that is known becomes one move.
+// With a constant size, the copy becomes a single move.
 template <std::size_t size>
 void copy(char* to, i64 to_step, const char* from, i64 from_step, i64 n) {
   for (i64 i = 0; i < n; ++i) {

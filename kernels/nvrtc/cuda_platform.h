@@ -4,9 +4,9 @@
 
 namespace fuse {
 
-/// The GPUs of this machine. The driver's library is opened the first time.
-/// Lives for ever, and so do its devices: tensors and kernels with static
-/// lifetime may go after everything else.
+/// The GPUs of this machine. The driver's library is opened on first use. Never
+/// destroyed, nor are its devices: tensors and kernels with static lifetime may
+/// be destroyed last.
 GpuPlatform& cuda_platform();
 
 }  // namespace fuse

@@ -15,8 +15,8 @@ namespace {
 constexpr int newest_known = 13;
 constexpr int oldest_known = 12;
 
-// A table from the library, or why not. Never given back: as long as the
-// library is open.
+// A table from the library, or the problem. Never freed: it lives as long as
+// the open library.
 const NvrtcApi* open_table(const std::string& name, std::string* problem) {
   CallLibrary library(name);
   if (!library.is_open()) {

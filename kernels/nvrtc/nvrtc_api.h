@@ -6,8 +6,8 @@
 
 namespace fuse {
 
-/// NVRTC, CUDA's run-time compiler, as a table of calls: from CUDA 12 or 13,
-/// whichever library is there. Source: NVRTC reference,
+/// NVRTC, CUDA's run-time compiler, as a table of functions: from CUDA 12 or
+/// 13, whichever is installed. Source: NVRTC reference,
 /// docs.nvidia.com/cuda/nvrtc.
 struct NvrtcApi {
   using Program = struct NvrtcProgramHandle*;
@@ -23,33 +23,34 @@ struct NvrtcApi {
 #undef NVRTC_CALL
 };
 
-/// NVRTC, opened and asked what it can do.
+/// NVRTC, opened, with its properties.
 struct Nvrtc {
   const NvrtcApi* api = nullptr;
   int major = 0;
   int minor = 0;
-  /// 90 for sm_90, in rising order, from `oldest_gpu_architecture` on.
+  /// 90 for sm_90, ascending, from `oldest_gpu_architecture` on.
   std::vector<int> architectures;
-  /// What was opened.
+  /// The opened library.
   std::string library;
 };
 
-/// Asks a table for its version and architectures. Throws NoGpu when it cannot
-/// say. `library` is for messages.
+/// Queries a table for its version and architectures. Throws NoGpu on failure.
+/// `library` is for messages.
 Nvrtc describe_nvrtc(const NvrtcApi& api, std::string library);
 
-/// Opens NVRTC, for the rest of the process: the library that FUSEBOOK_NVRTC
-/// names, else the newest from CUDA 13 or 12 that is no newer than
-/// `newest_major` (a driver takes no code from a newer CUDA), on the loader's
-/// path, in the folders that the build was configured with, and in those of
+/// Opens NVRTC for the rest of the process: the library set in FUSEBOOK_NVRTC,
+/// else the newest from CUDA 13 or 12 that is no newer than `newest_major` (a
+/// driver rejects code from a newer CUDA), searching the loader's path, the
+/// directories that the build was configured with, and those of
 /// FUSEBOOK_CUDA_HOME, CUDA_HOME, CUDA_PATH and /usr/local/cuda. Throws NoGpu
-/// with all that was tried when there is none.
+/// listing everything tried if there is none.
 Nvrtc load_nvrtc(int newest_major = 13);
 
-/// The folders that the build was configured with, with ";" between them.
+/// The directories that the build was configured with, separated by ";".
 extern const char* const nvrtc_folders;
 
-/// The names that `load_nvrtc` tries, in order. `configured` as nvrtc_folders.
+/// The names that `load_nvrtc` tries, in order. `configured` is like
+/// nvrtc_folders.
 std::vector<std::string> nvrtc_candidates(
     int newest_major, const std::string& configured = nvrtc_folders);
 

@@ -20,7 +20,7 @@ std::string version_text(const Nvrtc& nvrtc) {
          std::to_string(nvrtc.minor);
 }
 
-// One source on its way through NVRTC.
+// The compilation of one source with NVRTC.
 class Compilation {
  public:
   Compilation(const Nvrtc& nvrtc, const std::string& source,
@@ -105,7 +105,7 @@ class Compilation {
   NvrtcApi::Program program_ = nullptr;
 };
 
-// The number that stands before, or after, a word of the log.
+// The number before a word of the log.
 int number_before(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
   if (at == text.npos) return -1;

@@ -28,7 +28,7 @@ std::string cache_key(const Nvrtc& nvrtc, const GpuTarget& target,
   return key + "\nsource:\n" + source;
 }
 
-// What the cache keeps: one line of figures, then the code.
+// The format of a cache entry: one line of statistics, then the code.
 std::string pack(const ModuleImage& image) {
   const GpuResources& of = image.resources;
   std::ostringstream text;
@@ -98,7 +98,7 @@ class NvrtcCompiler final : public ModuleCompiler {
   std::optional<Nvrtc> nvrtc_;
 };
 
-// A driver takes code from its own CUDA and from older ones.
+// A driver accepts code from its own CUDA version and older ones.
 Nvrtc load_nvrtc_for_driver() {
   const CudaDriver driver = load_cuda_driver();
   int version = 0;

@@ -10,13 +10,13 @@ namespace fuse {
 enum class DType : std::uint8_t {
   float32,   ///< 24 bits of precision
   float64,   ///< 53 bits
-  float16,   ///< 11 bits, up to 65504; only stored
-  bfloat16,  ///< 8 bits, the range of float32; only stored
+  float16,   ///< 11 bits, up to 65504; storage only
+  bfloat16,  ///< 8 bits, the range of float32; storage only
 };
 
 inline constexpr int dtype_count = 4;
 
-// So that one can write `to(p, float32)`.
+// Allows writing `to(p, float32)`.
 inline constexpr DType float32 = DType::float32;    ///< DType::float32
 inline constexpr DType float64 = DType::float64;    ///< DType::float64
 inline constexpr DType float16 = DType::float16;    ///< DType::float16
@@ -48,8 +48,8 @@ constexpr const char* name_of(DType dtype) {
   }
 }
 
-/// True for the 16-bit types: they only store. Operations on them compute in
-/// float32, and round each result.
+/// True for the 16-bit types, which are storage only. Operations on them
+/// compute in float32 and round each result.
 constexpr bool is_reduced(DType dtype) {
   return dtype == DType::float16 || dtype == DType::bfloat16;
 }
@@ -59,8 +59,8 @@ constexpr DType compute_type(DType dtype) {
   return is_reduced(dtype) ? DType::float32 : dtype;
 }
 
-/// The type of a result of elements of two types, as torch.promote_types: the
-/// smallest that holds the numbers of both.
+/// The result type for elements of two types, like torch.promote_types: the
+/// smallest that holds the values of both.
 constexpr DType promote(DType a, DType b) {
   if (a == b) return a;
   const bool wide = a == DType::float64 || b == DType::float64;

@@ -10,7 +10,7 @@
 
 namespace fuse {
 
-/// Calls `use(T{})` with the C++ type of `dtype`, and returns what it returns.
+/// Calls `use(T{})` with the C++ type of `dtype`, and returns the result.
 template <class Use>
 decltype(auto) with_type(DType dtype, Use&& use) {
   switch (dtype) {
@@ -25,8 +25,8 @@ decltype(auto) with_type(DType dtype, Use&& use) {
   }
 }
 
-/// The same for code that computes in the type itself, which 16-bit types
-/// cannot; `who` says so in the Error that they get.
+/// The same for code that computes in the type itself. Throws Error naming
+/// `who` for 16-bit types, which cannot.
 template <class Use>
 decltype(auto) with_computing_type(const char* who, DType dtype, Use&& use) {
   if (is_reduced(dtype)) {

@@ -6,9 +6,9 @@
 
 namespace fuse {
 
-/// A number of `DType::float16` on the host, two bytes as they lie in memory.
-/// It converts, explicitly, and nothing else: compute in float or double.
-/// Conversions round once, halves to even; what is too large becomes infinite.
+/// A number of `DType::float16` on the host, two bytes as in memory. It only
+/// converts, explicitly: compute in float or double. Conversions round once,
+/// ties to even; values that are too large become infinite.
 struct Float16 {
   std::uint16_t bits = 0;
 

@@ -6,8 +6,8 @@
 
 namespace fuse {
 
-/// The rows of ops.def, in order, followed by what is no operation but stands
-/// in a program too: `constant`, `argument`, `load` and `cast`.
+/// The rows of ops.def, in order, followed by four pseudo-operations of
+/// programs: `constant`, `argument`, `load` and `cast`.
 enum class OpCode : std::uint8_t {
 #define OP(name, ...) name,
 #include "fusebook/ops/ops.def"
@@ -21,7 +21,7 @@ enum class OpCode : std::uint8_t {
 /// Number of rows in ops.def.
 inline constexpr int op_count = int(OpCode::constant);
 
-/// Which operands a random test may draw for an operation.
+/// The operands that a random test may draw for an operation.
 enum class Domain : std::uint8_t { any, positive };
 
 /// How the value of an operation comes about; see ops.def.
@@ -34,7 +34,7 @@ struct OpInfo {
   /// The expression over a, b, c, d of type T, as text.
   std::string_view value;
   Domain domain;
-  /// Bound of the error against the exactly rounded result.
+  /// Bound on the error relative to the exactly rounded result.
   double ulp;
   OpKind kind;
   /// True for a MOVE row, whose value is its operand as it is.

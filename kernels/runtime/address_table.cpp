@@ -20,7 +20,7 @@ std::string describe(const ListView& list, std::size_t entry) {
          " elements";
 }
 
-// Lists of other shapes come together when both use the same per-tensor list.
+// Lists of different sizes meet if both use the same per-tensor list.
 void check_sizes(const ListView& a, const ListView& b) {
   const auto [at_a, at_b] =
       std::mismatch(a.numels, a.numels + a.count, b.numels);
@@ -31,7 +31,7 @@ void check_sizes(const ListView& a, const ListView& b) {
               "scalars; compile them as two functions");
 }
 
-// In lists that are cut into lines the shapes must be equal, too.
+// In lists that are cut into lines, the shapes must be equal too.
 void check_shapes(const ListView& a, const ListView& b) {
   if (a.layouts == nullptr || b.layouts == nullptr) return;
   for (std::size_t e = 0; e < a.count; ++e) {
@@ -48,8 +48,8 @@ void check_shapes(const ListView& a, const ListView& b) {
   }
 }
 
-// The slot that says how many tensors there are and how large: per-tensor
-// scalars have one element, so it is another one if there is any.
+// The slot that determines the number and sizes of tensors: per-tensor scalars
+// have one element, so another slot is used if there is one.
 std::size_t sized_slot(const Body& body) {
   std::size_t best = 0;
   for (std::size_t s = 1; s < body.slots.size(); ++s) {
@@ -76,7 +76,8 @@ Change AddressTable::compare(const Program& program, int threads) const {
 
 void AddressTable::build(const Plan& plan, const Program& program,
                          int threads) {
-  bound_.clear();  // a throw below must not leave half a table in use
+  // if something below throws, no half-built table may be in use
+  bound_.clear();
   version_ = next_version();
   moved_from_ = 0;
   coincident_ = check_overlaps(plan, program);
@@ -153,7 +154,7 @@ void AddressTable::add_tensor(const Row& row, const Instance& bound,
   if (strided_) strides_.resize(pointers_.size(), 1);
 }
 
-// Every line of a tensor becomes a row; per-tensor scalars stay where they are.
+// Every line of a tensor becomes a row; per-tensor scalars keep their address.
 void AddressTable::add_lines(const Row& row, const Instance& bound,
                              const Body& body, const Program& program,
                              std::size_t e) {
@@ -171,7 +172,7 @@ void AddressTable::add_lines(const Row& row, const Instance& bound,
     add_tensor(row, bound, program, e);
     rows_.back().numel = cutter_.length();
     const auto first = std::size_t(rows_.back().pointers);
-    std::size_t k = 0;  // of the slots with elements
+    std::size_t k = 0;  // index among the slots with elements
     for (std::size_t s = 0; s < body.slots.size(); ++s) {
       if (body.slots[s].rate != Rate::element) continue;
       pointers_[first + s] = static_cast<char*>(pointers_[first + s]) +
@@ -181,14 +182,14 @@ void AddressTable::add_lines(const Row& row, const Instance& bound,
   });
 }
 
-// One of several rows of its tensor.
+// True if the row is one of several of its tensor.
 bool AddressTable::is_line(std::size_t row) const {
   const auto tensor = std::size_t(rows_[row].entry);
   return tensor_rows_[tensor + 1] - tensor_rows_[tensor] > 1;
 }
 
-// The per-tensor stores of a tensor in lines wait for all of them, whatever
-// part they are in: they are made with its first line.
+// The per-tensor stores of a tensor cut into lines wait for all lines, in
+// whatever part: they are done with its first line.
 void AddressTable::share_out_rows(int threads) {
   share_out(rows_, threads, parts_);
   if (!strided_) return;
@@ -235,7 +236,7 @@ std::span<const AddressTable::Use> AddressTable::uses_of(
                                   first_use_[list + 1] - first_use_[list]);
 }
 
-// False where all has to be compared with all.
+// False if everything must be compared with everything.
 bool AddressTable::moved_apart(const Program& program) {
   if (coincident_) return false;
   moved_now_.clear();
@@ -256,7 +257,7 @@ void AddressTable::move(const Plan& plan, const Program& program) {
                         [&](std::size_t l, void* const* from, void* const*) {
                           const ListView& to = program.lists()[l];
                           for (const Use& use : uses_of(l)) {
-                            // A number that all tensors read stands in all rows.
+                            // A number that all tensors read is in all rows.
                             if (strided_ || use.rate == Rate::uniform) {
                               move_lines(use, from, to);
                             } else {
@@ -264,7 +265,7 @@ void AddressTable::move(const Plan& plan, const Program& program) {
                             }
                           }
                         });
-  if (moved_.end == 0) moved_ = {};  // nothing that a kernel looks at
+  if (moved_.end == 0) moved_ = {};  // nothing that a kernel reads
   bound_.move(program.lists());
   moved_from_ = version_;
   version_ = next_version();
@@ -275,7 +276,7 @@ void AddressTable::widen_moved(std::size_t begin, std::size_t end) {
   moved_.end = std::max(moved_.end, end);
 }
 
-// One row a tensor, and in it one address a list.
+// One row per tensor, with one address per list.
 void AddressTable::move_list(const Use& use, void* const* from,
                              const ListView& to) {
   const std::size_t first = instance_first_[use.instance];
@@ -296,7 +297,7 @@ void AddressTable::move_list(const Use& use, void* const* from,
   widen_moved(begin + first_moved * width, begin + last_moved * width + 1);
 }
 
-// Every line keeps its distance from the first element of its tensor.
+// Every line keeps its offset from the first element of its tensor.
 void AddressTable::move_lines(const Use& use, void* const* from,
                               const ListView& to) {
   const bool everywhere = use.rate == Rate::uniform;

@@ -14,58 +14,58 @@
 
 namespace fuse {
 
-/// A run of addresses in a table, by their places.
+/// A run of addresses in a table, by index.
 struct AddressSpan {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
 
-/// What lists of tensors make of a plan: one row a tensor with its addresses
-/// (one row a line of it, where lists are strided), and the shares of the
+/// The table of a plan for given lists of tensors: one row per tensor with its
+/// addresses (one row per line if lists are strided), and the shares of the
 /// threads.
 class AddressTable {
  public:
-  /// How the lists of a program differ from those of this table; other threads
-  /// are another table as well.
+  /// How the lists of a program differ from those of this table; another number
+  /// of threads also requires another table.
   Change compare(const Program& program, int threads) const;
-  /// Throws Error when a stored tensor overlaps another one; then there is no
-  /// table any more.
+  /// Throws Error if a stored tensor overlaps another one; then the table is
+  /// empty.
   void build(const Plan& plan, const Program& program, int threads);
-  /// Puts in the addresses of tensors that lie elsewhere now, where that is all
-  /// that has changed. What has not moved is not looked at again. Throws Error
-  /// as `build` does; then the table is the old one.
+  /// Replaces the addresses of tensors that have moved, if nothing else has
+  /// changed. Skips what has not moved. Throws Error like `build`; then the
+  /// table is unchanged.
   void move(const Plan& plan, const Program& program);
-  /// Lists that are the same memory may be called something else.
+  /// Takes new ids of lists in the same memory.
   void rename(const Program& program) { bound_.rename(program.lists()); }
-  /// The table before the last move is another one, which still exists.
+  /// Forgets the table before the last move, which still exists elsewhere.
   void forget_moves() { moved_from_ = 0; }
 
   bool empty() const { return bound_.empty(); }
   std::span<const Row> rows() const { return rows_; }
   std::span<void* const> pointers() const { return pointers_; }
-  /// Parallel to the addresses; empty where no tensor is strided.
+  /// Parallel to the addresses; empty if no tensor is strided.
   std::span<const i64> strides() const {
     return strided_ ? std::span<const i64>(strides_) : std::span<const i64>();
   }
-  /// Where the columns of each instance begin, and behind them where they end: a
-  /// row for all its tensors, or one for each (see Instance::by_tensor).
+  /// Where the columns of each instance begin, followed by the end: one row for
+  /// all its tensors, or one for each (see Instance::by_tensor).
   std::span<const i64> column_rows() const { return column_rows_; }
   const TableParts& parts() const { return parts_; }
   std::int64_t bytes() const { return bytes_; }
   bool coincident() const { return coincident_; }
   std::uint64_t version() const { return version_; }
-  /// The version before the last move, and the addresses that it changed; 0
-  /// after anything else.
+  /// The version before the last move, and the addresses it changed; 0 after
+  /// any other change.
   std::uint64_t moved_from() const { return moved_from_; }
   AddressSpan moved() const { return moved_; }
 
  private:
-  // Where a list of the program stands in the rows of an instance.
+  // Where a list of the program appears in the rows of an instance.
   struct Use {
     std::size_t list;
     std::size_t instance;
-    std::size_t slot;   // of the body
-    std::size_t width;  // so many slots it has
+    std::size_t slot;   // index in the body
+    std::size_t width;  // number of slots in the body
     bool stored;
     Rate rate;
   };
@@ -95,19 +95,19 @@ class AddressTable {
   std::vector<Row> rows_;
   std::vector<void*> pointers_;
   bool strided_ = false;
-  std::vector<i64> strides_;  // one a pointer where some body is strided
+  std::vector<i64> strides_;  // one per pointer if some body is strided
   std::vector<i64> column_rows_;
   LineCutter cutter_;
-  std::vector<Layout> layouts_;  // of the tensors of one entry
+  std::vector<Layout> layouts_;  // for the tensors of one entry
   TableParts parts_;
   std::int64_t bytes_ = 0;
   bool coincident_ = false;
 
-  // For moves.
+  // Used by moves.
   std::vector<std::size_t> tensor_rows_;     // first row of each tensor
   std::vector<std::size_t> instance_first_;  // first tensor of each instance
-  std::vector<Use> uses_;                    // by list
-  std::vector<std::size_t> first_use_;       // of each list
+  std::vector<Use> uses_;                    // grouped by list
+  std::vector<std::size_t> first_use_;       // for each list
   MovedLists moved_lists_;
   std::vector<MovedLists::Moved> moved_now_;
 };

@@ -11,7 +11,7 @@ void append(std::vector<std::int64_t>& words, const Layout& layout) {
   words.insert(words.end(), layout.strides, layout.strides + layout.rank);
 }
 
-// Whether the words at `next` are these; then `next` is behind them.
+// True if the words at `next` are these; then advances `next` past them.
 bool take(std::span<const std::int64_t>& next, const std::int64_t* words,
           std::size_t count) {
   if (next.size() < count) return false;

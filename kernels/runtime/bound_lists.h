@@ -11,28 +11,29 @@ namespace fuse {
 
 /// How lists differ from those that a table was made for.
 enum class Change {
-  none,   ///< the same memory, whatever the lists are called
-  moved,  ///< as many tensors of the same sizes and strides, some elsewhere
+  none,  ///< the same memory, whatever the ids
+  /// the same number of tensors, sizes and strides, but some have moved
+  moved,
   other,
 };
 
-/// The lists that a table was built for: what they were, not the memory itself.
-/// Lists that are made anew in each call have other ids each time, but where
-/// they have the same addresses, sizes and strides the table is the same.
+/// The lists that a table was built for: their description, not the memory
+/// itself. Lists made again in each call have new ids each time, but with the
+/// same addresses, sizes and strides the table is the same.
 class BoundLists {
  public:
-  /// For lists of the same structure.
+  /// Requires lists of the same structure.
   Change compare(std::span<const ListView> lists) const;
   void assign(std::span<const ListView> lists);
-  /// Takes over the ids of lists that match, which are faster to compare.
+  /// Takes the ids of matching lists, which are faster to compare.
   void rename(std::span<const ListView> lists);
-  /// Takes over the addresses of lists that have only moved.
+  /// Takes the addresses of lists that have only moved.
   void move(std::span<const ListView> lists);
   void clear() { bound_.clear(); }
   bool empty() const { return bound_.empty(); }
 
   /// Calls visit(list, from, to) for each list that may have moved, with its
-  /// addresses as they were and as they are.
+  /// old and new addresses.
   template <class Visit>
   void for_each_moved(std::span<const ListView> lists, Visit visit) const {
     for (std::size_t i = 0; i < bound_.size(); ++i) {
@@ -46,7 +47,8 @@ class BoundLists {
     std::uint64_t id;
     std::vector<void*> addresses;
     std::vector<std::int64_t> numels;
-    std::vector<std::int64_t> layouts;  // rank, sizes and strides of each
+    // rank, sizes and strides of each tensor
+    std::vector<std::int64_t> layouts;
   };
 
   static Change compare(const Bound& bound, const ListView& list);
@@ -54,8 +56,8 @@ class BoundLists {
   std::vector<Bound> bound_;
 };
 
-/// A number for the memory of lists: different, as good as always, for lists
-/// that lie elsewhere or have other sizes.
+/// A hash of the lists' memory: almost certainly different for lists at other
+/// addresses or with other sizes.
 std::uint64_t content_of(std::span<const ListView> lists);
 
 }  // namespace fuse

@@ -4,14 +4,14 @@
 
 namespace fuse {
 
-/// Something that can run a plan over a bound table.
+/// Runs a plan over a bound table.
 class Kernel {
  public:
   Kernel() = default;
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
   virtual ~Kernel() = default;
-  /// Runs the whole table: one launch. One at a time.
+  /// Runs the whole table as one launch. Not thread-safe.
   virtual void launch(const Table& table) = 0;
 };
 

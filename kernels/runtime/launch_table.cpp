@@ -7,10 +7,10 @@
 namespace fuse {
 namespace {
 
-// What the rows of one column are filled with.
+// The source of one column's values.
 struct ColumnSource {
   double single = 0;
-  const double* values = nullptr;  // one a group, where they differ
+  const double* values = nullptr;  // one per group, if they differ
   const std::int32_t* groups = nullptr;
 
   double value(i64 tensor) const {
@@ -24,7 +24,7 @@ ColumnSource source_of(const Number& number) {
           number.column->groups->of_tensor.data()};
 }
 
-// The place of the table that was used longest ago, which is then the first.
+// The least recently used table, moved to the front.
 template <class Kept>
 Kept& oldest(std::vector<Kept>& kept) {
   if (kept.size() + 1 < Table::most_kept) kept.emplace_back();
@@ -53,7 +53,7 @@ bool Table::bind(const Plan& plan, const Program& program, int threads) {
   return changed;
 }
 
-// Makes the table that fits the current one.
+// Finds the kept table that fits the program and makes it the current one.
 bool Table::find_kept(const Program& program, int threads,
                       std::uint64_t content) {
   for (std::size_t i = 0; i < kept_.size(); ++i) {
@@ -80,19 +80,19 @@ void Table::replace(const Plan& plan, const Program& program, int threads,
   seen_[next_seen_++ % seen_.size()] = content;
 }
 
-// Gradients that are new in each step never come back: for them one table, the
-// one in the cache, is changed again and again. What was here before may come
-// yet another time, and then there will be a table for it.
+// New gradients at each step never come back: a single table, which stays in
+// the cache, is updated for them again and again. Lists seen before may return
+// once more, and then there will be a table for them.
 void Table::move(const Plan& plan, const Program& program,
                  std::uint64_t content) {
   const bool keeps = came_back(content);
   if (keeps) keep_current();
   now_.move(plan, program);
-  if (keeps) now_.forget_moves();  // the table it was is still there
+  if (keeps) now_.forget_moves();  // the old table still exists
 }
 
-// Other lists, such as those of parameters that do not take part in each step:
-// perhaps they have only moved since they were here.
+// Other lists, such as those of parameters that do not take part in every step:
+// perhaps they have only moved since they were last used.
 void Table::exchange(const Plan& plan, const Program& program, int threads) {
   const auto known =
       std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
@@ -150,8 +150,8 @@ void Table::gather_scalars(const Plan& plan, const Program& program) {
   }
 }
 
-// Rows of columns from `begin` on: one for each tensor, or one for all of them.
-// Row by row, so that memory is gone through once.
+// Rows of columns from `begin` on: one per tensor, or one for all. Row by row,
+// for a single pass through memory.
 void Table::gather_columns(std::span<const ScalarLeaf> scalars,
                            std::span<const std::int32_t> columns, i64 begin,
                            i64 end) {

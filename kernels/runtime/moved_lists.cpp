@@ -21,7 +21,7 @@ Range range_of(const ListView& list, std::size_t e, std::size_t element_size) {
   return {begin, begin + std::size_t(elements) * element_size};
 }
 
-// Adds the memory of a list; returns how many bytes that are.
+// Adds the memory of a list; returns its size in bytes.
 std::uintptr_t add(const ListView& list, std::size_t element_size,
                    StoredMemory& to) {
   std::uintptr_t bytes = 0;
@@ -59,7 +59,7 @@ bool MovedLists::are_apart(const Program& program,
   return apart;
 }
 
-// Which lists move now, and which did lately.
+// Records which lists move now, and which did recently.
 void MovedLists::note(const Program& program, std::span<const Moved> moved) {
   ++moves_;
   for (Known& known : lists_) known.from = nullptr;
@@ -91,7 +91,7 @@ void MovedLists::settle(const Program& program) {
   read_.settle();
 }
 
-// False where its tensors have bytes in common.
+// False if its tensors share bytes.
 bool MovedLists::take_memory(const Program& program, Known& known) {
   known.memory.clear();
   const std::uintptr_t bytes = add(program.lists()[known.list.index],
@@ -100,8 +100,8 @@ bool MovedLists::take_memory(const Program& program, Known& known) {
   return known.memory.bytes() == bytes;
 }
 
-// Compared with all that is stored and, where it is, with all that is read: as
-// far as one of both has moved.
+// Compares with everything stored and, if the list is stored, with everything
+// read, as far as one of the two has moved.
 bool MovedLists::is_apart(const Program& program, const Known& known) {
   others_.clear();
   bool others_moved = false;

@@ -10,9 +10,9 @@
 
 namespace fuse {
 
-/// The lists of a launch none of whose stored tensors has a byte in common with
-/// another one: says whether that still holds when some of them lie elsewhere.
-/// What has stayed is sorted once, and only what moves is looked at.
+/// The lists of a launch in which no stored tensor shares a byte with another
+/// tensor: tells whether this still holds after some have moved. Lists that
+/// stay are sorted once; only those that move are checked.
 class MovedLists {
  public:
   /// A list of the program.
@@ -21,31 +21,31 @@ class MovedLists {
     bool stored;
     std::size_t element_size;
   };
-  /// A list that may have moved, with its addresses as they were.
+  /// A list that may have moved, with its old addresses.
   struct Moved {
     std::size_t index;
     void* const* from;
   };
-  /// A list that has stayed so many times in a row stays, as far as can be
-  /// known.
+  /// A list that has stayed this many times in a row is assumed to stay.
   static constexpr std::uint64_t stays_after = 8;
 
-  /// For other lists, one after the other by their index.
+  /// Starts over with other lists, ordered by index.
   void assign(std::span<const List> lists);
-  /// To be called when lists have moved that `are_apart` was not asked about, or
-  /// that it has found together.
+  /// Call this when lists have moved without a call of `are_apart`, or when it
+  /// has found an overlap.
   void forget() { settled_ = false; }
-  /// False where what has moved may share a byte with what is stored, or what is
-  /// stored with another one. Bytes between the elements of a tensor count.
+  /// False if something that has moved may share a byte with something stored,
+  /// or if stored lists may overlap. Bytes between the elements of a tensor
+  /// count.
   bool are_apart(const Program& program, std::span<const Moved> moved);
 
  private:
   struct Known {
     List list;
-    void* const* from = nullptr;  // of one that moves now
-    std::uint64_t moved = 0;      // when it did the last time
-    bool moves = false;           // it did not long ago
-    StoredMemory memory;          // of one that is stored and moves
+    void* const* from = nullptr;  // old addresses, if it moves now
+    std::uint64_t moved = 0;      // when it last moved
+    bool moves = false;           // it moved recently
+    StoredMemory memory;          // its memory, if it is stored and moves
   };
   void note(const Program& program, std::span<const Moved> moved);
   void settle(const Program& program);
@@ -56,8 +56,8 @@ class MovedLists {
   std::uint64_t moves_ = 0;
   bool settled_ = false;
   StoredMemory stored_;                // by lists that stay
-  StoredMemory read_;                  // only read, by lists that stay
-  std::vector<StoredMemory*> others_;  // of the list that is looked at
+  StoredMemory read_;                  // read-only, by lists that stay
+  std::vector<StoredMemory*> others_;  // for the list being checked
 };
 
 }  // namespace fuse

@@ -8,8 +8,8 @@
 namespace fuse {
 namespace {
 
-// What compilers call for `#pragma omp parallel`. GCC's runtime has it, and
-// LLVM's and Intel's have it for programs that GCC compiled.
+// The function that compilers call for `#pragma omp parallel`. GCC's runtime
+// has it; LLVM's and Intel's provide it for programs compiled with GCC.
 using Parallel = void (*)(void (*body)(void*), void* data, unsigned threads,
                           unsigned flags);
 
@@ -22,7 +22,7 @@ struct Region {
 };
 
 // Each thread of the team takes parts until none is left, however many threads
-// the runtime gave.
+// the runtime provides.
 void take_parts(void* data) {
   Region& region = *static_cast<Region*>(data);
   for (;;) {
@@ -32,7 +32,8 @@ void take_parts(void* data) {
   }
 }
 
-// Before main(): the program may use OpenMP, and fork, before our first region.
+// Runs before main(): the program may use OpenMP, and fork, before our first
+// region.
 [[maybe_unused]] const int watching =
     pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
 

@@ -18,20 +18,20 @@
 #include "fusebook/support/error.h"
 
 // Nothing in this file owns memory or has a destructor, and the threads are
-// detached: a process may leave through exit() while workers sleep or spin.
+// detached: a process may call exit() while workers sleep or spin.
 
 namespace fuse {
 namespace {
 
 constexpr int max_threads = 1024;
 using Clock = std::chrono::steady_clock;
-// How long a worker looks for the next region before it goes to sleep.
+// How long a worker polls for the next region before it sleeps.
 constexpr auto spin_time = std::chrono::microseconds(80);
-// How long a caller waits for the last parts before it goes to sleep.
+// How long a caller polls for the last parts before it sleeps.
 constexpr auto wait_time = std::chrono::microseconds(200);
 
 int count_cpus() {
-  // The kernel refuses a mask that is smaller than its own.
+  // The kernel rejects a mask smaller than its own.
   for (std::size_t sets = 1; sets <= 64; sets *= 2) {
     std::vector<cpu_set_t> mask(sets);
     const std::size_t bytes = sets * sizeof(cpu_set_t);
@@ -64,9 +64,9 @@ int default_thread_count(int cpus) {
                    "use every CPU this process may run on");
 }
 
-std::atomic<int> chosen_count = 0;   // by set_thread_count; 0: none
-std::atomic<int> default_count = 0;  // 0: not looked up yet
-std::atomic<int> cpu_count = 0;      // 0: not looked up yet
+std::atomic<int> chosen_count = 0;   // set by set_thread_count; 0: not set
+std::atomic<int> default_count = 0;  // 0: not determined yet
+std::atomic<int> cpu_count = 0;      // 0: not determined yet
 
 int cpus() {
   int count = cpu_count.load(std::memory_order_relaxed);
@@ -86,8 +86,8 @@ void pause_cpu() {
 }
 
 // Work that can be claimed: how many threads may take part (high half) and how
-// many parts nobody has claimed yet (low half). One word, so that a claim can
-// never mix two regions: whoever lowers it owns a part of the region that was
+// many parts are unclaimed (low half). A single word, so that a claim can never
+// mix two regions: a thread that decrements it owns a part of the region
 // published with it, and that region cannot end before the part is done.
 using Offer = std::uint64_t;
 constexpr Offer make_offer(int threads, int parts) {
@@ -99,7 +99,7 @@ constexpr bool is_for(Offer offer, int worker) {
   return parts_of(offer) > 0 && worker < threads_of(offer);
 }
 
-// One cache line a worker: wakers look at `asleep` alone.
+// One cache line per worker: wakers read only `asleep`.
 struct alignas(64) Worker {
   std::atomic<int> asleep = 0;
 };
@@ -113,19 +113,19 @@ struct Pool {
   alignas(64) std::atomic<bool> busy = false;
   alignas(64) std::atomic<Offer> offer = 0;
   alignas(64) std::atomic<int> unfinished = 0;
-  // What the caller knew when the last region started.
+  // The caller's view when the last region started.
   alignas(64) std::atomic<int> cpus = 1;
   std::atomic<bool> crowded = false;  // more threads than CPUs
-  // The next two change only while `busy` is held.
+  // Modified only while `busy` is held.
   alignas(64) Region region;
-  int workers = 0;  // threads that run, the caller counted as the first
+  int workers = 0;  // running threads, including the caller as the first
   Worker worker[max_threads];
 };
 
 constinit Pool pool;
 thread_local bool in_region = false;
 
-// Waits a moment, and gives the CPU away when others may need it.
+// Waits briefly, and yields the CPU if others may need it.
 void relax(bool give_way) {
   if (give_way || pool.crowded.load(std::memory_order_relaxed)) {
     sched_yield();
@@ -141,7 +141,7 @@ void wake(int index) {
 }
 
 // Sleepers wake each other as a tree, so that a region of many threads starts
-// after a few system calls, none of which delays the caller by much.
+// after a few system calls, and the caller is hardly delayed.
 void wake_children(int index, int threads) {
   if (2 * index < threads) wake(2 * index);
   if (2 * index + 1 < threads) wake(2 * index + 1);
@@ -158,8 +158,8 @@ bool claim(int index, Offer* offer) {
   return false;
 }
 
-// Claims parts until none is left, and reports all of them at once: until then
-// the region cannot end, so they all belong to the same one.
+// Claims parts until none is left, and reports them all at once: the region
+// cannot end before that, so they all belong to the same one.
 void work_as(int index) {
   int done = 0;
   for (Offer offer = 0; claim(index, &offer); ++done) {
@@ -173,7 +173,7 @@ void work_as(int index) {
 }
 
 bool spin_for_work(int index) {
-  // Those that no CPU is left for would only be in the way.
+  // Workers without a CPU would only get in the way.
   if (index >= pool.cpus.load(std::memory_order_relaxed)) return false;
   const auto until = Clock::now() + spin_time;
   do {
@@ -190,8 +190,8 @@ bool spin_for_work(int index) {
 void sleep_until_woken(int index) {
   std::atomic<int>& asleep = pool.worker[index].asleep;
   asleep.store(1);
-  // Sequentially consistent on both sides: either this sees the new offer, or
-  // whoever made it sees the sleeper.
+  // Sequentially consistent on both sides: either this thread sees the new
+  // offer, or the thread that makes it sees the sleeper.
   if (is_for(pool.offer.load(), index)) {
     asleep.store(0);
     return;
@@ -209,7 +209,7 @@ void* worker_main(void* argument) {
   return nullptr;
 }
 
-// Signals are for the program's own threads.
+// Signals are left to the program's own threads.
 bool start_worker(int index) {
   sigset_t all;
   sigset_t old;
@@ -226,21 +226,20 @@ bool start_worker(int index) {
   return true;
 }
 
-// A forked child has none of the workers: it starts its own when it needs them.
+// A forked child has no workers: it starts its own on demand.
 void forget_workers() {
   pool.workers = 0;
   pool.offer.store(0);
   pool.unfinished.store(0);
   pool.busy.store(false);
-  // Reading leaves untouched pages shared with the parent.
+  // Only reading keeps untouched pages shared with the parent.
   for (Worker& worker : pool.worker) {
     if (worker.asleep.load() != 0) worker.asleep.store(0);
   }
 }
 
-// Returns how many threads there are for a region of at most `wanted`. A
-// machine that refuses more threads gets fewer: the parts are done all the
-// same.
+// Returns the number of threads for a region of at most `wanted`. If the system
+// refuses more threads, fewer run all the parts.
 int grow_pool(int wanted) {
   [[maybe_unused]] static const int registered =
       pthread_atfork(nullptr, nullptr, forget_workers);
@@ -253,7 +252,7 @@ void wait_for_parts() {
   const auto start = Clock::now();
   for (int turn = 0; pool.unfinished.load(std::memory_order_acquire) != 0;
        ++turn) {
-    // A worker that lost its CPU gets it back sooner.
+    // A preempted worker gets its CPU back sooner.
     relax(turn >= 1024);
     if (turn % 64 == 63 && Clock::now() - start > wait_time) break;
   }

@@ -5,9 +5,9 @@
 namespace fuse {
 
 /// Number of threads a launch uses: `set_thread_count` if called, else the
-/// environment variable FUSEBOOK_THREADS, else the CPUs this process may run
-/// on (its affinity). Throws UsageError for a FUSEBOOK_THREADS that is no whole
-/// number from 1 to 1024.
+/// environment variable FUSEBOOK_THREADS, else the CPUs this process may run on
+/// (its affinity). Throws UsageError if FUSEBOOK_THREADS is not an integer from
+/// 1 to 1024.
 int thread_count();
 
 /// Overrides the number of threads; 0 returns to the default.

@@ -9,8 +9,8 @@ namespace fuse {
 
 /// Splits [0, count) into at most `thread_count()` ranges of at least `grain`
 /// and calls `body(begin, end)` for each of them in parallel. What `body`
-/// writes for an index must depend on that index alone, so that results are
-/// the same for any number of threads. `body` must not throw.
+/// writes for an index must depend only on that index, so that results are the
+/// same for any number of threads. `body` must not throw.
 template <class Body>
 void parallel_for(std::int64_t count, std::int64_t grain, const Body& body) {
   const std::int64_t useful = count / std::max<std::int64_t>(grain, 1);

@@ -5,17 +5,18 @@
 namespace fuse {
 namespace {
 
-// A row costs about as much as this many elements, whatever its size.
+// The cost of a row, whatever its size, in elements.
 constexpr i64 row_weight = 64;
-// Less work than this is not worth waking another thread for.
+// Less work than this is not worth waking another thread.
 constexpr i64 least_weight = 16384;
-// Shares of this much cost nothing by their number; so many a thread do.
+// Shares of this size are so large that having several per thread costs
+// nothing.
 constexpr i64 fine_weight = 262144;
 constexpr i64 most_shares = 8;
 // Rows are cut at multiples of this, so that vectors stay whole.
 constexpr i64 grain = 1024;
 
-// A place between two elements: before `element` of row `row`.
+// A position between two elements: before `element` of row `row`.
 struct Cut {
   i64 row = 0;
   i64 element = 0;
@@ -23,25 +24,24 @@ struct Cut {
 
 i64 weight_of(const Row& row) { return row.numel + row_weight; }
 
-// The place in a row that has about this much weight of it before it.
+// The position in a row with about this much of its weight before it.
 Cut cut_row(const Row& row, i64 number, i64 weight) {
   const i64 element = weight / grain * grain;
   if (element < row.numel) return {number, element};
   return row.numel == 0 ? Cut{number, 0} : Cut{number + 1, 0};
 }
 
-// One share a thread, and no more threads than are worth waking. Where shares
-// are large, several a thread: who has a CPU to itself then takes over from
-// those that must share theirs with another program, or with another thread
-// pool of this one.
+// One share per thread, for no more threads than are worth waking. Large shares
+// are split into several per thread: a thread with a CPU to itself then takes
+// over work from threads that share theirs with another program, or with
+// another thread pool of this one.
 i64 count_shares(i64 total, int threads) {
   const i64 used = std::clamp<i64>(total / least_weight, 1, threads);
   if (used == 1) return 1;
   return used * std::clamp<i64>(total / used / fine_weight, 1, most_shares);
 }
 
-// Where one share ends and the next one begins: shares of equal weight, but for
-// up to one grain.
+// The boundaries between shares of equal weight, up to one grain.
 std::vector<Cut> find_cuts(std::span<const Row> rows, int threads) {
   i64 total = 0;
   for (const Row& row : rows) total += weight_of(row);
@@ -60,7 +60,7 @@ std::vector<Cut> find_cuts(std::span<const Row> rows, int threads) {
   return cuts;
 }
 
-// Whole rows from `begin` on, and a share of the row that `end` lies in.
+// Whole rows from `begin` on, and a share of the row containing `end`.
 void add_part(std::span<const Row> rows, const Cut& begin, const Cut& end,
               TableParts& to) {
   if (begin.row == end.row && begin.element == end.element) return;

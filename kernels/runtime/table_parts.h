@@ -7,15 +7,15 @@
 
 namespace fuse {
 
-/// The rows of a table shared out among threads.
+/// The rows of a table, divided among threads.
 struct TableParts {
   std::vector<Part> parts;
-  /// Rows that several parts share.
+  /// Rows shared by several parts.
   std::vector<i64> split_rows;
 };
 
-/// Cuts rows into parts of equal weight: one a thread, several where there is
-/// much to do, fewer where there is little.
+/// Cuts rows into parts of equal weight: one per thread, several if there is a
+/// lot of work, fewer if there is little.
 void share_out(std::span<const Row> rows, int threads, TableParts& to);
 
 }  // namespace fuse

@@ -19,7 +19,7 @@ using Number = std::optional<std::int64_t>;
 Number read_number(const std::string& path) {
   std::ifstream file(path);
   std::int64_t value = 0;
-  // "max", an absent file and a number beyond 2^63 all mean: no limit.
+  // "max", a missing file and a number beyond 2^63 all mean no limit.
   return file >> value ? Number(value) : std::nullopt;
 }
 
@@ -57,14 +57,14 @@ std::int64_t group_room(const std::string& folder, const GroupFiles& files) {
   const Number limit = read_number(folder + files.limit);
   const Number usage = read_number(folder + files.usage);
   if (!limit || !usage) return unlimited;
-  // Old page cache counts as used but is given up before anything is killed.
+  // Old page cache counts as used but is reclaimed before anything is killed.
   const Number cache = read_field(folder + "/memory.stat", files.reclaimable);
   const std::int64_t used =
       std::max<std::int64_t>(*usage - cache.value_or(0), 0);
   return std::max<std::int64_t>(*limit - used, 0);
 }
 
-/// The least room in `path` and all groups above it, up to the mount.
+/// The minimum room in `path` and all groups above it, up to the mount.
 std::int64_t branch_room(const std::string& mount, std::string path,
                          const GroupFiles& files) {
   std::int64_t room = unlimited;
@@ -83,7 +83,7 @@ std::int64_t cgroup_room(const MemorySources& sources) {
   std::int64_t room = unlimited;
   std::ifstream file(sources.proc + "/self/cgroup");
   std::string line;
-  // Each line is "id:controllers:path"; version 2 has no controllers there.
+  // Each line is "id:controllers:path"; in version 2 controllers is empty.
   while (std::getline(file, line)) {
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);

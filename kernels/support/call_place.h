@@ -4,9 +4,10 @@
 
 namespace fuse {
 
-/// Where the user called what works through several operations of the library,
+/// The user's call of something that runs several operations of the library,
 /// such as an optimizer's step: messages name that place instead of the
-/// library's own lines. For a scope on this thread; the outermost counts.
+/// library's own lines. Applies to a scope on this thread; the outermost one
+/// wins.
 class CallPlace {
  public:
   explicit CallPlace(std::source_location place) : previous_(current) {
@@ -16,7 +17,7 @@ class CallPlace {
   CallPlace& operator=(const CallPlace&) = delete;
   ~CallPlace() { current = previous_; }
 
-  /// The place of the call in progress, else `place`.
+  /// The place of the current call, else `place`.
   static std::source_location or_else(std::source_location place) {
     return current.line() == 0 ? place : current;
   }

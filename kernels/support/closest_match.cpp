@@ -6,7 +6,7 @@
 namespace fuse {
 namespace {
 
-/// How many letters must be changed, added or removed to get from a to b.
+/// Number of letters to change, insert or delete to get from a to b.
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t(0));

@@ -5,8 +5,7 @@
 
 namespace fuse {
 
-/// The name that somebody who wrote `name` most likely meant; empty where none
-/// of them is close.
+/// The known name most likely meant by `name`; empty if none is close.
 std::string nearest(const std::string& name,
                     const std::vector<std::string>& names);
 

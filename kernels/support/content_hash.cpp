@@ -12,8 +12,8 @@ constexpr std::size_t lane_count = 8;
 constexpr std::size_t block_size = lane_count * sizeof(std::uint64_t);
 using Lanes = std::array<std::uint64_t, lane_count>;
 
-// Every step can be undone, so that no two blocks that differ in one lane
-// leave the same state behind. Eight lanes keep the multiplier busy.
+// Every step is invertible, so that two blocks that differ in one lane never
+// leave the same state. Eight lanes keep the multiplier busy.
 void mix_block(Lanes& lanes, const char* block) {
 #pragma GCC unroll 8
   for (std::size_t i = 0; i < lane_count; ++i) {

@@ -4,19 +4,19 @@
 
 namespace fuse {
 
-/// A library that was opened to fill a table of calls. It stays open for the
-/// rest of the process: its own threads may run in it.
+/// A library opened to fill a table of functions. It stays open for the rest of
+/// the process: its own threads may run in it.
 class CallLibrary {
  public:
-  /// Opens `name`, as dlopen takes it. `problem` says why it could not be.
+  /// Opens `name` with dlopen; `problem` tells why it failed.
   explicit CallLibrary(const std::string& name);
 
   bool is_open() const { return handle_ != nullptr; }
   const std::string& problem() const { return problem_; }
-  /// Name of the first symbol that was asked for and is missing; empty: none.
+  /// Name of the first missing symbol requested; empty if none.
   const std::string& missing() const { return missing_; }
 
-  /// Puts the address of a symbol into `call`.
+  /// Stores the address of a symbol in `call`.
   template <class Call>
   void fill(const char* symbol, Call* call) {
     *call = reinterpret_cast<Call>(find(symbol));

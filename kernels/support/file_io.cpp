@@ -13,7 +13,7 @@ namespace fuse {
 namespace {
 
 // Writing beyond RLIMIT_FSIZE raises SIGXFSZ, which by default ends the
-// process. For the calling thread it becomes an ordinary EFBIG.
+// process. For the calling thread this turns it into an ordinary EFBIG.
 class FileSizeSignalBlock {
  public:
   FileSizeSignalBlock() {

@@ -7,7 +7,7 @@
 
 namespace fuse {
 
-/// Owns a file descriptor; closes it at the end. -1: none.
+/// Owns a file descriptor and closes it on destruction. -1: none.
 class UniqueFd {
  public:
   explicit UniqueFd(int fd = -1) : fd_(fd) {}
@@ -22,26 +22,26 @@ class UniqueFd {
 
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
-  /// Gives the descriptor away: somebody else closes it.
+  /// Releases ownership: the caller closes the descriptor.
   int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;
 };
 
-/// Writes all of `bytes`. False on failure, with errno set; a limit on the size
-/// of files (RLIMIT_FSIZE) is a failure too and raises no signal.
+/// Writes all of `bytes`. False on failure, with errno set; reaching the file
+/// size limit (RLIMIT_FSIZE) is a failure too and raises no signal.
 bool write_all(int fd, std::string_view bytes);
 
 /// Reads exactly `size` bytes from the start of the file. False on failure,
-/// with errno set (0 when the file is shorter).
+/// with errno set (0 if the file is shorter).
 bool read_exactly(int fd, std::size_t size, std::string* bytes);
 
-/// Creates `path`, which must not exist, readable and writable by its owner
-/// alone, and writes `bytes`. False on failure, with errno set.
+/// Creates `path`, which must not exist, accessible only to its owner, and
+/// writes `bytes`. False on failure, with errno set.
 bool write_new_file(const std::string& path, std::string_view bytes);
 
-/// What the current value of errno means, in words.
+/// The text for the current value of errno.
 std::string errno_text();
 
 }  // namespace fuse

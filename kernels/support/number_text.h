@@ -6,7 +6,7 @@
 namespace fuse {
 
 /// The shortest text that reads back as the same number: "0.01", "1024",
-/// "1e-08". Exponents only below 1e-4 and from 1e16 on. "nan", "inf", "-inf".
+/// "1e-08". Uses exponents only below 1e-4 and from 1e16. "nan", "inf", "-inf".
 std::string number_text(double value);
 std::string number_text(float value);
 

@@ -28,7 +28,7 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// The path with links followed where it exists, else as it is.
+/// The path with links followed if it exists, else unchanged.
 std::string resolved(const std::string& path) {
   char* real = realpath(path.c_str(), nullptr);
   if (real == nullptr) return path;
@@ -37,8 +37,8 @@ std::string resolved(const std::string& path) {
   return result;
 }
 
-// A new name lasts once its folder is on the disk. Not every file system can
-// do that, and the file is complete under either name.
+// A new name is durable once its directory is synced. Not every file system
+// supports that, and the file is complete under either name.
 void sync_folder(const std::string& path) {
   const UniqueFd folder(
       open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

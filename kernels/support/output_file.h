@@ -6,31 +6,30 @@
 
 namespace fuse {
 
-/// A file that appears whole or not at all: it is written beside its final
-/// place, brought to the disk, and takes its place in one step. What is left
-/// uncommitted is removed.
+/// A file that appears complete or not at all: it is written next to its final
+/// path, synced to disk, and renamed in one step. Uncommitted data is removed.
 ///
-/// A target that is no regular file (a terminal, a pipe, /dev/null) is
-/// written to directly.
+/// A target that is not a regular file (a terminal, a pipe, /dev/null) is
+/// written directly.
 class OutputFile {
  public:
-  /// Finds the place to write to. Throws UsageError, beginning with `option`,
-  /// when the folder is missing or cannot be written to.
+  /// Determines where to write. Throws UsageError, with a message starting with
+  /// `option`, if the directory is missing or not writable.
   OutputFile(const std::string& option, const std::string& path);
   ~OutputFile();
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
 
-  /// Writes all of `text` aside. Throws Error when that fails.
+  /// Writes all of `text` to the temporary file. Throws Error on failure.
   void write(std::string_view text);
-  /// The same for a text in pieces, one after the other.
+  /// The same for a text in several pieces.
   void write(std::span<const std::string_view> pieces);
-  /// Puts what was written into its place. Throws Error when that fails.
+  /// Moves the file to its final path. Throws Error on failure.
   void commit();
 
-  /// Where the file will be, with links followed.
+  /// The final path, with links followed.
   const std::string& target() const { return target_; }
-  /// The file written aside; empty for a target that is written directly.
+  /// The temporary file; empty for a target that is written directly.
   const std::string& aside() const { return aside_; }
 
  private:

@@ -6,7 +6,7 @@
 
 namespace fuse {
 
-/// Tells the two zeros apart, and takes a NaN for itself.
+/// Distinguishes the two zeros, and a NaN equals itself.
 inline bool same_bits(double a, double b) {
   return std::memcmp(&a, &b, sizeof(double)) == 0;
 }

@@ -6,8 +6,8 @@
 
 namespace fuse {
 
-/// A source file's path as the book shows it: "recipes/a.cpp", without the
-/// folders above the project.
+/// A source file's path as shown in the book: "recipes/a.cpp", without the
+/// directories above the project.
 std::string short_path(const std::string& file);
 
 /// "file:line".

@@ -7,8 +7,8 @@
 namespace fuse {
 namespace {
 
-// Where the parameters begin in "R fuse::C<T>::f(A, B) const": at the bracket
-// that matches the last one.
+// Where the parameters begin in "R fuse::C<T>::f(A, B) const": at the
+// parenthesis that matches the last one.
 std::size_t parameters_of(std::string_view text) {
   int depth = 0;
   for (std::size_t at = text.rfind(')'); at < text.size(); --at) {
@@ -31,8 +31,8 @@ std::string without_template_arguments(std::string_view text) {
 
 }  // namespace
 
-// Compilers write the function out in full, and then what templates stand for,
-// as in "[with T = float]".
+// Compilers give the full signature of the function, followed by template
+// arguments, as in "[with T = float]".
 std::string name_of_call(const std::source_location& place) {
   std::string_view text = place.function_name();
   text = text.substr(0, text.find(" ["));

@@ -5,22 +5,22 @@
 
 namespace fuse {
 
-/// The function that a place is in, as a user calls it: "Tensor::item",
+/// The function containing a place, as a user calls it: "Tensor::item",
 /// "empty_like".
 std::string name_of_call(const std::source_location& place);
 
-/// Throws Error that names the call: "empty_like: the tensor is undefined".
+/// Throws Error naming the call: "empty_like: the tensor is undefined".
 [[noreturn]] void refuse_undefined(const std::source_location& call,
                                    const char* what = "the tensor");
-/// Likewise: "TensorList::size: the list was moved from".
+/// The same: "TensorList::size: the list was moved from".
 [[noreturn]] void refuse_moved_from(const std::source_location& call,
                                     const char* what);
-/// Likewise: "blocked_autorange: the function is empty".
+/// The same: "blocked_autorange: the function is empty".
 [[noreturn]] void refuse_empty(const std::source_location& call,
                                const char* what);
 
-/// Throws Error that names the caller unless there is a function to call; `f` may
-/// be a std::function, a function pointer or a lambda.
+/// Throws Error naming the caller if there is no function to call; `f` may be a
+/// std::function, a function pointer or a lambda.
 template <class F>
 void check_callable(
     const F& f, const char* what = "the function",

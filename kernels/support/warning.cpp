@@ -11,7 +11,7 @@ namespace fuse {
 namespace {
 
 // Hashes of the topics seen. Lock-free, so that a process forked at a bad
-// moment cannot hang here; more topics than this pass unnoticed.
+// moment cannot hang here; topics beyond this number are ignored.
 constexpr std::size_t capacity = 256;
 constinit std::array<std::atomic<std::uint64_t>, capacity> seen = {};
 

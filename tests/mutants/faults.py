@@ -179,8 +179,8 @@ BINDING = (
           "moving_table_test"),
     fault("a table that is kept passes for one that moved",
           "kernels/runtime/launch_table.cpp",
-          "  if (keeps) now_.forget_moves();  // the table it was is still "
-          "there\n", "", "gpu_kernel_test"),
+          "  if (keeps) now_.forget_moves();  // the old table still exists\n",
+          "", "gpu_kernel_test"),
     fault("a table of other lists is not found when they have moved",
           "kernels/runtime/launch_table.cpp", "  if (known != kept_.end()) {\n",
           "  if (false) {\n", "moving_table_test"),
@@ -686,7 +686,7 @@ CALLS = (
           "failed_steps_test"),
     fault("lists that could not be made count as made",
           "common/optim_base/group_batches.cpp",
-          "version_ = unfinished;  // until all of it is there",
+          "version_ = unfinished;  // until everything is built",
           "version_ = store.version();", "failed_steps_test"),
 )
 
