@@ -103,8 +103,7 @@ std::string BodyValues::field(const Need& need) const {
   const auto [value, dtype] = need;
   const DType other = dtype == DType::float32 ? DType::float64 : DType::float32;
   const bool both = entry_needs_.contains({value, other});
-  return both && dtype == DType::float32 ? names_.rounded[value]
-                                         : name(value);
+  return both && dtype == DType::float32 ? names_.rounded[value] : name(value);
 }
 
 std::string BodyValues::crossing(std::int32_t id, Rate stage) const {

@@ -33,12 +33,8 @@ class BodyValues {
 
   const Body& body() const { return body_; }
   std::int32_t count() const { return std::int32_t(body_.nodes.size()); }
-  const BodyNode& node(std::int32_t id) const {
-    return body_.nodes[id];
-  }
-  const std::string& name(std::int32_t id) const {
-    return names_.values[id];
-  }
+  const BodyNode& node(std::int32_t id) const { return body_.nodes[id]; }
+  const std::string& name(std::int32_t id) const { return names_.values[id]; }
   const std::string& slot_name(std::size_t slot) const {
     return names_.slots[slot];
   }
