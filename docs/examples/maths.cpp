@@ -7,7 +7,7 @@ using namespace fuse;
 // its states may be asked for, too.
 template <class Optimizer, class Options>
 static void print_steps(const Options& options, auto numbers,
-                        std::vector<std::string> states = {}) {
+                        const std::vector<std::string>& states = {}) {
   each_scalar(numbers,
               [](const std::string& name, int index, const Scalar& number) {
                 print(name, index < 0 ? "" : std::to_string(index + 1), " = ",
@@ -29,7 +29,7 @@ static void print_steps(const Options& options, auto numbers,
 
 template <class Optimizer, class Options>
 static void print_steps(const Options& options,
-                        std::vector<std::string> states = {}) {
+                        const std::vector<std::string>& states = {}) {
   print_steps<Optimizer>(options, options, std::move(states));
 }
 

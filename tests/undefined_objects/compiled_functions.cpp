@@ -16,9 +16,7 @@ Step gone() {
 }
 
 // Never called: it has made nothing yet.
-Function fresh() {
-  return Function({.name = "fresh"}, std::source_location::current());
-}
+Function fresh() { return Function({.name = "fresh"}); }
 
 CudaKernel gone_kernel() {
   return left_of(CudaKernel(parse_device("cuda-sim"),
