@@ -70,8 +70,7 @@ std::string given_text(const ScalarLeaf& number, bool plain) {
 std::string eager_text(KernelLimit limit, const RecompileReport& why) {
   if (limit == KernelLimit::operations) {
     return " cannot be captured: what it records now runs eagerly, operation "
-           "by "
-           "operation, however often it is called, since it has the " +
+           "by operation, however often it is called, since it has the " +
            std::to_string(operations_limit) +
            " kernels for operations that differ that a function may have; "
            "compile a function for each way it is called";

@@ -14,6 +14,7 @@
 #include "fusebook/jit/instruction_set.h"
 #include "fusebook/jit/jit.h"
 #include "fusebook/jit/loaded_libraries.h"
+#include "support/answer_object.h"
 #include "support/testing.h"
 #include "worker.h"
 
@@ -24,20 +25,6 @@ namespace {
 
 constexpr int right = 42;
 constexpr int poisoned = 666;
-
-// A shared object with that answer.
-const std::string& object_bytes(int answer) {
-  static const auto compile = [](int value) {
-    const TempDir dir;
-    const Env fusebook_cxx("FUSEBOOK_CXX", nullptr);
-    const Env cxx("CXX", nullptr);
-    return fuse::compile_object(fuse::find_host_compiler(),
-                                answer_source(value), dir.path());
-  };
-  static const std::string good = compile(right);
-  static const std::string bad = compile(poisoned);
-  return answer == right ? good : bad;
-}
 
 // A cache of its own, and a compiler made of shell that notes its runs and
 // gives the right answer whatever the source.
@@ -50,7 +37,7 @@ struct Workshop {
 
   Workshop() {
     fs::create_directory(dir / "tmp");
-    write_text(dir / "object", object_bytes(right));
+    write_text(dir / "object", answer_object(right));
     write_compiler(dir / "cc");
   }
   void write_compiler(const std::string& path) const {
@@ -97,7 +84,7 @@ std::string only_entry(const Workshop& shop) {
 // The key of an entry: what lies between the object and the last 32 bytes.
 std::string key_of(const std::string& entry) {
   const std::string whole = read_text(entry);
-  const std::size_t begin = object_bytes(right).size();
+  const std::size_t begin = answer_object(right).size();
   return whole.substr(begin, whole.size() - begin - 32);
 }
 
@@ -165,7 +152,7 @@ TEST_CASE("truncated at every 4 KiB, and around each of its parts") {
   check_built(source, 0, "");
   const std::string entry = only_entry(shop);
   const std::string whole = read_text(entry);
-  const std::size_t object = object_bytes(right).size();
+  const std::size_t object = answer_object(right).size();
   std::vector<std::size_t> lengths = {1,
                                       object - 1,
                                       object,
@@ -195,7 +182,7 @@ TEST_CASE("a thousand random flips of a bit") {
   const std::string key = key_of(entry);
   const std::string whole = read_text(entry);
   const KernelCache cache = KernelCache::open();
-  CHECK(cache.load(key) == object_bytes(right));
+  CHECK(cache.load(key) == answer_object(right));
   testing::Random random(20240229);
   long taken = 0;
   CapturedStderr captured;
@@ -296,7 +283,7 @@ TEST_CASE("every part of the key counts") {
     CHECK(other != key);
     // Under its own name it is no entry of this key, under this key's name it
     // is refused.
-    store(other, object_bytes(poisoned));
+    store(other, answer_object(poisoned));
     CHECK_FALSE(KernelCache::open().load(key).has_value());
     fs::rename(shop.entry_of(other), entry);
     check_built("the source", 1, "it belongs to another kernel");
@@ -312,11 +299,11 @@ TEST_CASE("a kernel for another instruction set is not loaded") {
   const std::string elsewhere = replaced(key_of(entry), fuse::instruction_set(),
                                          "x86 of another machine");
   fs::remove(entry);
-  store(elsewhere, object_bytes(poisoned));
+  store(elsewhere, answer_object(poisoned));
   check_built("elsewhere", 0, "");
   CHECK(shop.runs() == 2);
   // The other machine, which shares this cache, still has its own.
-  CHECK(KernelCache::open().load(elsewhere) == object_bytes(poisoned));
+  CHECK(KernelCache::open().load(elsewhere) == answer_object(poisoned));
 }
 
 TEST_CASE("what another user plants under the right key is never loaded" *
@@ -328,7 +315,7 @@ TEST_CASE("what another user plants under the right key is never loaded" *
   const std::string theirs = shop.dir / "theirs";
   {
     const Env env("FUSEBOOK_CACHE_DIR", theirs);
-    store(key, object_bytes(poisoned));
+    store(key, answer_object(poisoned));
   }
   const std::string name = "/" + fuse::entry_name(key);
   REQUIRE(chown(theirs.c_str(), other_user, other_user) == 0);
@@ -361,7 +348,7 @@ TEST_CASE("what another user plants under the right key is never loaded" *
     check_built("planted", 1, reason);
     check_built("planted", 0, "");
   }
-  CHECK(read_text(theirs + name).starts_with(object_bytes(poisoned)));
+  CHECK(read_text(theirs + name).starts_with(answer_object(poisoned)));
 }
 
 TEST_CASE("an object that another user put in the compiler's place" *

@@ -21,6 +21,7 @@
 #include "fusebook/jit/jit.h"
 #include "fusebook/jit/loaded_libraries.h"
 #include "fusebook/support/error.h"
+#include "support/answer_object.h"
 #include "worker.h"
 
 namespace {
@@ -106,17 +107,6 @@ using namespace hardening;
 
 namespace {
 
-const std::string& object_bytes() {
-  static const std::string bytes = [] {
-    const TempDir dir;
-    const Env fusebook_cxx("FUSEBOOK_CXX", nullptr);
-    const Env cxx("CXX", nullptr);
-    return fuse::compile_object(fuse::find_host_compiler(), answer_source(42),
-                                dir.path());
-  }();
-  return bytes;
-}
-
 // A cold cache, and a compiler made of shell that answers 42.
 struct Workshop {
   TempDir dir;
@@ -128,7 +118,7 @@ struct Workshop {
   Workshop() {
     fuse::forget_libraries();
     fs::create_directory(dir / "tmp");
-    write_text(dir / "object", object_bytes());
+    write_text(dir / "object", answer_object(42));
     write_script(dir / "cc",
                  "while [ \"$1\" != -o ]; do shift; done\n"
                  "cp '" +

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <new>
 #include <stdexcept>
@@ -22,42 +21,16 @@
 #include "fusebook/json/json.h"
 #include "fusebook/runtime/parallel.h"
 #include "fusebook/support/error.h"
+#include "support/jit_testing.h"
 #include "support/testing.h"
 
 using namespace fuse;
+using namespace jit_testing;
 using testing::contains;
-namespace fs = std::filesystem;
 
 namespace {
 
 using Body = std::function<void(const Options&)>;
-
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (fs::temp_directory_path() / "fuseXXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::string operator/(const std::string& name) const {
-    return (path_ / name).string();
-  }
-  long count() const {
-    return std::distance(fs::directory_iterator(path_),
-                         fs::directory_iterator());
-  }
-
- private:
-  fs::path path_;
-};
-
-std::string read(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 /// Sends a file descriptor to a file for a scope.
 class Redirect {
@@ -97,15 +70,15 @@ int call(const std::vector<std::string>& words, const Body& body) {
 }
 
 Result run(const std::vector<std::string>& words, const Body& body) {
-  const Folder folder;
+  const TempDir folder;
   Result result{};
   {
     const Redirect out(STDOUT_FILENO, folder / "out");
     const Redirect err(STDERR_FILENO, folder / "err");
     result.code = call(words, body);
   }
-  result.out = read(folder / "out");
-  result.err = read(folder / "err");
+  result.out = read_text(folder / "out");
+  result.err = read_text(folder / "err");
   return result;
 }
 
@@ -207,7 +180,7 @@ TEST_CASE("tables") {
 }
 
 TEST_CASE("numbers of tables that may differ") {
-  const Folder folder;
+  const TempDir folder;
   const std::string path = folder / "record.json";
   const auto body = [](const Options&) {
     step("a table");
@@ -218,7 +191,7 @@ TEST_CASE("numbers of tables that may differ") {
   CHECK(result.err.empty());
   const std::string row = "   5        0.2500        0.5000\n";
   CHECK(contains(result.out, "step     Flat loss          rate\n" + row));
-  const std::string record = read(path);
+  const std::string record = read_text(path);
   CHECK(contains(record, "   5@{flat_loss_5}        0.5000"));
   CHECK(parse_json(record, 4).at("values").at("flat_loss_5") ==
         ParsedJson::parse(R"({"value": 0.25, "unit": "", "kind": "varying",
@@ -226,7 +199,7 @@ TEST_CASE("numbers of tables that may differ") {
                               "shown": "        0.2500"})"));
   const std::string results = folder / "results.json";
   run({"--json", results}, body);
-  CHECK_FALSE(contains(read(results), "flat_loss"));
+  CHECK_FALSE(contains(read_text(results), "flat_loss"));
   CHECK(contains(run({},
                      [](const Options&) {
                        print_columns("step", "loss");
@@ -237,7 +210,7 @@ TEST_CASE("numbers of tables that may differ") {
 }
 
 TEST_CASE("results as JSON") {
-  const Folder folder;
+  const TempDir folder;
   const std::string path = folder / "results.json";
   const Result result =
       run({"--json", path, "--threads=3"}, [&](const Options&) {
@@ -251,7 +224,7 @@ TEST_CASE("results as JSON") {
         CHECK_FALSE(fs::exists(path));
       });
   CHECK(result.code == 0);
-  CHECK(read(path) ==
+  CHECK(read_text(path) ==
         "{\n"
         "  \"recipe\": \"demo\",\n"
         "  \"device\": \"cpu\",\n"
@@ -266,13 +239,13 @@ TEST_CASE("results as JSON") {
         "  \"name\": \"a \\\"b\\\"\",\n"
         "  \"count\": 3\n"
         "}\n");
-  CHECK(folder.count() == 1);
+  CHECK(names_in(folder.path()).size() == 1);
   set_thread_count(0);
 }
 
 TEST_CASE("the record of a run") {
   const Environment date("SOURCE_DATE_EPOCH", "1000000000");
-  const Folder folder;
+  const TempDir folder;
   const std::string path = folder / "record.json";
   const Result result =
       run({"--record", path, "--threads=2", "--layers=4"}, [](const Options&) {
@@ -321,7 +294,7 @@ TEST_CASE("the record of a run") {
               "above": "eager_us", "below": "t", "shown": "  1.49x"},
     "t": {"value": 500, "unit": "us", "kind": "measured", "shown": "500.0 us"}}
 })";
-  CHECK(Json::parse(read(path)).dump() == Json::parse(expected).dump());
+  CHECK(Json::parse(read_text(path)).dump() == Json::parse(expected).dump());
   CHECK(result.out.find("at recipes/a.cpp:12\nand recipes/a.cpp:123\n") !=
         std::string::npos);
   set_thread_count(0);
@@ -330,7 +303,7 @@ TEST_CASE("the record of a run") {
 // ---- logs -------------------------------------------------------------------
 
 TEST_CASE("a log that is shown is output, its places are typed") {
-  const Folder folder;
+  const TempDir folder;
   const std::string path = folder / "record.json";
   const Result result = run({"--record", path}, [](const Options&) {
     write_log(Log::recompiles, "before", {{"recipes/a.cpp", 12}});
@@ -353,7 +326,7 @@ TEST_CASE("a log that is shown is output, its places are typed") {
   CHECK(result.out == "== Shown\nrecipes/a.cpp:1\n" + line + line);
   CHECK(result.err == "[graph] not shown\n");
   const std::string typed = "[recompiles] f in @{place_2}, @{place_3}\\n";
-  CHECK(read(path).find("\"@{place}\\n" + typed + typed + "\"") !=
+  CHECK(read_text(path).find("\"@{place}\\n" + typed + typed + "\"") !=
         std::string::npos);
   CHECK_FALSE(log_enabled(Log::recompiles));
 }
@@ -368,12 +341,12 @@ TEST_CASE("after a recipe logs go where they went before") {
   CHECK(result.code == 1);
   CHECK(log_enabled(Log::recompiles));
   CHECK_FALSE(log_enabled(Log::output_code));
-  const Folder folder;
+  const TempDir folder;
   {
     const Redirect err(STDERR_FILENO, folder / "err");
     write_log(Log::recompiles, "again");
   }
-  CHECK(read(folder / "err") == "[recompiles] again\n");
+  CHECK(read_text(folder / "err") == "[recompiles] again\n");
   set_logs(Log::recompiles, false);
   CHECK_THROWS_AS(show_logs(Log::graph), Error);
 }
@@ -427,7 +400,7 @@ TEST_CASE("values that cannot be kept end the run") {
 }
 
 TEST_CASE("errors name the step and leave no files") {
-  const Folder folder;
+  const TempDir folder;
   const auto fail = [&](const Body& body) {
     return run({"--json", folder / "a", "--record", folder / "b"}, body);
   };
@@ -449,7 +422,7 @@ TEST_CASE("errors name the step and leave no files") {
   CHECK(fail([](const Options&) {
           zeros({1 << 30, 1 << 20});
         }).err.find("demo: error: out of memory: 4503599627370496 bytes") == 0);
-  CHECK(folder.count() == 0);
+  CHECK(names_in(folder.path()).size() == 0);
 }
 
 TEST_CASE("a check that fails names its place") {
@@ -476,7 +449,7 @@ TEST_CASE("bad command lines end before the body runs") {
   CHECK(run({"--laters", "1"}, body).code == 2);
   CHECK(run({"--device", "cuda:63"}, body).code == 3);
   CHECK(run({"--json", "/no such folder/a"}, body).code == 2);
-  const Folder folder;
+  const TempDir folder;
   const Result twice =
       run({"--json", folder / "a", "--record", folder / "a"}, body);
   CHECK(twice.code == 2);
@@ -507,13 +480,13 @@ TEST_CASE("a recipe cannot run inside a recipe") {
 }
 
 TEST_CASE("outside of a recipe output is only printed") {
-  const Folder folder;
+  const TempDir folder;
   {
     const Redirect out(STDOUT_FILENO, folder / "out");
     step("Title");
     print("text ", 1);
   }
-  CHECK(read(folder / "out") == "\n== Title\ntext 1\n");
+  CHECK(read_text(folder / "out") == "\n== Title\ntext 1\n");
   CHECK_THROWS_AS(measured("t", 1, "us"), Error);
   CHECK_THROWS_AS(place(), Error);
 }
@@ -524,13 +497,13 @@ TEST_CASE("a run lies on the device it asked for") {
     seen = default_device();
     print(zeros({2}).sum());
   };
-  const Folder folder;
+  const TempDir folder;
   const Result result =
       run({"--device", "cuda-sim", "--record", folder / "r"}, body);
   CHECK(result.code == 0);
   CHECK(to_string(seen) == "cuda-sim");
   CHECK(default_device() == cpu_device);
-  const std::string record = read(folder / "r");
+  const std::string record = read_text(folder / "r");
   CHECK(record.find("\"device\": \"cuda-sim\"") != std::string::npos);
   CHECK(record.find("\"device\": \"CUDA simulator on ") != std::string::npos);
 }
@@ -543,20 +516,20 @@ TEST_CASE("a device that is not there is explained") {
 }
 
 TEST_CASE("output that cannot be written is an error") {
-  const Folder folder;
+  const TempDir folder;
   const int full = status_in_child(
       {"--json", folder / "a"}, [](const Options&) { print("text"); },
       folder / "err", [] { dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO); });
   CHECK(WIFEXITED(full));
   CHECK(WEXITSTATUS(full) == 1);
-  CHECK(read(folder / "err") ==
+  CHECK(read_text(folder / "err") ==
         "demo: error: cannot write to standard output: No space left on "
         "device\n");
-  CHECK(folder.count() == 1);
+  CHECK(names_in(folder.path()).size() == 1);
 }
 
 TEST_CASE("a reader that went away is an error") {
-  const Folder folder;
+  const TempDir folder;
   const int broken = status_in_child(
       {}, [](const Options&) { print("text"); }, folder / "err",
       [] {
@@ -568,12 +541,12 @@ TEST_CASE("a reader that went away is an error") {
       });
   CHECK(WIFEXITED(broken));
   CHECK(WEXITSTATUS(broken) == 1);
-  CHECK(read(folder / "err") ==
+  CHECK(read_text(folder / "err") ==
         "demo: error: cannot write to standard output: Broken pipe\n");
 }
 
 TEST_CASE("Ctrl-C ends with 130 and leaves no files") {
-  const Folder folder;
+  const TempDir folder;
   const int status = status_in_child(
       {"--json", folder / "a", "--record", folder / "b"},
       [](const Options&) {
@@ -583,7 +556,7 @@ TEST_CASE("Ctrl-C ends with 130 and leaves no files") {
       folder / "err", [] {});
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 130);
-  CHECK(folder.count() == 1);
+  CHECK(names_in(folder.path()).size() == 1);
 }
 
 TEST_CASE("a run gives the signals back") {

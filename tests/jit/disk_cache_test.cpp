@@ -25,6 +25,7 @@
 #include "fusebook/support/content_hash.h"
 #include "fusebook/support/error.h"
 #include "fusebook/support/warning.h"
+#include "support/answer_object.h"
 #include "support/jit_testing.h"
 
 using namespace jit_testing;
@@ -36,18 +37,6 @@ using Names = std::vector<std::string>;
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != text.npos;
-}
-
-// A shared object that answers 42.
-const std::string& object_bytes() {
-  static const std::string bytes = [] {
-    const TempDir dir;
-    const Env fusebook_cxx("FUSEBOOK_CXX", nullptr);
-    const Env cxx("CXX", nullptr);
-    return fuse::compile_object(fuse::find_host_compiler(), answer_source(42),
-                                dir.path());
-  }();
-  return bytes;
 }
 
 // A cache of its own, and a compiler made of shell that notes its runs and
@@ -62,7 +51,7 @@ struct Workshop {
   Workshop() {
     fuse::forget_libraries();
     fs::create_directory(dir / "tmp");
-    write_text(dir / "object", object_bytes());
+    write_text(dir / "object", answer_object(42));
     write_compiler("");
   }
   void write_compiler(const std::string& first) const {
@@ -183,7 +172,7 @@ TEST_CASE("an entry names everything its code depends on") {
   const Workshop shop;
   CHECK(build_anew("all of the key"));
   const std::string entry = read_text(shop.entry());
-  CHECK(entry.starts_with(object_bytes()));
+  CHECK(entry.starts_with(answer_object(42)));
   CHECK(contains(entry, "all of the key"));
   CHECK(contains(entry, "-O3"));
   CHECK(contains(entry, "instruction set: "));
@@ -229,9 +218,9 @@ TEST_CASE("one flipped bit anywhere is noticed") {
   const std::string path = shop.entry();
   const std::string whole = read_text(path);
   const std::string key = whole.substr(
-      object_bytes().size(), whole.size() - object_bytes().size() - 32);
+      answer_object(42).size(), whole.size() - answer_object(42).size() - 32);
   const KernelCache cache = KernelCache::open();
-  CHECK(cache.load(key) == object_bytes());
+  CHECK(cache.load(key) == answer_object(42));
   CapturedStderr captured;
   std::size_t flips = 0;
   for (std::size_t at = 0; at < whole.size(); at += at % 3 == 0 ? 97 : 1) {
@@ -315,7 +304,7 @@ TEST_CASE("an entry whose object cannot be loaded is compiled again") {
   CHECK(build_anew("unloadable"));
   const std::string whole = read_text(shop.entry());
   const std::string key = whole.substr(
-      object_bytes().size(), whole.size() - object_bytes().size() - 32);
+      answer_object(42).size(), whole.size() - answer_object(42).size() - 32);
   const KernelCache cache = KernelCache::open();
   {
     const auto scratch = cache.make_scratch();
@@ -442,7 +431,7 @@ TEST_CASE("an entry that cannot be written whole is not left behind") {
   const std::string source(30000, '/');
   CHECK(run_child([&] {
           const rlim_t limit =
-              std::max(object_bytes().size(), source.size()) + 100;
+              std::max(answer_object(42).size(), source.size()) + 100;
           const rlimit small = {limit, limit};
           setrlimit(RLIMIT_FSIZE, &small);
           std::string warnings;

@@ -17,6 +17,7 @@
 #include "fusebook/jit/host_compiler.h"
 #include "fusebook/jit/loaded_libraries.h"
 #include "fusebook/support/error.h"
+#include "support/answer_object.h"
 #include "support/jit_testing.h"
 
 using namespace jit_testing;
@@ -53,21 +54,10 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != text.npos;
 }
 
-// A shared object that answers 42, compiled once for all fake compilers.
-const std::string& object_bytes() {
-  static const std::string bytes = [] {
-    const TempDir dir;
-    const Plain plain;
-    return fuse::compile_object(fuse::find_host_compiler(), answer_source(42),
-                                dir.path());
-  }();
-  return bytes;
-}
-
 // A compiler made of shell: it notes that it ran, and answers 42 whatever the
 // source says.
 void write_fake_compiler(const TempDir& dir, const std::string& path) {
-  write_text(dir / "object", object_bytes());
+  write_text(dir / "object", answer_object(42));
   write_script(path, "echo ran >> '" + dir / "log" + "'\n" +
                          "while [ \"$1\" != -o ]; do shift; done\n" + "cp '" +
                          dir / "object" + "' \"$2\"\n");
@@ -366,7 +356,7 @@ TEST_CASE("a compiler that writes nothing that can be loaded is an error") {
   CHECK(contains(message("garbage"), "cannot be loaded: it is too short"));
   CHECK(contains(message(std::string(5000, 'x')),
                  "cannot be loaded: it is no shared object"));
-  const std::string& whole = object_bytes();
+  const std::string& whole = answer_object(42);
   for (const std::size_t size : {whole.size() / 8, whole.size() / 2}) {
     CHECK(contains(message(whole.substr(0, size)),
                    "cannot be loaded: it is truncated"));

@@ -6,42 +6,15 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 
 #include "fusebook/support/error.h"
+#include "support/jit_testing.h"
 
 using namespace fuse;
-namespace fs = std::filesystem;
+using namespace jit_testing;
 
 namespace {
-
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (fs::temp_directory_path() / "fuseXXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::string operator/(const std::string& name) const {
-    return (path_ / name).string();
-  }
-  long count() const {
-    return std::distance(fs::directory_iterator(path_),
-                         fs::directory_iterator());
-  }
-
- private:
-  fs::path path_;
-};
-
-std::string read(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 void put(const std::string& path, const std::string& text) {
   std::ofstream(path) << text;
@@ -50,46 +23,46 @@ void put(const std::string& path, const std::string& text) {
 }  // namespace
 
 TEST_CASE("a file appears only when it is committed") {
-  const Folder folder;
+  const TempDir folder;
   OutputFile file("--json", folder / "a");
-  CHECK(folder.count() == 0);
+  CHECK(names_in(folder.path()).size() == 0);
   file.write("text");
   CHECK_FALSE(fs::exists(folder / "a"));
   file.commit();
-  CHECK(read(folder / "a") == "text");
-  CHECK(folder.count() == 1);
+  CHECK(read_text(folder / "a") == "text");
+  CHECK(names_in(folder.path()).size() == 1);
 }
 
 TEST_CASE("what is not committed leaves nothing behind") {
-  const Folder folder;
+  const TempDir folder;
   put(folder / "a", "old");
   {
     OutputFile file("--json", folder / "a");
     file.write("new");
-    CHECK(folder.count() == 2);
+    CHECK(names_in(folder.path()).size() == 2);
   }
-  CHECK(folder.count() == 1);
-  CHECK(read(folder / "a") == "old");
+  CHECK(names_in(folder.path()).size() == 1);
+  CHECK(read_text(folder / "a") == "old");
 }
 
 TEST_CASE("an old file is replaced") {
-  const Folder folder;
+  const TempDir folder;
   put(folder / "a", "a long old text");
   OutputFile file("--json", folder / "a");
   file.write("new");
   file.commit();
-  CHECK(read(folder / "a") == "new");
+  CHECK(read_text(folder / "a") == "new");
 }
 
 TEST_CASE("a link stays a link") {
-  const Folder folder;
+  const TempDir folder;
   put(folder / "real", "old");
   fs::create_symlink(folder / "real", folder / "link");
   OutputFile file("--json", folder / "link");
   file.write("new");
   file.commit();
   CHECK(fs::is_symlink(folder / "link"));
-  CHECK(read(folder / "real") == "new");
+  CHECK(read_text(folder / "real") == "new");
 }
 
 TEST_CASE("a device is written to and stays one") {
@@ -105,7 +78,7 @@ TEST_CASE("a device is written to and stays one") {
 }
 
 TEST_CASE("places that cannot be written to are named at once") {
-  const Folder folder;
+  const TempDir folder;
   const std::string missing = folder / "missing";
   CHECK_THROWS_WITH_AS(
       OutputFile("--json", missing + "/a"),
