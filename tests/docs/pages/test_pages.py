@@ -230,7 +230,7 @@ class Site:
 
     def test_search_finds_adam(self):
         page = self.visit("search.html?q=Adam")
-        page.locator("#search-results ul.search li a").first.wait_for()
+        page.locator(".search-summary", has_text="found").wait_for()
         links = page.locator("#search-results ul.search li a").evaluate_all(
             "links => links.map(link => link.getAttribute('href'))")
         self.assertTrue(any(link.startswith("recipes/") for link in links),
