@@ -152,7 +152,7 @@ TEST_CASE("promises compare with the limit, with peers, and with a time") {
       return Row{"groups", "10000 x 64", variant, us, us / 100,
                  0,        "bare kernel"};
     };
-    return std::vector<Row>{row("bare kernel, 10000 rates", 200),
+    return std::vector<Row>{row("bare kernel, 10000 rates, moved", 200),
                             row("10000 groups, tensors, moved", moved),
                             row("first call, 10000 groups, tensors", first_us)};
   };
