@@ -27,7 +27,10 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
+
+import joined_sources
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAYERS = ("kernels", "common", "recipes", "docs/examples", "tests")
@@ -229,6 +232,25 @@ def tidy_one(program, build, source):
     return done.returncode, output, time.monotonic() - begin
 
 
+def tidy_joined(program, scratch, files, options):
+    """Whether all of these suites are clean, read together."""
+    folder = scratch / files[0].parent.relative_to(ROOT)
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / f"joined_{files[0].stem}.cpp"
+    source.write_text(joined_sources.joined(files), encoding="utf-8")
+    done = subprocess.run([program, "--quiet", str(source), "--", *options],
+                          capture_output=True, text=True, check=False)
+    return done.returncode == 0
+
+
+def copy_settings(folder):
+    """Settings of clang-tidy, where it looks for those of a source in folder."""
+    for path in (ROOT / ".clang-tidy", *ROOT.glob("*/.clang-tidy")):
+        copy = folder / path.relative_to(ROOT)
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copyfile(path, copy)
+
+
 def tidy_keys(commands):
     """The hash of all that matters for each source, but not where it lies."""
     compiler = shlex.split(next(iter(commands.values()))[0])[0]
@@ -265,6 +287,43 @@ def sources_of(given, commands):
     return sorted(set(chosen))
 
 
+class Run:
+    """clang-tidy over some sources; `clean` are those without findings."""
+
+    def __init__(self, program, build, pool, count):
+        self.program, self.build, self.pool = program, build, pool
+        self.count = count
+        self.clean = set()
+
+    def joined(self, groups, scratch):
+        copy_settings(scratch)
+        groups = sorted(groups, key=lambda group: -len(group[0]))
+        runs = {self.pool.submit(tidy_joined, self.program, scratch, files,
+                                 options): files for files, options in groups}
+        for run in concurrent.futures.as_completed(runs):
+            if run.result():
+                self.clean.update(runs[run])
+                first, *_, last = (path.stem for path in runs[run])
+                self.progress(f"{len(runs[run])} suites, {first} to {last}")
+
+    def one_by_one(self, files):
+        runs = {self.pool.submit(tidy_one, self.program, self.build, source):
+                source for source in files}
+        for done, run in enumerate(concurrent.futures.as_completed(runs), 1):
+            source = runs[run]
+            status, output, seconds = run.result()
+            if status == 0:
+                self.clean.add(source)
+            self.progress(f"{source.relative_to(ROOT)} ({seconds:.1f} s)",
+                          self.count - len(files) + done)
+            if status != 0:
+                print(output, flush=True)
+
+    def progress(self, what, done=None):
+        done = len(self.clean) if done is None else done
+        print(f"[{done}/{self.count}] {what}", flush=True)
+
+
 def tidy_command(build, given):
     program = tool("clang-tidy")
     commands = entries(build)
@@ -274,21 +333,18 @@ def tidy_command(build, given):
     keys = tidy_keys({source: commands[source] for source in chosen})
     clean = Clean(cache_folder())
     todo = [source for source in keys if keys[source] not in clean]
-    bad = 0
     workers = len(os.sched_getaffinity(0))
-    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        runs = {pool.submit(tidy_one, program, build, source): source
-                for source in todo}
-        for count, run in enumerate(concurrent.futures.as_completed(runs), 1):
-            source = runs[run]
-            status, output, seconds = run.result()
-            print(f"[{count}/{len(todo)}] {source.relative_to(ROOT)}"
-                  f" ({seconds:.1f} s)", flush=True)
-            if status == 0:
-                clean.add(keys[source])
-            else:
-                bad += 1
-                print(output, flush=True)
+    with (tempfile.TemporaryDirectory(prefix="fusebook-lint-") as scratch,
+          concurrent.futures.ThreadPoolExecutor(workers) as pool):
+        run = Run(program, build, pool, len(todo))
+        together = joined_sources.groups(
+            {source: commands[source][0] for source in todo
+             if len(commands[source]) == 1})
+        run.joined(together, pathlib.Path(scratch))
+        run.one_by_one([source for source in todo if source not in run.clean])
+    for source in run.clean:
+        clean.add(keys[source])
+    bad = len(todo) - len(run.clean)
     print(f"clang-tidy: {len(keys)} files, {len(keys) - len(todo)} unchanged "
           f"since they were found clean, {bad} with findings")
     return 1 if bad else 0

@@ -1,5 +1,8 @@
 """Tests of what lint.py decides by itself, without the pinned programs."""
 
+import concurrent.futures
+import contextlib
+import io
 import os
 import pathlib
 import sys
@@ -9,6 +12,7 @@ import unittest
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import joined_sources  # noqa: E402
 import lint  # noqa: E402
 
 FILES = {
@@ -80,6 +84,67 @@ class Lint(unittest.TestCase):
         self.assertEqual(len(lint.sources_of([], commands)), 2)
         with self.assertRaises(SystemExit):
             chosen("missing.cpp")
+
+    def suites(self, root, *texts):
+        folder = root / "tests" / "ir"
+        folder.mkdir(parents=True)
+        commands = {}
+        for number, text in enumerate(texts):
+            path = folder / f"suite_{number}_test.cpp"
+            path.write_text(text, encoding="utf-8")
+            commands[path] = [f"c++ -O{number} -DX -o x.o -c {path}"]
+        return commands
+
+    def run_with(self, root, commands):
+        """The sources that are clean for a program that looks for BAD."""
+        (root / "tests" / ".clang-tidy").write_text("", encoding="utf-8")
+        program = self.scratch / "clang-tidy"
+        program.write_text("#!/bin/sh\necho \"$@\" >>" + str(self.log) +
+                           "\nfor file; do\n"
+                           "  [ -f \"$file\" ] || continue\n"
+                           "  cat \"$file\" $(sed -n 's/^#include \"\\(.*"
+                           "_test.cpp\\)\".*/\\1/p' \"$file\") |"
+                           " grep -q BAD && exit 1\ndone\nexit 0\n",
+                           encoding="utf-8")
+        program.chmod(0o755)
+        with (concurrent.futures.ThreadPoolExecutor(2) as pool,
+              contextlib.redirect_stdout(io.StringIO())):
+            run = lint.Run(str(program), root, pool, len(commands))
+            run.joined(joined_sources.groups(
+                {path: texts[0] for path, texts in commands.items()}),
+                self.scratch / "joined")
+            run.one_by_one([path for path in commands
+                            if path not in run.clean])
+        return {path.name for path in run.clean}
+
+    def test_suites_are_read_together(self):
+        root = self.checkout("one")
+        (self.scratch / "joined").mkdir()
+        self.log = self.scratch / "log"
+        commands = self.suites(root, "int a;\n", "int b;\n", "int c;\n",
+                               "#define X\n")
+        self.assertEqual(len(self.run_with(root, commands)), 4)
+        calls = self.log.read_text(encoding="utf-8").splitlines()
+        self.assertEqual(len(calls), 2)
+        self.assertIn("-DX", calls[0])
+        self.assertNotIn("-O", calls[0])
+
+    def test_a_finding_among_joined_suites_is_that_of_one(self):
+        root = self.checkout("one")
+        (self.scratch / "joined").mkdir()
+        self.log = self.scratch / "log"
+        commands = self.suites(root, "int a;\n", "int BAD;\n", "int c;\n")
+        self.assertEqual(self.run_with(root, commands),
+                         {"suite_0_test.cpp", "suite_2_test.cpp"})
+
+    def test_what_a_namespace_would_change_stands_alone(self):
+        for text in ("#if X\n#endif\n", "namespace fuse {\n}\n",
+                     "int main() {}\n", "void* operator new(int);\n",
+                     '#include "a.h"\n#include "a.h"\n'):
+            with self.subTest(text):
+                self.assertFalse(joined_sources.can_be_joined(text))
+        self.assertTrue(joined_sources.can_be_joined(
+            '#include "a.h"\nnamespace {\nint x;\n}\n'))
 
     def test_results_are_kept_for_two_months(self):
         folder = self.scratch / "cache"
