@@ -30,7 +30,8 @@ html_baseurl = os.environ.get("FUSEBOOK_SITE_URL", "")
 
 extensions = ["sphinx_design", "sphinx_copybutton", "fusebook_docs.extension"]
 exclude_patterns = ["_build", "_templates", "about", "background/result.rst",
-                    "examples", "exercises", "fusebook_docs", "samples"]
+                    "examples", "exercises", "fusebook_docs", "kernels",
+                    "samples"]
 nitpicky = True
 # Of C++: the standard library, template parameters, and what is inside a class.
 nitpick_ignore_regex = [("cpp:identifier", ".*")]
@@ -57,6 +58,7 @@ html_theme_options = {
         "color-brand-visited": "#7c2d5e",
         "color-fuse": "#c2410c",
         "color-code-panel": "#f5f5f4",
+        "color-scroll-cue": "#0003",
         "color-panel": "#fbf6ef",
         "color-panel-border": "#e7d8c5",
         "color-quiet": "#5f5a55",
@@ -67,6 +69,7 @@ html_theme_options = {
         "color-brand-visited": "#e9b3d4",
         "color-fuse": "#fb923c",
         "color-code-panel": "#1a1c20",
+        "color-scroll-cue": "#fff4",
         "color-panel": "#1d1916",
         "color-panel-border": "#463829",
         "color-quiet": "#b5aca3",

@@ -1,5 +1,6 @@
 # shellcheck shell=sh
-# ./fusebook capture [--fresh] [RECIPE...] [examples], and on a GPU --device NAME
+# ./fusebook capture [--fresh] [RECIPE...] [examples] [kernels], and on a GPU
+# --device NAME
 : "${root:?}" # set by ./fusebook
 
 . "$root/tools/lib/samples.sh"
@@ -18,7 +19,7 @@ update_front() {
   "$python" -B "$root/docs/fusebook_docs" front --write
 }
 
-device=cpu fresh='' names='' out='' only='' examples=no
+device=cpu fresh='' names='' out='' only='' examples=no kernels=no
 while [ $# -gt 0 ]; do
   case $1 in
     --device)
@@ -41,6 +42,7 @@ while [ $# -gt 0 ]; do
     --only=*) only=${1#--only=} ;;
     --fresh) fresh=--fresh ;;
     examples) examples=only ;;
+    kernels) kernels=only ;;
     -*) unknown "capture option" "$1" --device --out --only --fresh ;;
     *)
       choose_recipes "$1"
@@ -55,6 +57,7 @@ if [ "$examples" = only ] && [ -z "$names" ]; then
   return
 fi
 [ -n "$names" ] || examples=yes
+[ "$kernels" = only ] || kernels=yes
 # shellcheck disable=SC2086 # names of recipes are single words
 choose_recipes $names
 if [ "$device" != cpu ]; then
@@ -64,6 +67,10 @@ if [ "$device" != cpu ]; then
 fi
 [ -z "$out$only" ] ||
   fail 2 "--out and --only go with --device cuda or cuda-sim"
+if [ "$kernels" = only ]; then
+  with_kernels --write
+  return
+fi
 captured=yes
 with_samples capture --device "$device" ${fresh:+"$fresh"} || captured=no
 step "What CONTRIBUTING.md asks of a recipe"
@@ -71,6 +78,13 @@ for recipe in $chosen; do
   "$python" -B "$root/docs/fusebook_docs" limits --recipe "$recipe" ||
     captured=no
 done
+if has_environment cuda; then
+  with_kernels --write || captured=no
+else
+  say "What compilers make of the kernels was not captured, because CUDA's" \
+    "compilers are not installed. To install and run them: ./fusebook capture" \
+    "kernels"
+fi
 [ "$examples" = no ] || run_examples --write || captured=no
 update_front || captured=no
 [ "$captured" = yes ]

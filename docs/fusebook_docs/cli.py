@@ -13,6 +13,7 @@ from . import (capturing, checking, examples, exercises, front, limits, literate
                patches, prose, samples)
 from .book import Book, capture_command
 from .errors import BookError
+from .machine import kept, making, promises
 
 
 # A kernel's text depends on no size, and the simulated GPU is slow.
@@ -62,6 +63,16 @@ def _parser():
                  "run a recipe, small, on a GPU or the simulated one and "
                  "compare its kernels with the CPU's sample",
                  device="cuda-sim")
+    machine = _add(commands, "machine-code", _machine_code,
+                   "compile a recipe's kernel, and compare the texts with those "
+                   "that its page shows")
+    machine.add_argument("--program", required=True, type=Path, metavar="PATH",
+                         help="the built recipe")
+    machine.add_argument("--recipe", required=True)
+    machine.add_argument("--checker", required=True, type=Path, metavar="PATH",
+                         help="the built gpu_code_check")
+    machine.add_argument("--write", action="store_true",
+                         help="keep the texts as the page's")
     example = _add(commands, "examples", _examples,
                    "run the examples of the API reference and compare what "
                    "they print with its pages")
@@ -147,6 +158,27 @@ def _examples(book, options):
         return 1
     count = len(examples.read(book))
     print(f"{count} example{'' if count == 1 else 's'}, as on the pages.")
+    return 0
+
+
+def _machine_code(book, options):
+    name = options.recipe
+    made = making.make(book, name, options.program, options.checker)
+    found = list(promises.broken(made))
+    if options.write and not found:
+        kept.store(book, made)
+        print(f"{name}: its kernel is captured in "
+              f"{book.show(kept.folder(book, name))}")
+        return 0
+    if not options.write:
+        found += promises.differences(kept.load(book, name), made)
+    for problem in found:
+        print(f"{name}: its kernel {problem}")
+    if found:
+        print("If the program is right, make the page follow: "
+              f"{kept.command(name)}")
+        return 1
+    print(f"{name}: its kernel, as on the page ({made.compiler}, {made.nvrtc}).")
     return 0
 
 

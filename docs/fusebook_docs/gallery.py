@@ -12,7 +12,8 @@ from .errors import BookError
 from .literate import Line
 
 LEVELS = ("first steps", "some C++", "inside a kernel")
-_KEYS = {"name", "level", "minutes", "builds_on", "bars", "curves"}
+_KEYS = {"name", "level", "minutes", "builds_on", "bars", "curves",
+         "kernel_with"}
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Entry:
     builds_on: tuple[str, ...] = ()
     bars: tuple[str, ...] = ()  # of its thumbnail
     curves: str | None = None
+    kernel_with: str | None = None  # an operation of the kernel that is shown
 
 
 def path(book):
@@ -70,7 +72,8 @@ def _entry(book, table, known):
     if wrong:
         raise BookError(wrong, book.show(path(book)), 1)
     return Entry(name, table["level"], table["minutes"], builds_on,
-                 tuple(table.get("bars", ())), table.get("curves"))
+                 tuple(table.get("bars", ())), table.get("curves"),
+                 table.get("kernel_with"))
 
 
 def about_path(book, name):

@@ -66,8 +66,13 @@ class BuiltOnce(SiteCase):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = Path(folder.name)
         make_sources(cls.folder)
+        cls.prepare(cls.folder)
         code, text = build(cls.folder, cls.folder / "out")
         assert code == 0, text
+
+    @classmethod
+    def prepare(cls, root):
+        """What the sources of a subclass have besides."""
 
     def setUp(self):
         self.open(self.folder)

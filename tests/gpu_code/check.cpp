@@ -1,14 +1,22 @@
 // Compiles CUDA text for GPUs that need not be there, and reads what the
 // compiler says of the machine code:
 //
-//   gpu_code_check [--every N] [--ptx] [--no-spills] [--registers N] PATH...
+//   gpu_code_check [--every N] [--ptx] [--no-spills] [--registers N]
+//                  [--only ARCHITECTURE] [--keep FILE] [--report FILE] PATH...
 //
 // A path is a .cu file, or a folder whose .cu files are taken in the order of
 // their names. The first N (by default all) are compiled for every architecture
 // that NVRTC knows, the rest for the oldest and the newest. --ptx: no further
 // than PTX, for the newest, which shows that the text is right. --no-spills: no register may be
-// spilled; --registers: no kernel may use more. NVRTC is the one that a program
-// finds (FUSEBOOK_NVRTC).
+// spilled; --registers: no kernel may use more. --only: for this architecture
+// alone; --keep: what the last compilation made. --report: a line for each
+// compilation with its architecture, registers and bytes of spills, stored and
+// loaded, of a thread, and bytes of shared memory of a block. NVRTC is the one
+// that a program finds (FUSEBOOK_NVRTC).
+//
+//   gpu_code_check --host-options
+//
+// says with which options the host's compiler compiles kernels.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -19,8 +27,10 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "fusebook/jit/host_compiler.h"
 #include "fusebook/nvrtc/nvrtc_compile.h"
 #include "kernel_of.h"
 
@@ -35,12 +45,16 @@ struct Limits {
   bool ptx = false;
   bool no_spills = false;
   int registers = std::numeric_limits<int>::max();
+  int only = 0;  // 0: every architecture that the other options choose
+  fs::path kept, report;
 };
 
 struct Totals {
   int compilations = 0;
   int most_registers = 0;
   int spilling = 0;
+  std::string last;    // what the last one made
+  std::string report;  // of all of them
 };
 
 std::vector<fs::path> sources_in(const std::vector<fs::path>& paths) {
@@ -68,6 +82,23 @@ std::string contents(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+void write(const fs::path& path, std::string text) {
+  // PTX ends with a zero.
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  std::ofstream file(path, std::ios::binary);
+  file << text << std::flush;
+  if (!file) throw std::runtime_error("cannot write " + path.string());
+}
+
+std::string report_line(int architecture, const GpuResources& used) {
+  std::string line = std::to_string(architecture);
+  for (const int figure : {used.registers, used.spill_stores, used.spill_loads,
+                           used.shared_bytes}) {
+    line += ' ' + std::to_string(figure);
+  }
+  return line + '\n';
+}
+
 void check_resources(const GpuResources& used, const Limits& limits) {
   if (used.registers < 0 || used.spill_stores < 0 || used.spill_loads < 0) {
     throw std::runtime_error("the compiler's log has no figures");
@@ -89,11 +120,12 @@ bool compile(const fuse::Nvrtc& nvrtc, const fs::path& file, int architecture,
              const Limits& limits, Totals& totals) {
   try {
     const std::string text = contents(file);
-    const GpuResources used =
-        fuse::compile_gpu_code(nvrtc, text, kernel_of(text),
-                               {architecture, !limits.ptx})
-            .resources;
+    fuse::ModuleImage image = fuse::compile_gpu_code(
+        nvrtc, text, kernel_of(text), {architecture, !limits.ptx});
+    const GpuResources& used = image.resources;
     ++totals.compilations;
+    totals.last = std::move(image.bytes);
+    totals.report += report_line(architecture, used);
     if (limits.ptx) return true;
     totals.most_registers = std::max(totals.most_registers, used.registers);
     totals.spilling += used.spill_stores + used.spill_loads > 0 ? 1 : 0;
@@ -109,6 +141,7 @@ bool compile(const fuse::Nvrtc& nvrtc, const fs::path& file, int architecture,
 std::vector<int> architectures_for(std::size_t source, const fuse::Nvrtc& nvrtc,
                                    const Limits& limits) {
   const std::vector<int>& all = nvrtc.architectures;
+  if (limits.only != 0) return {limits.only};
   if (limits.ptx) return {all.back()};
   if (source < limits.every) return all;
   return {all.front(), all.back()};
@@ -136,6 +169,8 @@ bool check(const Limits& limits) {
   const bool good = compile_all(nvrtc, files, limits, totals);
   const std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - begin;
+  if (good && !limits.kept.empty()) write(limits.kept, totals.last);
+  if (good && !limits.report.empty()) write(limits.report, totals.report);
   const std::size_t everywhere = limits.ptx ? 0 : limits.every;
   std::printf(
       "NVRTC %d.%d, sm_%d to sm_%d: %zu sources, %zu of them for all %zu "
@@ -152,20 +187,34 @@ bool check(const Limits& limits) {
   return good;
 }
 
+int print_host_options() {
+  for (const std::string& option : fuse::compile_flags()) {
+    std::printf("%s\n", option.c_str());
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Compiles CUDA text for GPUs that need not be there.");
   Limits limits;
-  app.add_option("PATH", limits.paths, "a .cu file, or a folder of them")
-      ->required()
-      ->check(CLI::ExistingPath);
+  CLI::Option* const paths =
+      app.add_option("PATH", limits.paths, "a .cu file, or a folder of them")
+          ->check(CLI::ExistingPath);
   app.add_option("--every", limits.every, "sources for every architecture");
   app.add_flag("--ptx", limits.ptx, "no further than PTX");
   app.add_flag("--no-spills", limits.no_spills, "no register may be spilled");
   app.add_option("--registers", limits.registers, "no kernel may use more");
+  app.add_option("--only", limits.only, "for this architecture alone");
+  app.add_option("--keep", limits.kept, "keeps what was made last there");
+  app.add_option("--report", limits.report, "writes the figures there");
+  bool host_options = false;
+  app.add_flag("--host-options", host_options, "the host compiler's, instead");
   try {
     app.parse(argc, argv);
+    if (host_options) return print_host_options();
+    if (paths->empty()) throw CLI::RequiredError("PATH");
     return check(limits) ? 0 : 1;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;

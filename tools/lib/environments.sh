@@ -27,6 +27,8 @@ is_made() {
     [ "$(cat -- "$made/ready")" = "$(key_of "$1")" ]
 }
 
+has_environment() { [ -e "$root/build/python/$1/ready" ]; }
+
 environments= # to make
 
 need_environment() {

@@ -28,6 +28,25 @@ with_samples() { # COMMAND OPTION...
   return "$worst"
 }
 
+# What compilers make of the kernels of the recipes in `chosen`.
+with_kernels() { # OPTION...
+  need_to_build python
+  need_environment cuda
+  get_missing
+  find_python
+  # shellcheck disable=SC2086 # names of programs are single words
+  build $chosen gpu_code_check
+  end_turn
+  worst=0
+  for recipe in $chosen; do
+    FUSEBOOK_PYTHON=$python sh "$root/tests/launch.sh" nvrtc 13 \
+      sh "$root/tests/launch.sh" python -B "$root/docs/fusebook_docs" \
+      machine-code --recipe "$recipe" --program "$build/recipes/$recipe" \
+      --checker "$build/tests/gpu_code_check" "$@" || worst=1
+  done
+  return "$worst"
+}
+
 # The examples of the API reference, all in one program.
 run_examples() { # OPTION...
   need_to_build python

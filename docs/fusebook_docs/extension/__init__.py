@@ -10,12 +10,12 @@ from pathlib import Path
 
 from . import (api, api_example, bars, code_links, downloads, drawing,
                equations, excerpt, exercise, gallery, graph_picture,
-               kernel_view, ladder, nodes, op_table, page, picture, plot, quote,
+               kernel_view, ladder, machine_code, nodes, op_table, page, picture, plot, quote,
                readme, recipe, site)
 
 _PARTS = (nodes, drawing, downloads, recipe, excerpt, exercise, gallery,
           op_table, picture, plot, ladder, quote, api, api_example, code_links,
-          graph_picture, kernel_view, readme, site, equations, bars)
+          graph_picture, kernel_view, machine_code, readme, site, equations, bars)
 
 
 def setup(app):

@@ -7,6 +7,7 @@ from docutils import nodes
 from sphinx import addnodes
 
 from .. import downloads
+from ..machine import kept
 from . import page as pages
 
 FOLDER = "_downloads"
@@ -33,7 +34,11 @@ def program(env, page):
 
 
 def _link(page, suffix):
-    name = f"{page.name}.{suffix}"
+    return written(f"{page.name}.{suffix}")
+
+
+def written(name):
+    """A link to a file in the folder of downloads, by its name."""
     return file_link("", "", nodes.literal(name, name), file=name)
 
 
@@ -64,6 +69,10 @@ def _write(app, exception):
             (folder / f"{name}.zip").write_bytes(downloads.zip_of(book, name))
             (folder / f"{name}.ipynb").write_text(
                 downloads.notebook_of(book, name), encoding="utf-8")
+        if kept.exists(book, name):
+            kernel = kept.load(book, name)
+            for text, file in kept.file_names(name).items():
+                (folder / file).write_text(kernel.texts[text], encoding="utf-8")
 
 
 def setup(app):

@@ -17,7 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from .. import currency, gallery, samples
 from ..errors import BookError
-from . import downloads, kernel_view
+from . import downloads, kernel_view, machine_code
 from . import nodes as own
 from . import page as pages
 
@@ -124,6 +124,7 @@ class _Writer:
 
     def _closing(self):
         last = self.page.recipe.source.count("\n")
+        self._add(last, *machine_code.lines(self.page))
         self._add(last, "The whole program", "-----------------", "",
                   ".. recipe-program::", "")
 
@@ -234,6 +235,8 @@ def _panel(env, page, sample, title, stale):
     if samples.names_in(text):
         line += nodes.Text(" · ")
         line += nodes.inline("", "dotted values vary", classes=["legend"])
+    if blocks and sample.exercise is None:
+        blocks += machine_code.pointer(page)
     return [label, *(blocks or [_printed(text, sample)]), line]
 
 

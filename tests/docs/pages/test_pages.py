@@ -336,6 +336,38 @@ class RealSite(Site, unittest.TestCase):
                     "all => all.map(view => view.clientHeight)"):
                 self.assertLess(height, 900, name)
 
+    def test_machine_code_is_one_box_at_a_time(self):
+        for name, viewport in itertools.product(self.recipes, VIEWPORTS):
+            page = self.visit(f"recipes/{name}.html", viewport)
+            tabs = page.locator(".machine-texts > label")
+            self.assertEqual(tabs.count(), 4)
+            panels = page.locator(".machine-texts > .sd-tab-content")
+            for index in range(4):
+                tabs.nth(index).click()
+                self.assertEqual([panels.nth(i).is_visible() for i in range(4)],
+                                 [i == index for i in range(4)])
+                block = panels.nth(index).locator("pre").last
+                self.assertLess(block.bounding_box()["height"], 600)
+                scrolls, reachable = block.evaluate(
+                    "pre => [pre.scrollHeight > pre.clientHeight + 1 ||"
+                    " pre.scrollWidth > pre.clientWidth, pre.tabIndex === 0]")
+                self.assertEqual(scrolls, reachable)
+            self.assertEqual(self.complaints, [])
+            page.context.close()
+
+    def test_the_language_is_remembered_and_hides_nothing(self):
+        page = self.visit(f"recipes/{self.recipes[0]}.html")
+        page.locator(".machine-texts > label", has_text="PTX").click()
+        page.goto(f"{self.base}recipes/{self.recipes[1]}.html")
+        shown = page.locator(".machine-texts > .sd-tab-content:visible")
+        self.assertIn("ld.global", shown.text_content())
+        page.evaluate("localStorage.setItem('sphinx-design-tab-id-language',"
+                      " 'rust')")
+        page.evaluate("sessionStorage.clear()")
+        page.reload()
+        self.assertEqual(page.locator(
+            ".machine-texts > .sd-tab-content:visible").count(), 1)
+
     def test_a_wide_table_scrolls_in_its_own_box(self):
         with self.visits("ops.html", "phone") as page:
             wide, room, flow = page.locator("table.op-table").evaluate(

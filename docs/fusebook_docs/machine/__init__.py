@@ -1,0 +1,1 @@
+"""What compilers make of the kernels that recipes compile."""

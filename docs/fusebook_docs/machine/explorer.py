@@ -1,0 +1,39 @@
+"""A link that opens a kernel in Compiler Explorer. All of it stands in the link:
+JSON, compressed by zlib, in base 64."""
+
+import base64
+import json
+import urllib.parse
+import zlib
+
+from ..errors import BookError
+
+_PREFIX = "https://godbolt.org/clientstate/"
+LONGEST = 8192  # what servers and browsers surely take
+# What Compiler Explorer calls the compilers that we know to work.
+_COMPILERS = {"g++": "g122", "clang++": "clang1400"}
+
+
+def link(source, options, compiler="g++"):
+    state = {"sessions": [{
+        "id": 1, "language": "c++", "source": source,
+        "compilers": [{"id": _COMPILERS[compiler],
+                       "options": " ".join(options)}]}]}
+    data = zlib.compress(json.dumps(state, separators=(",", ":")).encode(), 9)
+    text = urllib.parse.quote(base64.b64encode(data).decode(), safe="")
+    if len(_PREFIX) + len(text) > LONGEST:
+        raise BookError(f"the link to Compiler Explorer has "
+                        f"{len(_PREFIX) + len(text)} characters; {LONGEST} "
+                        "are what every server takes")
+    return _PREFIX + text
+
+
+def opened(url):
+    """What a link opens: source, options, compiler."""
+    if not url.startswith(_PREFIX):
+        raise BookError(f"not a link of Compiler Explorer: {url[:60]}")
+    packed = urllib.parse.unquote(url[len(_PREFIX):])
+    state = json.loads(zlib.decompress(base64.b64decode(packed)))
+    session, = state["sessions"]
+    compiler, = session["compilers"]
+    return session["source"], compiler["options"].split(" "), compiler["id"]

@@ -1,0 +1,162 @@
+"""Makes the texts of a recipe's kernel: from the program to x86 assembly and
+PTX. Needs a compiler and NVRTC, and no GPU.
+
+The kernel is the first one that the recipe compiles, or the first that has the
+operation which `kernel_with` names in docs/gallery.toml. Its text is the one
+that the program gives to the host's compiler and would give to NVRTC, without
+the comments of what every kernel begins with.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from .. import cpp, gallery
+from ..errors import BookError
+from . import kept
+
+ARCHITECTURE = 90  # whose PTX is shown
+_INCLUDE = re.compile(r'#ifndef FUSEBOOK_\w+\n#include "[^"]*"\n#endif\n')
+# Any computer of the last ten years; what the page shows must not depend on the
+# machine that made it.
+MACHINE = "-march=x86-64-v3"
+_KEEP_SOURCES = "tests/gpu_code/keep_sources.sh"
+_PRELUDE_END = re.compile(r"^#endif  // FUSEBOOK_\w+\n", re.MULTILINE)
+_BODY = "struct Body0 {\n"
+_STAGES = ("  // Once a launch.\n", "  static FUSE_FN void load(")
+# What is not said of assembly. The language is said where there is no file name.
+_LINKING = {"-x", "c++", "-shared", "-nostdlib", "-nostartfiles"}
+
+# Keeps every text that it compiles, in order. Which of the two kinds it is, for
+# the CPU or for the simulated GPU, does not matter.
+_COMPILER = """#!/bin/sh
+for word do last=$word; done
+case $last in *.cpp)
+  number=100
+  while [ -e "$0.$number" ]; do number=$((number + 1)); done
+  cp -- "$last" "$0.$number" ;;
+esac
+exec COMPILER "$@"
+"""
+
+
+def host_compiler():
+    words = os.environ.get("CXX", "g++").split()
+    if len(words) != 1 or shutil.which(words[0]) is None:
+        raise BookError("CXX must name one compiler, such as g++, not "
+                        f"{' '.join(words)!r}")
+    return words[0]
+
+
+def compiler_name(compiler):
+    """As samples name it: "g++ 12.2.0"."""
+    first = _run([compiler, "--version"]).split("\n")[0]
+    kind = "clang++" if "clang" in first else "g++"
+    return f"{kind} {re.search(r'[0-9]+[.][0-9]+[.][0-9]+', first)[0]}"
+
+
+def make(book, recipe, program, checker):
+    """The kernel of a built recipe; `checker` is the program gpu_code_check."""
+    compiler = host_compiler()
+    with tempfile.TemporaryDirectory(prefix="fusebook-") as name:
+        folder = Path(name)
+        host, cuda = _sources(book, recipe, program, compiler, folder)
+        texts = {"cpp": _without_comments(host, recipe),
+                 "cuda": _without_comments(cuda, recipe)}
+        options = _options(_run([checker, "--host-options"]).split())
+        texts["x86"] = assembly(compiler, options, texts["cpp"])
+        texts["ptx"], gpus, nvrtc = _gpu_code(checker, texts["cuda"], folder)
+    return kept.Kernel(recipe, texts, compiler_name(compiler), options, nvrtc,
+                       gpus)
+
+
+def _run(command, **settings):
+    done = subprocess.run([str(word) for word in command], text=True,
+                          capture_output=True, check=False, **settings)
+    if done.returncode != 0:
+        raise BookError(f"{command[0]} ended with exit code {done.returncode}: "
+                        f"{done.stderr.strip()[-2000:]}")
+    return done.stdout
+
+
+def _sources(book, recipe, program, compiler, folder):
+    """C++ and CUDA text of the kernel."""
+    wrapper, kept_in = folder / "cxx", folder / "kept"
+    wrapper.write_text(_COMPILER.replace("COMPILER", compiler))
+    wrapper.chmod(0o755)
+    _run(["sh", book.root / _KEEP_SOURCES, kept_in, "recipes",
+          Path(program).resolve()], cwd=book.root,
+         env={**os.environ, "FUSEBOOK_CXX": str(wrapper),
+              "FUSEBOOK_CACHE_DIR": str(folder / "cache")})
+    entry = next(e for e in gallery.entries(book) if e.name == recipe)
+    wanted = f" {entry.kernel_with}(" if entry.kernel_with else _BODY
+    for path in sorted(folder.glob("cxx.???")):
+        text = path.read_text(encoding="utf-8")
+        if _BODY in text and wanted in text:
+            stages = text[slice(*map(text.index, _STAGES))]
+            found = [_with(stages, kept_in.glob(f"*.{suffix}"))
+                     for suffix in ("cpp", "cu")]
+            if all(found):  # else a kernel of the library's own, such as a fill
+                return found
+    raise BookError(f"{recipe} compiles no kernel" +
+                    (f" with {entry.kernel_with!r}" if entry.kernel_with else ""))
+
+
+def _with(stages, paths):
+    for path in sorted(paths):
+        text = path.read_text(encoding="utf-8")
+        if stages in text:
+            return text
+    return None
+
+
+def _without_comments(text, recipe):
+    """The kernel; what every kernel begins with loses comments, blanks, and
+    includes, which serve where it is a header."""
+    end = [match.end() for match in _PRELUDE_END.finditer(text)][-1]
+    prelude = cpp.blanked(text[:end], recipe, keep_strings=True)
+    lines = (line.rstrip() for line in prelude.split("\n"))
+    prelude = "\n".join(line for line in lines if line)
+    return f"{_INCLUDE.sub('', prelude)}\n{text[end:].strip()}\n"
+
+
+def _options(words):
+    """A kernel's options without those that are of a file or of this machine."""
+    return tuple(MACHINE if word == "-march=native" else word for word in words
+                 if word not in _LINKING)
+
+
+def assembly(compiler, options, text):
+    """Intel's syntax, without what is no instruction, label or constant."""
+    done = _run([compiler, "-x", "c++", *options, "-masm=intel", "-S", "-o",
+                 "-", "-"], input=text)
+    lines = [re.sub(r"\s*#.*$", "", line).rstrip() for line in done.split("\n")]
+    lines = [line for line in lines
+             if line and not re.match(r"\s+\.(?!long|quad|byte)", line)]
+    lines = [_in_columns(line) for line in lines]
+    used = set(re.findall(r"\.L\w+", "\n".join(
+        line for line in lines if not re.match(r"\.L\w+:", line))))
+    return "".join(f"{line}\n" for line in lines
+                   if not line.startswith(".L") or line[:-1] in used)
+
+
+def _in_columns(line):
+    """Tabs would take half the width of a phone."""
+    words = line.split(None, 1)
+    if not line[0].isspace() or not words:
+        return line
+    return f"  {words[0]:<9} {words[1] if words[1:] else ''}".rstrip()
+
+
+def _gpu_code(checker, text, folder):
+    source, report, ptx = (folder / name for name in
+                           ("kernel.cu", "report", "kernel.ptx"))
+    source.write_text(text, encoding="utf-8")
+    said = _run([checker, "--report", report, source])
+    gpus = tuple(kept.Gpu.read(line)
+                 for line in report.read_text().splitlines())
+    _run([checker, "--ptx", "--only", ARCHITECTURE, "--keep", ptx, source])
+    return ptx.read_text(), gpus, re.match(r"NVRTC [0-9.]+", said)[0]

@@ -1,0 +1,226 @@
+"""Machine code is counted by what is written down here by hand; and what the
+kernels that are kept say of themselves."""
+
+import subprocess
+import tempfile
+import unittest
+from dataclasses import replace
+from pathlib import Path
+
+import support  # noqa: F401 - finds the package
+from support import ROOT, BookCase
+
+from fusebook_docs.book import Book
+from fusebook_docs.errors import BookError
+from fusebook_docs.machine import counted, explorer, kept, making, occupancy, promises
+
+CPP = """\
+template <class T>
+FUSE_FN T mul(T a, T b) {
+  return a * b;
+}
+struct Body0 {
+  struct Pointers {
+    Unaligned<float>* a;
+    Unaligned<double>* b;
+    Unaligned<bf16>* c;
+  };
+  static FUSE_FN void load(Element& x, const Pointers& at, i64 i) {
+    x.a = at.a[i];
+    x.b = at.b[i];
+    x.c = Memory<bf16>::load(at.c[i]);
+  }
+  static FUSE_FN void store(const Element& x, const Pointers& at, i64 i) {
+    at.b[i] = x.b;
+    at.c[i] = Memory<bf16>::store(x.c);
+  }
+};
+"""
+# A loop of scalars, and one of vectors that reads a list twice.
+X86 = """\
+fuse_run:
+  mov       rbp, rsp
+.L2:
+  vmovss    xmm0, DWORD PTR [rdi+rax*4]
+  vmovss    DWORD PTR [rsi+rax*4], xmm0
+  jne       .L2
+.L3:
+  vmovups   ymm0, YMMWORD PTR [rdi+rax]
+  vaddps    ymm1, ymm0, YMMWORD PTR [rsi+rax]
+  vmulps    ymm1, ymm1, YMMWORD PTR [rsi+rax]
+  vmulps    ymm1, ymm1, YMMWORD PTR .LC0[rip]
+  lea       rdx, [rdi+rax]
+  vmovups   YMMWORD PTR [rsi+rax], ymm1
+  vmovups   YMMWORD PTR 32[rsi+rax], ymm0
+  cmp       rax, QWORD PTR -8[rbp]
+  jne       .L3
+  ret
+"""
+PTX = """\
+$L__BB0_1:
+\tld.global.u64 \t%rd1, [%rd9+8];
+$L__BB0_2:
+\tld.global.v4.f32 \t{%f1, %f2, %f3, %f4}, [%rd1];
+\tld.global.f64 \t%fd1, [%rd2+8];
+\tst.global.v4.f32 \t[%rd3], {%f1, %f2, %f3, %f4};
+\tst.local.f32 \t[%rd4], %f1;
+\t@%p1 bra \t$L__BB0_2;
+\t@%p2 bra \t$L__BB0_1;
+\tret;
+"""
+
+
+class Counting(unittest.TestCase):
+    def test_an_element_as_the_text_says_it(self):
+        self.assertEqual(counted.element(CPP), counted.Element(
+            {"a": 4, "b": 8, "c": 2}, {"b": 8, "c": 2}))
+
+    def test_x86(self):
+        loop = counted.x86_loop(X86.split("\n"))
+        self.assertEqual((loop.first, loop.end), (6, 16))
+        self.assertEqual(len(loop.of("load")), 3)
+        self.assertEqual(loop.places("load"), 2)
+        self.assertEqual(loop.widths("load"), [32])
+        self.assertEqual((loop.bytes("load"), loop.bytes("store")), (96, 64))
+        self.assertEqual(loop.places("store"), 1)
+        self.assertEqual((loop.calls, loop.on_stack), (0, 1))
+
+    def test_without_a_frame_rbp_is_a_register_like_others(self):
+        text = X86.replace("  mov       rbp, rsp\n", "")
+        self.assertEqual(counted.x86_loop(text.split("\n")).on_stack, 0)
+
+    def test_a_call_counts(self):
+        text = X86.replace("  lea ", "  call      expf\n  lea ")
+        self.assertEqual(counted.x86_loop(text.split("\n")).calls, 1)
+
+    def test_ptx(self):
+        loop = counted.ptx_loop(PTX.split("\n"))
+        self.assertEqual((loop.first, loop.end), (2, 8))
+        self.assertEqual([(a.kind, a.width) for a in loop.accesses],
+                         [("load", 16), ("load", 8), ("store", 16)])
+        self.assertEqual(loop.on_stack, 1)
+
+    def test_no_loop_is_an_error(self):
+        with self.assertRaisesRegex(BookError, "no loop that stores"):
+            counted.x86_loop(["  ret"])
+
+
+class Occupancy(unittest.TestCase):
+    # As NVIDIA's occupancy calculator has it for blocks of 256 threads.
+    def test_known_answers(self):
+        for architecture, registers, warps in (
+                (75, 64, 32), (75, 65, 24), (80, 32, 64), (80, 33, 48),
+                (80, 40, 48), (80, 64, 32), (86, 40, 48), (86, 41, 40),
+                (90, 48, 40), (90, 52, 32), (120, 255, 8)):
+            with self.subTest(architecture=architecture, registers=registers):
+                self.assertEqual(
+                    occupancy.resident(architecture, registers, 256), warps)
+
+
+class Link(unittest.TestCase):
+    def test_all_of_it_comes_back(self):
+        url = explorer.link("int x; // \u00e4 + / =\n", ["-O3", "-w"])
+        self.assertEqual(explorer.opened(url),
+                         ("int x; // \u00e4 + / =\n", ["-O3", "-w"], "g122"))
+        self.assertRegex(url, r"\Ahttps://godbolt\.org/clientstate/[\w%]+\Z")
+
+    def test_one_that_is_too_long_is_refused(self):
+        text = "".join(f"{i * i * 7919:x}" for i in range(4000))
+        with self.assertRaisesRegex(BookError, "8192"):
+            explorer.link(text, [])
+
+
+class Kept(BookCase):
+    def setUp(self):
+        super().setUp()
+        self.kernel = kept.load(Book(ROOT), "compiling_optimizer")
+
+    def stored(self):
+        kept.store(self.book, self.kernel)
+        return kept.paths(self.book, "compiling_optimizer")
+
+    def test_comes_back(self):
+        self.stored()
+        self.assertEqual(kept.load(self.book, "compiling_optimizer"),
+                         self.kernel)
+
+    def test_one_that_was_edited_is_refused(self):
+        for name, path in self.stored().items():
+            with self.subTest(name):
+                before = path.read_text()
+                path.write_text(before.replace("4", "5", 1))
+                with self.assertRaisesRegex(BookError, "edited after"):
+                    kept.load(self.book, "compiling_optimizer")
+                path.write_text(before)
+
+    def test_what_must_hold(self):
+        x86, ptx = self.kernel.texts["x86"], self.kernel.texts["ptx"]
+        for name, text, words in (
+                ("x86", x86.replace("vmovups   ymm", "vmovups   xmm")
+                           .replace("YMMWORD", "XMMWORD"), "32 are promised"),
+                ("x86", x86.replace("vsqrtps   ymm", "call      sqrtf\n"
+                                    "  vsqrtps   ymm"), "makes 1 calls"),
+                ("x86", x86.replace("  vsqrtps   ymm", "  vmovaps   ymm12, "
+                                    "YMMWORD PTR 8[rsp]\n  vsqrtps   ymm"),
+                 "goes to the stack"),
+                ("ptx", ptx.replace("v4.f32", "v2.f32"), "16 are promised")):
+            with self.subTest(words):
+                self.assertNotEqual(text, self.kernel.texts[name])
+                broken = replace(self.kernel,
+                                 texts={**self.kernel.texts, name: text})
+                self.assertIn(words, " ".join(promises.broken(broken)))
+        for change, words in (({"spill_loads": 4}, "spills"),
+                              ({"registers": 65}, "65 registers")):
+            gpu = replace(self.kernel.gpus[0], **change)
+            broken = replace(self.kernel, gpus=(gpu,))
+            self.assertIn(words, " ".join(promises.broken(broken)))
+        self.assertIn("for no GPU",
+                      " ".join(promises.broken(replace(self.kernel, gpus=()))))
+
+    def test_a_change_is_noticed(self):
+        for name in kept.TEXTS:
+            texts = {**self.kernel.texts, name: "another\n"}
+            found = promises.differences(self.kernel,
+                                         replace(self.kernel, texts=texts))
+            self.assertEqual(list(found),
+                             [f"{name}.txt is no longer what is generated"])
+        texts = {**self.kernel.texts, "x86": "another\n"}
+        other = replace(self.kernel, texts=texts, compiler="g++ 13.3.0")
+        self.assertEqual(list(promises.differences(self.kernel, other)), [])
+
+
+class OfTheBook(unittest.TestCase):
+    book = Book(ROOT)
+
+    def test_every_recipe_has_its_kernel_and_it_holds(self):
+        for name in self.book.recipe_names():
+            with self.subTest(name):
+                kernel = kept.load(self.book, name)
+                self.assertEqual(list(promises.broken(kernel)), [])
+
+    def test_adam_moves_the_bytes_that_its_recipe_prints(self):
+        text = self.book.sample_paths("cpu", "compiling_optimizer")[0].read_text()
+        self.assertIn("bytes an element: 28\n", text)
+        kernel = kept.load(self.book, "compiling_optimizer")
+        element, loop = kernel.element(), kernel.ptx_loop()
+        self.assertEqual(sum([*element.loaded.values(),
+                              *element.stored.values()]), 28)
+        self.assertEqual(loop.bytes("load") + loop.bytes("store"),
+                         28 * loop.elements(element))
+
+    def test_what_a_link_opens_compiles_alone(self):
+        for name in self.book.recipe_names():
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                kernel = kept.load(self.book, name)
+                source, options, _ = explorer.opened(
+                    explorer.link(kernel.texts["cpp"], kernel.options))
+                Path(folder, "a.cpp").write_text(source)
+                self.assertNotIn("#include", source)
+                done = subprocess.run(
+                    [making.host_compiler(), *options, "-c", "a.cpp"],
+                    cwd=folder, capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
