@@ -336,6 +336,17 @@ class RealSite(Site, unittest.TestCase):
                     "all => all.map(view => view.clientHeight)"):
                 self.assertLess(height, 900, name)
 
+    def test_options_stay_in_one_piece(self):
+        for name in self.names:
+            page = self.visit(name, "phone")
+            page.set_viewport_size({"width": 360, "height": 800})
+            self.assertEqual(page.locator("code.option .pre").evaluate_all(
+                "all => all.filter(e => e.getClientRects().length > 1)"
+                ".map(e => e.textContent)"), [], name)
+            if name == "background/devices_and_variables.html":
+                self.assertGreater(page.locator("td code.option").count(), 10)
+            page.context.close()
+
     def test_machine_code_is_one_box_at_a_time(self):
         for name, viewport in itertools.product(self.recipes, VIEWPORTS):
             page = self.visit(f"recipes/{name}.html", viewport)
