@@ -46,7 +46,7 @@ def tool(name):
     for path in (packaged, beside):
         if path.is_file():
             return str(path)
-    sys.exit(f"{name} is not among this Python's packages ({sys.prefix}): "
+    sys.exit(f"{name} is not installed in this Python ({sys.prefix}): "
              f"run ./fusebook test, which installs {PINS.relative_to(ROOT)}")
 
 
@@ -88,7 +88,7 @@ class Clean:
                 if time.time() - path.stat().st_mtime > self.KEPT_SECONDS:
                     path.unlink(missing_ok=True)
         except OSError as error:
-            print(f"nothing is remembered: {error}")
+            print(f"cannot remember results: {error}")
 
     def __contains__(self, key):
         known = (self.folder / key).exists()
@@ -109,7 +109,7 @@ def show_difference(path, wanted):
                                       name + " (formatted)", "", "", 1, ""))
     print("\n".join(lines[:40]))
     if len(lines) > 40:
-        print(f"... and {len(lines) - 40} lines more of {name}")
+        print(f"... and {len(lines) - 40} more lines of {name}")
 
 
 def of_kind(given, known):
@@ -135,7 +135,7 @@ def format_command(given, fix):
                               check=False).returncode
     if subprocess.run([program, "--dry-run", "--Werror", *map(str, files)],
                       capture_output=True, check=False).returncode == 0:
-        print(f"{len(files)} files: format is right")
+        print(f"{len(files)} files: correctly formatted")
         return 0
     wrong = []
     for path in files:
@@ -144,7 +144,7 @@ def format_command(given, fix):
         if done.stdout != path.read_text():
             show_difference(path, done.stdout)
             wrong.append(path)
-    print("\nTo put it right:\n    ./fusebook lint --fix " + " ".join(
+    print("\nTo repair the format:\n    ./fusebook lint --fix " + " ".join(
         shlex.quote(str(path.relative_to(ROOT))) for path in wrong))
     return 1
 
@@ -219,7 +219,7 @@ def entries(build):
     unknown = [str(path.relative_to(ROOT)) for path in sources(".cpp")
                if path not in commands and not built_elsewhere(path)]
     if unknown:
-        sys.exit("not in the compile database, so nobody checks them: " +
+        sys.exit("not in the compile database, so not checked: " +
                  ", ".join(unknown) + "\nConfigure again, or remove them.")
     return commands
 

@@ -10,7 +10,7 @@ if [ -e "$root/tests/bench/bench.cpp" ]; then
   "$build/tests/bench" "$@"
 else
   no_more bench "$@"
-  say "There is no benchmark program yet: these are the recipes' timings."
+  say "There is no benchmark program yet; running the recipes for their timings."
   set --
   . "$root/tools/run.sh"
 fi

@@ -66,14 +66,14 @@ if [ "$device" != cpu ]; then
   return
 fi
 [ -z "$out$only" ] ||
-  fail 2 "--out and --only go with --device cuda or cuda-sim"
+  fail 2 "--out and --only require --device cuda or cuda-sim"
 if [ "$kernels" = only ]; then
   with_kernels --write
   return
 fi
 captured=yes
 with_samples capture --device "$device" ${fresh:+"$fresh"} || captured=no
-step "What CONTRIBUTING.md asks of a recipe"
+step "Checking what CONTRIBUTING.md asks of a recipe"
 for recipe in $chosen; do
   "$python" -B "$root/docs/fusebook_docs" limits --recipe "$recipe" ||
     captured=no

@@ -26,12 +26,12 @@ remove_from_cache() {
   rm -rf -- "$(user_cache)/lint"
   folder=$(kernel_cache)
   if [ -z "$folder" ]; then
-    say "There is no kernel cache: FUSEBOOK_CACHE_DIR says so."
+    say "FUSEBOOK_CACHE_DIR turns the kernel cache off; nothing to remove."
     return
   fi
   # The folder may be anyone's (FUSEBOOK_CACHE_DIR): only kernels are removed.
   for file in "$folder"/????????????????.fbk; do
-    [ ! -f "$file" ] || rm -f -- "$file" || fail 1 "could not remove $file"
+    [ ! -f "$file" ] || rm -f -- "$file" || fail 1 "cannot remove $file"
   done
   say "Removed the compiled kernels in $folder"
 }
@@ -44,6 +44,6 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-rm -rf -- "$root/build" || fail 1 "could not remove $root/build"
+rm -rf -- "$root/build" || fail 1 "cannot remove $root/build"
 say "Removed $root/build"
 [ "$cache" = no ] || remove_from_cache

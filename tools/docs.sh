@@ -4,10 +4,10 @@
 
 check_port() {
   case $1 in
-    '' | *[!0-9]* | ??????*) fail 2 "--port: '$1' is not a port; give 1 to 65535" ;;
+    '' | *[!0-9]* | ??????*) fail 2 "--port: '$1' is not a port; use 1 to 65535" ;;
   esac
   [ "$1" -ge 1 ] && [ "$1" -le 65535 ] ||
-    fail 2 "--port: $1 is out of range; give 1 to 65535"
+    fail 2 "--port: $1 is out of range; use 1 to 65535"
 }
 
 serving=no port=8000

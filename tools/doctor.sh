@@ -35,9 +35,9 @@ driver_from_shell() {
     *libnvrtc.so.1[23]* | */nvidia/*)
       device_line found NVRTC "CUDA's run-time compiler" ;;
     *) device_line none NVRTC "CUDA's run-time compiler was not found:" \
-      "install the CUDA Toolkit, or give --with-cuda" ;;
+      "install the CUDA Toolkit, or use --with-cuda" ;;
   esac
-  device_line '' '' "(./fusebook test builds what can tell more)"
+  device_line '' '' "(./fusebook test builds a program that tells more)"
 }
 
 toolkit_line() { # PROGRAM PURPOSE
@@ -48,14 +48,14 @@ toolkit_line() { # PROGRAM PURPOSE
       sed -n 's/.*\(release\|Version\) \([0-9.]*[0-9]\).*/\2/p')
     device_line ok "$1" "${version:-?} ($tool), $2"
   else
-    device_line none "$1" "$2, nothing else needs it"
+    device_line none "$1" "$2; nothing else needs it"
   fi
 }
 
 # No GPU need be there, so nothing here is a fault.
 doctor_devices() {
   say "Devices:"
-  device_line ok cpu "$(nproc 2>/dev/null || echo '?') threads may run here"
+  device_line ok cpu "$(nproc 2>/dev/null || echo '?') threads available"
   "$build/tests/gpu_report" 2>/dev/null || driver_from_shell
   toolkit_line nvcc "compiles the hand-written kernel in a test"
   toolkit_line compute-sanitizer "watches kernels on a GPU"
@@ -68,7 +68,7 @@ say "Tools:"
 doctor_line compiler g++ "builds; compiles kernels at run time"
 doctor_line cmake cmake "builds"
 doctor_line ninja ninja "builds"
-doctor_line eigen Eigen "builds: products of matrices"
+doctor_line eigen Eigen "builds: matrix products"
 doctor_line cli CLI11 "builds: command lines"
 doctor_line json JSON "builds: results, checkpoints"
 doctor_line doctest doctest "test"
@@ -76,7 +76,7 @@ doctor_line python python3 "test, docs, verify, capture"
 doctor_line venv venv "test, docs"
 doctor_line chromium chromium "test (pages)"
 doctor_line doxygen doxygen "test, docs (API reference)"
-say "Python packages (made by the command that needs them):"
+say "Python packages (installed by the command that needs them):"
 for name in lint docs pages interop cuda cublas; do
   if is_made "$name"; then state=ready; else state='not yet'; fi
   printf '  %-8s %-9s %s\n' "$state" "$name" "build/python/$name"

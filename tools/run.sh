@@ -50,7 +50,7 @@ if [ "$count" -ne 1 ]; then
   for word in "$@"; do
     case $word in
       --json | --json=* | --record | --record=*)
-        fail 2 "$word names one file: give it with one recipe" ;;
+        fail 2 "$word names one file: use it with one recipe" ;;
     esac
   done
 fi

@@ -32,7 +32,7 @@ prepare_chosen() { # CTEST-OPTION...
   [ -z "$targets" ] || build $targets
 }
 
-# Whether ctest is only asked to say something.
+# Whether ctest is only asked for information.
 only_tells() { # CTEST-OPTION...
   for word in "$@"; do
     case $word in
@@ -49,7 +49,7 @@ while [ $# -gt 0 ]; do
   name=${1##*/}
   name=${name%.cpp}
   case $name in
-    '' | *[!A-Za-z0-9_.-]*) fail 2 "there is no test '$1'" ;;
+    '' | *[!A-Za-z0-9_.-]*) fail 2 "unknown test '$1'" ;;
   esac
   names="$names $name"
   pattern="$pattern${pattern:+|}$(say "$name" | sed 's/\./[.]/g')"
@@ -72,9 +72,9 @@ step "Testing ($preset)"
 # Here nothing may be left out because something is not installed.
 (cd -- "$root" && FUSEBOOK_COMPLETE=1 FUSEBOOK_PYTHON="$python" \
   FUSEBOOK_CHROMIUM="$chromium" ctest --preset "$preset" "$@" 9>&-) ||
-  fail 1 "not everything holds: the tests that failed are listed above"
+  fail 1 "some tests failed (listed above)"
 if [ "$everything" = yes ]; then
-  say "Everything holds."
+  say "All tests passed."
 else
-  say "What was chosen holds; ./fusebook test runs the whole."
+  say "The chosen tests passed; ./fusebook test runs all."
 fi

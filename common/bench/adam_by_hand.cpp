@@ -76,16 +76,16 @@ AdamByHand::AdamByHand(std::vector<Tensor> params, const AdamOptions& options)
   if (options.amsgrad || options.maximize || beta1_ <= 0.5 ||
       options.weight_decay.value() != 0) {
     throw Error(
-        "the hand-written Adam knows betas[0] above 0.5 and neither weight "
-        "decay, amsgrad nor maximize; use Adam for those");
+        "the hand-written Adam requires betas[0] above 0.5 and supports "
+        "neither weight decay, amsgrad nor maximize; use Adam for those");
   }
   for (const Tensor& param : params_) {
     check_defined(param, "a parameter");
     if (param.dtype() != DType::float32) {
-      throw Error("the hand-written Adam takes float32 parameters only");
+      throw Error("the hand-written Adam supports only float32 parameters");
     }
     if (!param.is_contiguous()) {
-      throw Error("the hand-written Adam takes contiguous parameters only");
+      throw Error("the hand-written Adam supports only contiguous parameters");
     }
     exp_avgs_.push_back(zeros_like(param));
     exp_avg_sqs_.push_back(zeros_like(param));
@@ -103,10 +103,11 @@ void AdamByHand::step() {
   for (std::size_t i = 0; i < params_.size(); ++i) {
     const Tensor grad = params_[i].grad();
     if (!grad.defined()) {
-      throw Error("parameter " + std::to_string(i) + " has no gradient");
+      throw Error("parameter " + std::to_string(i) +
+                  " has no gradient; call backward() first");
     }
     if (!grad.is_contiguous()) {
-      throw Error("the hand-written Adam takes contiguous gradients only");
+      throw Error("the hand-written Adam supports only contiguous gradients");
     }
   }
   ++steps_;

@@ -172,8 +172,8 @@ AccessPattern::AccessPattern(std::vector<std::vector<Tensor>> arrays,
                                  sizes_.end(), can_be_swept);
     if (good) continue;
     throw Error(
-        "an access pattern over tensors takes contiguous float32 ones in host "
-        "memory, and as many of the same sizes in each of its lists");
+        "an access pattern over tensors needs contiguous float32 tensors in "
+        "host memory, and lists with the same sizes");
   }
   add_sizes();
   add_addresses();
@@ -181,9 +181,9 @@ AccessPattern::AccessPattern(std::vector<std::vector<Tensor>> arrays,
 
 void AccessPattern::check() const {
   if (1 <= writes_ && writes_ <= reads_ && reads_ <= most_arrays) return;
-  throw Error("an access pattern of " + std::to_string(reads_) + " reads and " +
-              std::to_string(writes_) +
-              " writes cannot be; 1 <= writes <= reads <= 8 must hold");
+  throw Error("invalid access pattern of " + std::to_string(reads_) +
+              " reads and " + std::to_string(writes_) +
+              " writes; 1 <= writes <= reads <= 8 must hold");
 }
 
 void AccessPattern::check_there(std::source_location call) const {
@@ -196,9 +196,9 @@ const Tensor& AccessPattern::array(std::size_t read, std::size_t index) const {
   if (read < arrays_.size() && index < arrays_[read].size()) {
     return arrays_[read][index];
   }
-  throw Error("AccessPattern::array: there is no array " +
-              std::to_string(read) + " of tensor " + std::to_string(index) +
-              " in host memory");
+  throw Error("AccessPattern::array: array " + std::to_string(read) +
+              " of tensor " + std::to_string(index) +
+              " is out of range, or not in host memory");
 }
 
 void AccessPattern::add_sizes() {

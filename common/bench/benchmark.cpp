@@ -49,7 +49,7 @@ std::int64_t estimate_block(const std::function<void()>& fn,
 void check_time(double seconds) {
   if (seconds > 0 && std::isfinite(seconds)) return;
   throw Error(
-      "the minimal run time must be a positive number of seconds, not " +
+      "the minimum run time must be a positive number of seconds, not " +
       std::to_string(seconds));
 }
 

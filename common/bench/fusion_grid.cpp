@@ -32,8 +32,7 @@ class Owners {
     std::optional<std::size_t> owner = known(lasting_, row);
     if (!owner) owner = known(passing_, row);
     if (!owner) {
-      throw Error(
-          "a launch works on a tensor that belongs to none of the parameters");
+      throw Error("a launch uses a tensor that belongs to no parameter");
     }
     for (const void* address : row.addresses) passing_[address] = *owner;
     return *owner;

@@ -76,7 +76,8 @@ std::int64_t parse_count(const std::string& name, const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, value);
   if (result.ec == std::errc() && result.ptr == end && value >= 0) return value;
-  throw Error(quoted(name) + " is " + quoted(text) + ", which is not a count");
+  throw Error(quoted(name) + " is " + quoted(text) +
+              ", which is not a valid count");
 }
 
 // ---- saving -----------------------------------------------------------------
@@ -135,7 +136,7 @@ void check_schedulers(const Optimizer& optimizer,
     if (scheduler == nullptr) throw Error("checkpoint: a scheduler is null");
     if (&scheduler->optimizer() == &optimizer) continue;
     throw Error("checkpoint: " + scheduler->name() +
-                " is a scheduler of another optimizer");
+                " belongs to another optimizer");
   }
 }
 
@@ -157,7 +158,7 @@ class Loading {
     if (file_.tensors.contains(name)) {
       throw Error(quoted(name) + " is a tensor in the file, but a number here");
     }
-    throw Error(quoted(name) + " is missing in the file");
+    throw Error(quoted(name) + " is missing from the file");
   }
   /// A text that must be the same here.
   void same_text(const std::string& name, const std::string& here) {
@@ -174,7 +175,7 @@ class Loading {
       throw Error(file_.metadata.contains(name)
                       ? quoted(name) +
                             " is a number in the file, but a tensor here"
-                      : quoted(name) + " is missing in the file");
+                      : quoted(name) + " is missing from the file");
     }
     const Tensor& there = found.mapped();
     if (there.shape() != here.shape() || there.dtype() != here.dtype()) {
@@ -206,7 +207,7 @@ class Loading {
 
  private:
   [[noreturn]] static void refuse(const std::string& name) {
-    throw Error("it holds " + quoted(name) + ", which has no place here");
+    throw Error("it contains " + quoted(name) + ", which does not exist here");
   }
 
   TensorFile file_;
@@ -335,7 +336,7 @@ void load_run(Loading& in, Optimizer& optimizer,
 void check_not_recording() {
   if (Recorder::current() == nullptr) return;
   throw Error(
-      "a checkpoint cannot be loaded inside a compiled function: load it "
+      "a checkpoint cannot be loaded inside a compiled function; load it "
       "between two steps");
 }
 

@@ -105,7 +105,7 @@ void check_layout(const SafetensorsHeader& header, std::size_t size) {
   for (const auto& [name, entry] : header.entries) {
     if (entry.end - entry.begin != size_in_bytes(entry)) {
       throw Error("damaged: tensor " + json_string(name) +
-                  " has another size than its shape needs");
+                  " has a size that does not match its shape");
     }
   }
   std::int64_t end = 0;
@@ -117,7 +117,7 @@ void check_layout(const SafetensorsHeader& header, std::size_t size) {
   }
   if (std::uint64_t(end) == size) return;
   throw Error("truncated or damaged: the tensors take " + std::to_string(end) +
-              " bytes, but there are " + std::to_string(size));
+              " bytes, but the file holds " + std::to_string(size));
 }
 
 std::size_t header_length(std::string_view bytes, std::size_t size) {
@@ -126,7 +126,7 @@ std::size_t header_length(std::string_view bytes, std::size_t size) {
     return std::size_t(length);
   }
   throw Error(
-      "truncated, or no safetensors file: its header would have "
+      "truncated, or not a safetensors file: its header would have "
       "a length of " +
       std::to_string(length) + " bytes");
 }
@@ -134,7 +134,7 @@ std::size_t header_length(std::string_view bytes, std::size_t size) {
 SafetensorsHeader read_header(int file, std::size_t size) {
   std::string bytes;
   if (size < kLengthSize) {
-    throw Error("truncated, or no safetensors file: it has only " +
+    throw Error("truncated, or not a safetensors file: it has only " +
                 std::to_string(size) + " bytes");
   }
   if (!read_exactly(file, kLengthSize, &bytes)) throw Error(errno_text());
@@ -147,7 +147,7 @@ SafetensorsHeader read_header(int file, std::size_t size) {
     header =
         parse_safetensors_header(std::string_view(bytes).substr(kLengthSize));
   } catch (const Error& error) {
-    throw Error("damaged, or no file for Fusebook: in its header " +
+    throw Error("damaged, or not a file for Fusebook: in its header " +
                 std::string(error.what()));
   }
   check_layout(header, size - kLengthSize - length);
@@ -171,7 +171,7 @@ void check_checksum(const SafetensorsHeader& header, const std::string& file) {
   text.replace(place_of_checksum(text, written->second), written->second.size(),
                kNoChecksum);
   if (checksum(text, pieces) != written->second) {
-    throw Error("damaged or changed: its checksum does not fit what it holds");
+    throw Error("damaged or changed: its checksum does not match its contents");
   }
 }
 
@@ -203,7 +203,7 @@ TensorFile read_checked(const std::string& path) {
   const SafetensorsHeader header = read_header(file.get(), size);
   TensorFile result{header.metadata, {}, std::make_shared<std::string>()};
   if (!read_exactly(file.get(), size, result.memory.get())) {
-    throw Error(errno == 0 ? "it became shorter meanwhile" : errno_text());
+    throw Error(errno == 0 ? "it shrank while being read" : errno_text());
   }
   check_checksum(header, *result.memory);
   result.metadata.erase(kChecksum);
@@ -243,7 +243,7 @@ TensorFile read_safetensors(const std::string& path) {
   } catch (const Error& error) {
     throw Error("cannot read '" + path + "': " + error.what());
   } catch (const std::bad_alloc&) {
-    throw Error("cannot read '" + path + "': there is not enough memory");
+    throw Error("cannot read '" + path + "': not enough memory");
   }
 }
 

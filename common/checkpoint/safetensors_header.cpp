@@ -37,7 +37,7 @@ void check_text(const std::string& text) {
   try {
     static_cast<void>(Json(text).dump());
   } catch (const Json::type_error&) {
-    throw Error("the name " + json_string(text) + " is no UTF-8");
+    throw Error("the name " + json_string(text) + " is not valid UTF-8");
   }
 }
 
@@ -48,7 +48,7 @@ DType parse_dtype(const std::string& name) {
   const std::string what =
       name.starts_with('C') ? "complex numbers are not supported; " : "";
   throw Error("a tensor of type " + name + ": " + what +
-              "Fusebook has F32, F64, F16 and BF16");
+              "Fusebook supports F32, F64, F16 and BF16");
 }
 
 const std::string& text_in(const ParsedJson& value) {
@@ -62,7 +62,7 @@ std::vector<std::int64_t> numbers_in(const ParsedJson& list) {
            std::in_range<std::int64_t>(value.get<std::uint64_t>());
   };
   if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_size)) {
-    throw Error("expected a list of whole numbers from 0 to 2^63 - 1");
+    throw Error("expected a list of integers from 0 to 2^63 - 1");
   }
   return list;
 }
@@ -81,11 +81,11 @@ SafetensorsEntry parse_entry(const ParsedJson& members) {
       entry.begin = offsets[0];
       entry.end = offsets[1];
     } else {
-      throw Error("a tensor has no " + json_string(key));
+      throw Error("unknown key of a tensor: " + json_string(key));
     }
   }
   if (members.size() != 3) {
-    throw Error("a tensor has dtype, shape and data_offsets");
+    throw Error("a tensor needs dtype, shape and data_offsets");
   }
   return entry;
 }
@@ -122,7 +122,7 @@ std::string safetensors_header(Metadata metadata, const FileOrder& order) {
   for (const auto* named : order) {
     check_text(named->first);
     if (named->first == kMetadata) {
-      throw Error(std::string("no tensor can have the name ") + kMetadata);
+      throw Error(std::string("a tensor must not be named ") + kMetadata);
     }
     entries.emplace_back(named->first, entry_json(named->second, begin));
     begin += named->second.nbytes();

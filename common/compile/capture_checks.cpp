@@ -60,38 +60,39 @@ std::string frozen_text(const ScalarLeaf& number, const char* what,
 
 std::string given_text(const ScalarLeaf& number, bool plain) {
   return plain ? frozen_text(number,
-                             "a plain number that is an input since numbers of "
-                             "this function have moved",
-                             ", if it moves, and compile the function anew")
+                             "a plain number that became an input because "
+                             "numbers of this function have changed",
+                             ", if it changes; then compile the function again")
                : frozen_text(number, "a tensor in host memory");
 }
 
 // Explains why there will never be a kernel for what was recorded.
 std::string eager_text(KernelLimit limit, const RecompileReport& why) {
   if (limit == KernelLimit::operations) {
-    return " cannot be captured: what it records now runs eagerly, operation "
-           "by operation, however often it is called, since it has the " +
+    return " cannot be captured: what it records now always runs eagerly, "
+           "operation by operation, because it already has the maximum of " +
            std::to_string(operations_limit) +
-           " kernels for operations that differ that a function may have; "
-           "compile a function for each way it is called";
+           " kernels for different operations; compile a function for each "
+           "way it is called";
   }
   return " cannot be captured: for these values of " + join(why.moved()) +
-         " it runs eagerly, operation by operation, however often it is "
-         "called, since with Policy::specialize it gets no more than " +
+         " it always runs eagerly, operation by operation, because "
+         "Policy::specialize allows at most " +
          std::to_string(specialization_limit) +
          " kernels; make each of them a tensor on the GPU";
 }
 
 // Explains why there is no kernel yet for what was recorded.
 std::string missing_text(const RecompileReport& why) {
-  std::string text = " cannot be captured before it was compiled for this: ";
+  std::string text =
+      " cannot be captured before it is compiled for this call: ";
   for (const GuardFailure& failure : why.failures) {
     text += failure.path + " was " + number_text(failure.guarded) +
             " and now is " + number_text(failure.now) + "; ";
   }
   for (const std::string& change : why.changes) text += change + "; ";
   if (why.failures.empty() && why.changes.empty()) {
-    text += "it records other operations than in earlier calls; ";
+    text += "it records different operations than before; ";
   }
   return text + "call it once more first";
 }
@@ -110,9 +111,9 @@ Device Function::device() const {
     return device_of(latest->program);
   }
   throw Error(where() +
-              " has launched nothing so far: call it once before it is "
-              "captured, so that its kernel is compiled and the GPU has its "
-              "table");
+              " has not launched anything yet: call it once before capturing "
+              "it, so that its kernel is compiled and its table is on the "
+              "GPU");
 }
 
 void Function::refuse_scheduled_numbers(const Program& program) const {
@@ -153,7 +154,7 @@ void Function::refuse_parts(const Program& program) const {
               (parts.size() > 1 ? parts[1].why
                                 : "an operation overwrites a number that it "
                                   "reads") +
-              "; give them memory of their own");
+              "; give each tensor its own memory");
 }
 
 const CompiledProgram& Function::bind_captured(const Program& program) {
@@ -171,9 +172,10 @@ const CompiledProgram& Function::bind_captured(const Program& program) {
   refuse_given_numbers(*known, program);
   if (known->table.lists_changed(program, thread_count())) {
     throw Error(where() +
-                " cannot be captured: its tensors are others than in its last "
-                "call (new gradients, say), and the GPU does not have their "
-                "addresses; call it once more first, and keep its tensors");
+                " cannot be captured: its tensors are not those of its last "
+                "call (it may have new gradients), and the GPU does not have "
+                "their addresses; call it once more first, and keep its "
+                "tensors");
   }
   known->table.bind(known->plan, program, thread_count());
   known->captured = true;

@@ -71,8 +71,8 @@ void Function::begin_inlined(const Recorder& outer) {
 
 void Function::refuse_threads() const {
   throw Error(where() +
-              " is called while another thread is in a call of it, and one "
-              "thread at a time can be; compile a function for each thread");
+              " is already being called by another thread; one thread at a "
+              "time may call it: compile a function for each thread");
 }
 
 void Function::execute(const Program& program) {
@@ -107,7 +107,7 @@ void Function::run_parts(SplitProgram& split, const Program& program) {
   for (std::size_t k = 0; k < parts.size(); ++k) {
     if (k + 1 < parts.size()) {
       count_break(parts[k + 1].why,
-                  "give them memory of their own, or compile it without "
+                  "give each tensor its own memory, or compile without "
                   "fullgraph");
     }
     split.read_numbers(program, k);
@@ -264,7 +264,7 @@ void Function::relaunch() {
   CompiledProgram* const latest = kernels_.latest();
   if (latest == nullptr) {
     throw Error("function " + options_.name +
-                " was never called, so there is nothing to launch again");
+                " was never called, so there is nothing to relaunch");
   }
   latest->kernel->launch(latest->table);
   count({.launches = latest->counts_as_launch ? 1 : 0,

@@ -13,21 +13,21 @@ namespace {
 void refuse_in_recording(const char* what) {
   if (Recorder::current() == nullptr) return;
   throw Error(std::string(what) +
-              " was called inside of a compiled function, which only records; "
+              " was called inside a compiled function, which only records; "
               "call it outside");
 }
 
 Device gpu_for(const Function* given) {
   refuse_in_recording("capture_graph");
-  if (given == nullptr) throw Error("capture_graph: there is no function");
+  if (given == nullptr) throw Error("capture_graph: the function is null");
   const Function& function = *given;
   const Device device = function.device();
   if (find_gpu(device) != nullptr) return device;
   throw Error(function.where() + " ran on " +
               (device.is_cpu() ? "the CPU" : to_string(device)) +
-              ", and only a GPU has CUDA graphs; move its "
-              "tensors there with to(), to \"cuda-sim\" where there is none, "
-              "and call it once before it is captured");
+              ", but CUDA graphs need a GPU; move its tensors to one with "
+              "to() (to \"cuda-sim\" without a GPU), and call it once "
+              "before capturing it");
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ Device gpu_for(const Function* given) {
 void CudaGraph::replay() {
   refuse_in_recording("CudaGraph::replay");
   if (graph_ == nullptr) {
-    throw Error("this CudaGraph was moved from: it has nothing to replay");
+    throw Error("this CudaGraph was moved from, so there is nothing to replay");
   }
   graph_->launch();
   function_->count_replay(*launched_, bytes_);
@@ -57,7 +57,7 @@ CudaGraph GraphCapture::finish() {
   recorder_.finish();
   if (made_.launched_ == nullptr) {
     throw Error(made_.function_->where() +
-                " did nothing to lists of tensors in the call that was to be "
+                " did not operate on lists of tensors in the call to be "
                 "captured, so there is nothing to replay");
   }
   return std::move(made_);
@@ -67,8 +67,8 @@ void GraphCapture::execute(const Program& program) {
   Function& function = *made_.function_;
   if (const Device here = device_of(program); here != device_) {
     throw Error(function.where() + " was last called on " + to_string(device_) +
-                ", but is captured on tensors on " + to_string(here) +
-                "; call it on these once before");
+                ", but is being captured with tensors on " + to_string(here) +
+                "; call it with these tensors first");
   }
   const CompiledProgram& launched = function.bind_captured(program);
   if (launched.table.rows().empty()) return;
@@ -85,7 +85,7 @@ void GraphCapture::execute(const Program& program) {
 void GraphCapture::graph_break(const std::string& why) {
   throw Error(made_.function_->where() +
               " cannot be captured as one launch: " + why +
-              "; a replay would not repeat that, so do it outside of the "
+              "; a replay would not repeat that, so do it outside the "
               "function");
 }
 
@@ -95,8 +95,8 @@ void GraphCapture::outside_write(const TensorImpl& tensor) {
   if (device.is_cpu()) return;
   throw Error(made_.function_->where() + " writes to a tensor on " +
               to_string(device) +
-              " outside of list operations, which a replay would not repeat; "
-              "do that outside of the function");
+              " outside list operations, which a replay would not repeat; "
+              "do that outside the function");
 }
 
 }  // namespace fuse

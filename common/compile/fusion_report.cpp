@@ -61,12 +61,12 @@ std::string why_apart(const CompiledProgram& compiled, int first, int b) {
   const std::vector<std::int64_t> other = numels(compiled, b);
   const auto& bodies = compiled.plan.bodies;
   if (sizes.size() != other.size()) {
-    return "other lists, of " + counted(std::int64_t(other.size()), "tensor");
+    return "its lists have " + counted(std::int64_t(other.size()), "tensor");
   }
-  if (sizes != other) return "lists of other shapes";
+  if (sizes != other) return "its lists have different shapes";
   return bodies[first].strided() != bodies[b].strided()
-             ? "lists with strides, or without"
-             : "other operations, and none that takes lists of both";
+             ? "only one of them is strided"
+             : "different operations, none of which joins their lists";
 }
 
 void write_launch(const CompiledProgram& compiled, std::ostream& out) {
@@ -77,7 +77,8 @@ void write_launch(const CompiledProgram& compiled, std::ostream& out) {
   for (std::size_t k = 0; k < loops.size(); ++k) {
     if (count > 1) out << "  loop " << k + 1;
     if (k > 0) {
-      out << ", apart from loop 1: " << why_apart(compiled, loops[0], loops[k]);
+      out << ", separate from loop 1: "
+          << why_apart(compiled, loops[0], loops[k]);
     }
     if (count > 1) out << "\n";
     out << indented(summary(compiled.plan.bodies[loops[k]]));
@@ -114,8 +115,8 @@ void check_launches(const Function& function, std::int64_t launches,
   if (!function.was_called()) {
     throw Error("assert_fused at " + at(place) + ": " +
                 function.options().name +
-                " was never called; call it first, so that there is "
-                "something to look at");
+                " was never called; call it first, so that there is a "
+                "launch to check");
   }
   if (function.last_launches() == launches) return;
   throw Error("assert_fused at " + at(place) + ": expected " +

@@ -112,7 +112,7 @@ bool CachingAllocator::has_room(std::int64_t bytes) {
 
 [[noreturn]] void throw_out_of_memory(std::int64_t bytes) {
   throw Error("out of memory: " + std::to_string(bytes) + " bytes (" +
-              format_bytes(bytes) + ") were asked for and " +
+              format_bytes(bytes) + ") were requested and " +
               format_bytes(available_memory()) +
               " are available; use fewer or smaller tensors");
 }
@@ -200,7 +200,7 @@ Storage::~Storage() {
 std::shared_ptr<Storage> allocate_storage(std::size_t bytes) {
   if (bytes > largest_request) {
     throw Error("out of memory: " + std::to_string(bytes) +
-                " bytes were asked for; use fewer or smaller tensors");
+                " bytes were requested; use fewer or smaller tensors");
   }
   const std::size_t size = rounded_size(bytes);
   auto storage = std::make_shared<Storage>(nullptr, size, false);

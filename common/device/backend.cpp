@@ -32,8 +32,8 @@ class Backends {
     const std::scoped_lock lock(adding_);
     constexpr auto kind = Device::Kind::registered;
     if (const DeviceBackend* const first = find(kind)) {
-      throw Error("register_backend: there is no room for '" + backend->name() +
-                  "' beside '" + first->name() + "'");
+      throw Error("register_backend: cannot register '" + backend->name() +
+                  "'; '" + first->name() + "' is already registered");
     }
     put(kind, std::move(backend));
     return kind;
@@ -65,7 +65,7 @@ DeviceBackend& backend_of(const Device& device) {
 }
 
 Device::Kind register_backend(std::unique_ptr<DeviceBackend> backend) {
-  if (backend == nullptr) throw Error("register_backend: there is no backend");
+  if (backend == nullptr) throw Error("register_backend: the backend is null");
   return backends().add(std::move(backend));
 }
 

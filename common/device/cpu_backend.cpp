@@ -19,7 +19,7 @@ std::shared_ptr<Kernel> without_compiler(const Plan& plan,
                                          const std::string& why) {
   static std::once_flag said;
   std::call_once(said, [&] {
-    std::fprintf(stderr, "fusebook: steps run interpreted: %s\n", why.c_str());
+    std::fprintf(stderr, "fusebook: steps are interpreted: %s\n", why.c_str());
   });
   return make_interpreter(plan);
 }

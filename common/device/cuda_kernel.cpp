@@ -17,7 +17,7 @@ CudaKernel::CudaKernel(const Device& device, const std::string& text,
 void CudaKernel::launch_with(Size grid, Size block,
                              const void* const* arguments) const {
   GpuContext& context = gpu_->context();
-  context.refuse_in_recording("a launch of its own");
+  context.refuse_in_recording("a separate launch");
   const CurrentContext current(context);
   context.check(
       context.api().launch_kernel(

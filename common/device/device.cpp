@@ -56,7 +56,7 @@ Device parse_device(const std::string& name) {
     names.push_back(backend.name());
     if (backend.is_numbered()) names.push_back(backend.name() + ":N");
   }
-  throw UsageError("'" + name + "' is no device; give " + one_of(names));
+  throw UsageError("'" + name + "' is not a device; use " + one_of(names));
 }
 
 Device default_device() {

@@ -9,7 +9,7 @@ namespace fuse {
 std::shared_ptr<Gpu> gpu_of(const Device& device) {
   if (auto gpu = find_gpu(device)) return gpu;
   throw Error("'" + to_string(device) +
-              "' has no CUDA GPU behind it; give cuda, cuda:N or cuda-sim");
+              "' is not a CUDA GPU; use cuda, cuda:N or cuda-sim");
 }
 
 void require_device(const Device& device) {

@@ -47,7 +47,7 @@ void check_given(std::string_view name, Operands operands,
   for (std::size_t k = 0; k < operands.size(); ++k) {
     if (!operands[k]->is_list || operands[k]->list.defined()) continue;
     throw Error("foreach_" + std::string(name) + ": operand " +
-                std::to_string(k + 1) + " is a list that was moved from, at " +
+                std::to_string(k + 1) + " was moved from, at " +
                 at(CallPlace::or_else(place)));
   }
 }
@@ -64,7 +64,7 @@ void check_elements(const TensorList& list, std::source_location place) {
   if (list.impl()->rate == Rate::element) return;
   throw Error("foreach_to at " + at(place) +
               " takes a list of tensors, not of per-tensor numbers: those are "
-              "computed as float64, whatever they are stored in");
+              "always computed in float64, whatever dtype they are stored in");
 }
 
 }  // namespace

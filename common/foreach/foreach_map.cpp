@@ -93,7 +93,7 @@ void MapCall::check_given(std::span<const MapOperand> operands) const {
     refuse((k < callee_.outputs
                 ? "output " + std::to_string(k + 1)
                 : "operand " + std::to_string(k - callee_.outputs + 1)) +
-           " is a list that was moved from");
+           " was moved from");
   }
 }
 
@@ -140,7 +140,7 @@ Operand MapCall::value_of(std::span<const Element> results,
   const Element& result = results[k];
   if (result.operand().is_list && !result.operand().list.defined()) {
     refuse("result " + std::to_string(k + 1) +
-           " of the function is an element that was moved from");
+           " of the function was moved from");
   }
   if (!result.operand().is_list) return number_of(result.operand());
   const bool again =
@@ -157,8 +157,8 @@ TensorList MapCall::list_of(std::span<const Element> results,
                             std::size_t k) const {
   if (!results[k].operand().is_list) {
     refuse("result " + std::to_string(k + 1) +
-           " of the function is a number that depends on no list; use it "
-           "together with an element, or foreach_map_, which repeats it");
+           " of the function is a number that does not depend on any list; "
+           "combine it with an element, or use foreach_map_, which repeats it");
   }
   return value_of(results, k).list;
 }
@@ -179,8 +179,8 @@ void MapCall::check_results(std::span<const Element> results) const {
       continue;
     }
     refuse("result " + std::to_string(k + 1) +
-           " of the function differs from element to element, but " +
-           callee_.describe(operands_, k) + " holds one number a tensor");
+           " of the function varies by element, but " +
+           callee_.describe(operands_, k) + " holds one number per tensor");
   }
 }
 

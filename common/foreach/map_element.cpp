@@ -63,8 +63,8 @@ Element Element::convert(const Placed& a, DType dtype) {
   if (!is_elements(element.operand())) {
     throw Error(prefix(pause.scope()) + "to(" + name_of(dtype) + ") of " +
                 describe(element, pause.scope()) + " at " + at(a.place) +
-                ": numbers and per-tensor values are float64 throughout, only "
-                "elements have a dtype; leave it out");
+                ": numbers and per-tensor values are always float64, only "
+                "elements have a dtype; remove the conversion");
   }
   if (element.operand().list.impl()->dtype == dtype) return element;
   Element result(foreach_to(element.operand().list, dtype, a.place), -1);
@@ -76,8 +76,8 @@ double Element::item(std::source_location place) const {
   const MapScope* const scope = MapScope::current();
   throw Error(prefix(scope) + "item() of " + describe(*this, scope) + " at " +
               at(place) +
-              ": an element value has no number yet, as it stands for every "
-              "element of every tensor; choose with where() instead");
+              ": an element value has no number yet, because it stands for "
+              "every element of every tensor; choose with where() instead");
 }
 
 }  // namespace fuse

@@ -89,7 +89,7 @@ void check_overlap(const Callee& callee, Operands operands,
       throw Error(callee.function() + ": " + name(callee, operands, output) +
                   " is stored but overlaps " + name(callee, operands, reader) +
                   " in memory, at " + callee.where() +
-                  "; give each tensor memory of its own");
+                  "; give each tensor its own memory");
     }
     // A tensor repeated for a whole list is kept once.
     const bool again = !open.empty() && same_tensor(*open.back(), range) &&

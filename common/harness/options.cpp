@@ -16,7 +16,7 @@ constexpr std::size_t help_column = 24;
 constexpr std::size_t most_columns = 78;
 
 std::string range_text(std::int64_t low, std::int64_t high) {
-  return "a whole number from " + std::to_string(low) + " to " +
+  return "an integer from " + std::to_string(low) + " to " +
          std::to_string(high);
 }
 
@@ -28,11 +28,11 @@ std::int64_t parse_number(const std::string& name, const std::string& text,
   const bool is_number = !text.empty() && result.ptr == end &&
                          result.ec != std::errc::invalid_argument;
   if (!is_number) {
-    throw UsageError("--" + name + ": '" + text +
-                     "' is no whole number; give " + range_text(low, high));
+    throw UsageError("--" + name + ": expected " + range_text(low, high) +
+                     ", not '" + text + "'");
   }
   if (result.ec != std::errc() || value < low || value > high) {
-    throw UsageError("--" + name + ": " + text + " is out of range; give " +
+    throw UsageError("--" + name + ": " + text + " is out of range; expected " +
                      range_text(low, high));
   }
   return value;
@@ -47,9 +47,9 @@ std::string parse_choice(const ChoiceOption& option, const std::string& text) {
   if (std::find(choices.begin(), choices.end(), text) != choices.end()) {
     return text;
   }
-  throw UsageError("--" + option.name + ": '" + text + "' is none of " +
+  throw UsageError("--" + option.name + ": '" + text + "' is not one of " +
                    join(choices) +
-                   suggestion(nearest(text, choices), "give one of these"));
+                   suggestion(nearest(text, choices), "choose one of these"));
 }
 
 Error undeclared(const std::string& name) {
@@ -84,7 +84,7 @@ std::string parse_device_option(const std::string& value) {
     return to_string(parse_device(value));
   } catch (const UsageError&) {
     throw UsageError("--device: '" + value +
-                     "' is no device; give auto, cpu, cuda, cuda:N or "
+                     "' is not a device; use auto, cpu, cuda, cuda:N or "
                      "cuda-sim");
   }
 }
@@ -95,7 +95,7 @@ void add_option(CLI::App& app, const std::string& name, const char* value,
                 const std::string& help, Take take) {
   const auto read = [name, take](const std::string& text) {
     if (text.empty()) {
-      throw UsageError("--" + name + " needs a value; --help says which");
+      throw UsageError("--" + name + " needs a value; see --help");
     }
     take(text);
   };
@@ -110,7 +110,7 @@ void add_option(CLI::App& app, const std::string& name, const char* value,
 [[noreturn]] void refuse(const std::string& word, const CLI::App& app) {
   if (word.size() < 3 || !word.starts_with("--")) {
     throw UsageError("unexpected argument '" + word +
-                     "'; options begin with --, and --help lists them");
+                     "'; options begin with --; see --help");
   }
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) {
@@ -184,7 +184,7 @@ CommandLine::CommandLine(const std::string& program, Options& options)
   add_option(
       app, "record", "FILE", "write the output, step by step, to FILE",
       [&options](const std::string& text) { options.record_file_ = text; });
-  app.add_flag("--help,-h", options.help_wanted_, "show this text and stop")
+  app.add_flag("--help,-h", options.help_wanted_, "show this text and exit")
       ->disable_flag_override();
 }
 

@@ -41,7 +41,7 @@ const RecordedValue& measured_value(const std::string& ratio,
   const std::string& name = part.name().empty() ? part.shown() : part.name();
   const RecordedValue* value = record_of_run().find(name);
   if (value == nullptr || value->kind != RecordedValue::Kind::measured) {
-    throw Error("the ratio '" + ratio + "' divides measured values, and '" +
+    throw Error("the ratio '" + ratio + "' needs measured values, but '" +
                 name + "' is not one");
   }
   return *value;

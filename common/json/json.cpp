@@ -55,7 +55,7 @@ class Checks {
     if (event == Event::object_start) keys_.emplace_back();
     if (event == Event::object_end) keys_.pop_back();
     if (event == Event::key && !keys_.back().insert(parsed).second) {
-      fail(parsed.dump() + " stands here twice", byte());
+      fail(parsed.dump() + " appears twice", byte());
     }
   }
   std::size_t byte() const { return std::size_t(seen - begin_); }
@@ -83,7 +83,7 @@ ParsedJson parse_json(std::string_view text, int depth) {
   // The parser takes a zero for the end, and passes over a mark of byte order.
   const std::size_t zero = text.find('\0');
   if (zero != std::string_view::npos) fail("a zero byte", zero);
-  if (text.starts_with("\xEF\xBB\xBF")) fail("a mark of byte order", 0);
+  if (text.starts_with("\xEF\xBB\xBF")) fail("a byte order mark", 0);
   const char* const begin = text.data();
   Checks checks(begin, depth);
   try {

@@ -101,15 +101,14 @@ std::unique_ptr<LRScheduler> make_scheduler(const std::string& name,
                                             Optimizer& optimizer,
                                             std::int64_t steps) {
   if (steps < 4) {
-    throw Error("make_scheduler: a schedule takes at least 4 steps, not " +
+    throw Error("make_scheduler: a schedule needs at least 4 steps, not " +
                 number_text(steps));
   }
   for (const Row& row : rows) {
     if (name == row.name) return row.make(optimizer, steps);
   }
-  throw Error("make_scheduler: no scheduler \"" + name +
-              "\" can be made from its name; use one of " +
-              join(scheduler_names()));
+  throw Error("make_scheduler: unknown scheduler \"" + name +
+              "\"; use one of " + join(scheduler_names()));
 }
 
 }  // namespace fuse

@@ -19,7 +19,7 @@ void check_once(const std::string& name, const SchedulerList& schedulers) {
       throw Error(name + ": the schedulers at index " +
                   number_text(first->second) + " and " + number_text(i) +
                   " are the same " + part->name() +
-                  ", which counts its epochs once; make one for each place");
+                  "; make a separate scheduler for each place");
     }
   }
 }
@@ -28,7 +28,7 @@ void check_once(const std::string& name, const SchedulerList& schedulers) {
 Optimizer& check_schedulers(const std::string& name,
                             const SchedulerList& schedulers) {
   if (schedulers.empty()) {
-    throw Error(name + " expects at least one scheduler, but got no scheduler");
+    throw Error(name + " expects at least one scheduler, but got none");
   }
   for (std::size_t i = 0; i < schedulers.size(); ++i) {
     if (schedulers[i] == nullptr) {
@@ -40,7 +40,7 @@ Optimizer& check_schedulers(const std::string& name,
                   " expects all schedulers to belong to the same "
                   "optimizer, but got scheduler " +
                   schedulers[i]->name() + " at index " + number_text(i) +
-                  ", which has another one");
+                  ", which belongs to another one");
     }
   }
   check_once(name, schedulers);
@@ -61,7 +61,7 @@ SequentialLR::SequentialLR(Optimizer& optimizer, SequentialLROptions options)
   if (&check_schedulers(name(), schedulers_) != &optimizer) {
     throw Error(
         "SequentialLR expects all schedulers to belong to the same "
-        "optimizer, but theirs is not the one that it was given");
+        "optimizer, but they belong to a different one");
   }
   if (milestones_.size() + 1 != schedulers_.size()) {
     throw Error(
@@ -74,7 +74,7 @@ SequentialLR::SequentialLR(Optimizer& optimizer, SequentialLROptions options)
   }
   if (!std::is_sorted(milestones_.begin(), milestones_.end()) ||
       (!milestones_.empty() && milestones_.front() < 0)) {
-    throw Error("SequentialLR: milestones must be increasing epochs from 0 on");
+    throw Error("SequentialLR: milestones must be non-negative and increasing");
   }
   // Each constructor has made its first step: only that of the first part
   // counts.

@@ -121,10 +121,10 @@ OneCycleLROptions::Place OneCycleLROptions::place(std::int64_t epoch) const {
   for (; phase < last && now > end_of(phase); ++phase) start = end_of(phase);
   const double length = end_of(phase) - start;
   if (length == 0) {
-    throw Error("OneCycleLR: with pct_start " + number_text(pct_start) +
-                " of " + number_text(steps()) +
-                " steps a phase has no length; choose another pct_start or "
-                "total_steps");
+    throw Error("OneCycleLR: pct_start " + number_text(pct_start) + " of " +
+                number_text(steps()) +
+                " steps leaves a phase without steps; choose another "
+                "pct_start or total_steps");
   }
   return {phase, (now - start) / length};
 }

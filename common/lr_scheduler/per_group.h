@@ -36,7 +36,7 @@ class PerGroup {
   const T& operator[](std::size_t group) const {
     const std::size_t place = list_ ? group : 0;
     if (place < values_.size()) return values_[place];
-    throw Error("PerGroup::operator[]: there is no value for parameter group " +
+    throw Error("PerGroup::operator[]: no value for parameter group " +
                 number_text(group));
   }
 

@@ -13,8 +13,7 @@ void check_options(const ReduceLROnPlateauOptions& options,
   const std::string place = "ReduceLROnPlateau: ";
   if (groups == 0) {
     throw Error(place +
-                "the optimizer has no parameter groups, as one that was moved "
-                "from");
+                "the optimizer has no parameter groups; was it moved from?");
   }
   if (!(options.factor < 1)) throw Error(place + "Factor should be < 1.0.");
   const auto check_count = [&](const char* what, std::int64_t count) {

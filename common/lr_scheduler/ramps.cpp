@@ -31,9 +31,9 @@ double ConstantLROptions::next_lr(const Moment& now) const {
   if (now.epoch == 0) return now.lr * factor;
   if (now.epoch != total_iters) return now.lr;
   if (factor == 0) {
-    throw Error("ConstantLR: cannot go back at epoch " +
+    throw Error("ConstantLR: cannot restore the rate at epoch " +
                 number_text(total_iters) +
-                " from a factor of 0; use a small one instead");
+                " after a factor of 0; use a small factor instead");
   }
   return now.lr * (1.0 / factor);
 }

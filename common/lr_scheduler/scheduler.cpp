@@ -95,8 +95,8 @@ double SchedulerBase::initial_lr(std::size_t group) const {
   if (rate) return *rate;
   throw Error(name() + ": param_groups[" + number_text(group) +
               "] was added after this scheduler was made and has no "
-              "initial_lr; set it to the rate that the group's schedule starts "
-              "from, or make the scheduler again");
+              "initial_lr; set it to the rate from which the group's schedule "
+              "starts, or make the scheduler again");
 }
 
 double SchedulerBase::lr(std::size_t group) const {
@@ -150,7 +150,7 @@ void SchedulerBase::check_state(const SchedulerState& state) const {
   if (state.schedulers.size() != own.size()) {
     throw Error("state of " + name() + ": has " +
                 number_text(state.schedulers.size()) +
-                " schedulers inside instead of " + number_text(own.size()));
+                " inner schedulers instead of " + number_text(own.size()));
   }
   SchedulerState copy = state;
   StateFields fields(StateFields::Mode::check, copy);
@@ -204,14 +204,14 @@ void RuleScheduler::check_momentum() {
 void RuleScheduler::start(std::int64_t last_epoch) {
   if (last_epoch < -1) {
     throw Error(name() +
-                ": last_epoch must be -1 (a fresh start) or the last "
+                ": last_epoch must be -1 (for a new run) or the last "
                 "epoch of the run to resume, but is " +
                 number_text(last_epoch));
   }
   if (optimizer().group_count() == 0) {
     throw Error(name() +
-                ": the optimizer has no parameter groups, as one that was "
-                "moved from");
+                ": the optimizer has no parameter groups; was it "
+                "moved from?");
   }
   check_momentum();
   for (std::size_t g = 0; g < optimizer().group_count(); ++g) {
@@ -225,7 +225,7 @@ void RuleScheduler::start(std::int64_t last_epoch) {
                   "param_groups[" +
                   number_text(g) +
                   "] when resuming scheduler with last_epoch >= 0; set it to "
-                  "the rate that the run began with");
+                  "the rate that the run started from");
     }
     base_lrs_.push_back(*group.initial_lr);
   }

@@ -23,7 +23,7 @@ const std::vector<double>& StateFields::stored(const char* name,
     throw Error(place + "\"" + name + "\" holds " +
                 number_text(found->second.size()) + " numbers instead of " +
                 number_text(size) +
-                "; the optimizer had another number of parameter groups");
+                "; the optimizer had a different number of parameter groups");
   }
   return found->second;
 }
@@ -74,7 +74,7 @@ void StateFields::operator()(const char* name, std::int64_t& count) {
     const double kept = stored(name, 1)[0];
     if (std::trunc(kept) != kept || std::abs(kept) > kLargestCount) {
       throw Error("state of " + state_.kind + ": \"" + name + "\" is " +
-                  number_text(kept) + ", which is not a count");
+                  number_text(kept) + ", which is not a valid count");
     }
   }
   count = std::int64_t(exchange(name, {double(count)})[0]);
@@ -82,7 +82,7 @@ void StateFields::operator()(const char* name, std::int64_t& count) {
 
 void StateFields::check_no_others() const {
   if (state_.values.size() == seen_) return;
-  throw Error("state of " + state_.kind + ": holds " +
+  throw Error("state of " + state_.kind + ": has " +
               number_text(state_.values.size()) + " named values instead of " +
               number_text(seen_) + "; it is not from this scheduler");
 }

@@ -21,7 +21,7 @@ void MultiStepLROptions::validate(std::size_t /*groups*/) const {
         "epochs");
   }
   if (!milestones.empty() && milestones.front() < 0) {
-    throw Error("MultiStepLR: milestones cannot be negative, but one is " +
+    throw Error("MultiStepLR: milestones must not be negative, but one is " +
                 number_text(milestones.front()));
   }
 }

@@ -47,7 +47,7 @@ const CublasApi* load_cublas() {
   }
   warn_once(
       "cuBLAS was not found, so linear layers are computed on the host; "
-      "install the CUDA Toolkit, or set CUDA_HOME to where it lies");
+      "install the CUDA Toolkit, or set CUDA_HOME to its location");
   return nullptr;
 }
 
@@ -107,7 +107,7 @@ int operation(const CublasMatrix& matrix) {
 
 Cublas::Cublas(const CublasApi& api, std::shared_ptr<Gpu> gpu)
     : api_(api), gpu_(std::move(gpu)) {
-  gpu_->context().refuse_while_capturing("the start of cuBLAS");
+  gpu_->context().refuse_while_capturing("to start cuBLAS");
   const CurrentContext current(gpu_->context());
   check(api_.create(&handle_), "cublasCreate");
   check(api_.set_stream(handle_, gpu_->context().stream()), "cublasSetStream");
@@ -135,7 +135,7 @@ void Cublas::multiply(DType dtype, const ProductSizes& sizes,
                 static_cast<const T*>(b.address), checked_size(b.leading),
                 &beta, static_cast<T*>(c.address), checked_size(c.leading));
   };
-  gpu_->context().refuse_in_recording("a product of matrices");
+  gpu_->context().refuse_in_recording("a matrix product");
   const CurrentContext current(gpu_->context());
   if (dtype == DType::float64) {
     check(run(api_.dgemm, 1.0), "cublasDgemm");

@@ -121,9 +121,8 @@ void gemm(const GemmSizes& sizes, const GemmMatrix<T>& a,
     for (int i = 0; i < count; ++i) run_block(i);
   }
   if (!blocks.no_memory) return;
-  throw Error("there is no memory for the product of matrices of " +
-              text_of(sizes) +
-              ": free tensors that are no longer needed, or use smaller ones");
+  throw Error("out of memory for the product of matrices of " + text_of(sizes) +
+              "; free tensors that are no longer needed, or use smaller ones");
 }
 
 template void gemm(const GemmSizes&, const GemmMatrix<float>&,

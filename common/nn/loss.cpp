@@ -27,10 +27,10 @@ void check_pair(const Tensor& output, const Tensor& target) {
   if (output.defined() && target.defined() &&
       output.shape() == target.shape() && output.dtype() == target.dtype()) {
     if (output.numel() > 0) return;
-    throw Error("mse_loss: there is nothing to take the mean of");
+    throw Error("mse_loss: the mean of no elements is undefined");
   }
   throw Error("mse_loss: the output has " + describe(output) +
-              ", but the target " + describe(target));
+              ", but the target has " + describe(target));
 }
 
 // grad = scale * (a - b), computed in float64 and rounded once.
@@ -72,20 +72,20 @@ Samples check_samples(const Tensor& input,
   if (!input.defined()) refuse("the input is undefined");
   if (input.dim() != 1 && input.dim() != 2) {
     refuse("the input has shape " + to_string(input.shape()) +
-           "; shape [classes] or [batch, classes] is needed");
+           "; expected shape [classes] or [batch, classes]");
   }
   const std::int64_t batch = input.dim() == 2 ? input.shape()[0] : 1;
   if (batch != std::int64_t(target.size())) {
-    refuse("the input has " + std::to_string(batch) + " samples, the target " +
-           std::to_string(target.size()));
+    refuse("the input has " + std::to_string(batch) +
+           " samples, but the target has " + std::to_string(target.size()));
   }
   Samples samples = {input.shape().back()};
   for (std::size_t i = 0; i < target.size(); ++i) {
     if (target[i] == ignore_index) continue;
     if (target[i] < 0 || target[i] >= samples.classes) {
-      refuse("target[" + std::to_string(i) + "] is class " +
-             std::to_string(target[i]) + " of " +
-             std::to_string(samples.classes));
+      refuse("target[" + std::to_string(i) + "] is " +
+             std::to_string(target[i]) + ", but there are only " +
+             std::to_string(samples.classes) + " classes");
     }
     ++samples.counted;
   }

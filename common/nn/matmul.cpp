@@ -18,7 +18,7 @@ void check_matrix(const Tensor& tensor, const char* what) {
   }
   if (tensor.dim() == 2) return;
   throw Error(std::string("matmul: ") + what + " has shape " +
-              to_string(tensor.shape()) + "; two dimensions are needed");
+              to_string(tensor.shape()) + "; expected two dimensions");
 }
 
 void check_fit(const Tensor& target, const Tensor& a, const Tensor& b) {

@@ -79,7 +79,7 @@ std::string Linear::problem_with(const Tensor& input) const {
   if ((input.dim() != 1 && input.dim() != 2) ||
       input.shape().back() != in_features()) {
     const std::string size = std::to_string(in_features());
-    return found + "; shape [" + size + "] or [batch, " + size + "] is needed";
+    return found + "; expected shape [" + size + "] or [batch, " + size + "]";
   }
   if (input.dtype() != weight_.dtype()) {
     return found + "; the weight is " + name_of(weight_.dtype());

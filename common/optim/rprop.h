@@ -44,7 +44,7 @@ struct RpropOptions {
     if (0 < shrink && shrink < 1 && 1 < grow) return;
     throw Error("Rprop: invalid eta values: " + number_text(shrink) + ", " +
                 number_text(grow) +
-                "; the first must lie between 0 and 1, the second above 1");
+                "; the first must be between 0 and 1, the second above 1");
   }
 };
 

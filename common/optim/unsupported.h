@@ -46,9 +46,9 @@ struct LBFGSOptions {
   /// Always throws Error.
   [[noreturn]] void validate() const {
     throw Error(
-        "LBFGS is not supported: its step calls the closure many times and "
-        "joins all parameters in one vector, which is no update of lists; use "
-        "Adam, SGD or another optimizer of optim/all.h");
+        "LBFGS is not supported: its step calls the closure several times and "
+        "joins all parameters into one vector, which cannot be expressed as "
+        "list operations; use Adam, SGD or another optimizer of optim/all.h");
   }
 };
 /// Making one throws Error saying why and what to use.
@@ -76,8 +76,8 @@ struct SparseAdamOptions {
   /// Always throws Error.
   [[noreturn]] void validate() const {
     throw Error(
-        "SparseAdam is not supported: tensors are dense, there are no sparse "
-        "gradients; use Adam");
+        "SparseAdam is not supported: Fusebook has dense tensors and no "
+        "sparse gradients; use Adam");
   }
 };
 /// Making one throws Error saying why and what to use.

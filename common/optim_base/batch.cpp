@@ -35,7 +35,7 @@ Batch make_batch(std::vector<Tensor> params, std::span<const StateSpec> specs,
   for (const Tensor& param : params) {
     const StateStore::Entry* const known = store.find(param);
     if (known == nullptr) {
-      throw Error("make_batch: there are no states of a parameter");
+      throw Error("make_batch: a parameter has no states; create them first");
     }
     const StateStore::Entry& entry = *known;
     steps.push_back(entry.step);

@@ -43,8 +43,9 @@ class PutBack {
 
 void Optimizer::check_group(std::size_t index) const {
   if (index < group_count()) return;
-  throw Error(name() + ": there is no parameter group " + number_text(index) +
-              "; it has " + number_text(group_count()) + ", counted from 0");
+  throw Error(name() + ": parameter group " + number_text(index) +
+              " is out of range; group_count() is " +
+              number_text(group_count()));
 }
 
 void Optimizer::check_groups() const {
@@ -103,17 +104,17 @@ void Optimizer::check_count(const GradientAddresses& gradients) const {
   }
   if (gradients.grads.size() == count) return;
   throw Error(
-      name() + ": step takes one gradient's address for each of the " +
-      number_text(count) + " parameters, not " +
+      name() + ": step expected " + number_text(count) +
+      " gradient addresses, one per parameter in the order of parameters(), "
+      "but got " +
       number_text(gradients.grads.size()) +
-      "; they come in the order of parameters(), and null stands for no "
-      "gradient");
+      "; pass null for a parameter without a gradient");
 }
 
 void Optimizer::make_step(const GradientSource& gradients,
                           std::source_location place) {
   if (moved_from_ && group_count() == 0) {
-    throw Error(name() + "::step: the optimizer was moved from, at " +
+    throw Error(name() + "::step: this optimizer was moved from, at " +
                 at(place));
   }
   const CallPlace call(place);

@@ -98,12 +98,13 @@ void ParamGroup::check_option(const std::string& name,
                   [&](const auto& flag) { return flag.first == name; });
   const bool number = std::holds_alternative<Scalar>(value);
   if (is_switch && number) {
-    throw Error("\"" + name + "\" is true or false, not a number");
+    throw Error("\"" + name + "\" takes true or false, not a number");
   }
   if (is_switch) return;
   // An unknown name is an error of the look-up, which lists the known ones.
   if (name != "initial_lr") static_cast<void>((*this)[name]);
-  if (!number) throw Error("\"" + name + "\" is a number, not true or false");
+  if (!number)
+    throw Error("\"" + name + "\" takes a number, not true or false");
 }
 
 void ParamGroup::check(const GroupOptions& values) {
@@ -144,10 +145,10 @@ std::string describe(const std::vector<const ParamGroup*>& groups,
   if (first.group == again.group) {
     throw Error(start + " is the same tensor as parameter " +
                 std::to_string(first.param) +
-                " of that group; list every parameter once");
+                " of that group; list each parameter once");
   }
   throw Error(start + " is the same tensor as " + describe(groups, first) +
-              "; a parameter belongs to one group");
+              "; put each parameter in one group only");
 }
 
 void check_count(const ParamGroup& group, std::size_t g) {
@@ -168,13 +169,14 @@ void check_names(const std::vector<const ParamGroup*>& groups) {
     (groups[g]->param_names.empty() ? unnamed : named) = g;
     for (const std::string& name : groups[g]->param_names) {
       if (seen.insert(name).second) continue;
-      throw Error("optimizer: two parameters are called \"" + name + "\"");
+      throw Error("optimizer: two parameters are named \"" + name +
+                  "\"; give each its own name");
     }
   }
   if (!named || !unnamed) return;
   throw Error("optimizer: the parameters of group " + std::to_string(*named) +
-              " have names, those of group " + std::to_string(*unnamed) +
-              " have none; name all of them or none");
+              " have names, but those of group " + std::to_string(*unnamed) +
+              " do not; name all of them or none");
 }
 
 }  // namespace
@@ -182,7 +184,7 @@ void check_names(const std::vector<const ParamGroup*>& groups) {
 std::string describe_param(const std::vector<const ParamGroup*>& groups,
                            std::size_t group, std::size_t param) {
   if (group >= groups.size() || groups[group] == nullptr) {
-    throw Error("describe_param: there is no group " + std::to_string(group));
+    throw Error("describe_param: no group " + std::to_string(group));
   }
   const auto& names = groups[group]->param_names;
   const std::string place = "parameter " + std::to_string(param) +

@@ -40,8 +40,8 @@ void check_renames(const std::vector<Names>& saved, const std::string& where,
           return std::find(names.begin(), names.end(), old_name) != names.end();
         });
     if (known) continue;
-    throw Error("renames has " + quoted(old_name) +
-                ", but no parameter is called that " + where);
+    throw Error("renames lists " + quoted(old_name) +
+                ", but no parameter has that name " + where);
   }
 }
 
@@ -63,8 +63,8 @@ class Differences {
     const Names missing = without(here, saved);
     const Names unknown = without(saved, here);
     if (missing.empty() && unknown.empty()) return;
-    text_ +=
-        (text_.empty() ? "" : "; ") + place_of(group) + " has other names: ";
+    text_ += (text_.empty() ? "" : "; ") + place_of(group) +
+             " has different names: ";
     if (!missing.empty()) text_ += listed(missing) + " missing " + where_;
     if (!missing.empty() && !unknown.empty()) text_ += ", ";
     if (!unknown.empty()) text_ += listed(unknown) + " unknown here";

@@ -36,8 +36,8 @@ void check_options(ParamGroup& here, const StateDict::Group& there,
   const std::string place = place_of(g);
   if (there.params.size() != here.params.size()) {
     refuse(place + " has " + number_text(there.params.size()) +
-           " parameters there, but " + number_text(here.params.size()) +
-           " here");
+           " parameters in the state dict, but " +
+           number_text(here.params.size()) + " here");
   }
   for (const auto& option : there.options) check_option(here, place, option);
   const auto has = [&](const std::string& name) {
@@ -59,7 +59,7 @@ std::vector<std::vector<std::size_t>> places_of(
   std::vector<std::vector<std::string>> names;
   for (const auto& there : all.param_groups) names.push_back(there.param_names);
   try {
-    return places_by_name(here, names, "there", options);
+    return places_by_name(here, names, "in the state dict", options);
   } catch (const Error& error) {
     refuse(error.what());
   }
@@ -142,15 +142,15 @@ StateDict Optimizer::state_dict() {
 void Optimizer::load_state_dict(const StateDict& all,
                                 const LoadOptions& options) {
   if (Recorder::current() != nullptr) {
-    refuse("a compiled function is being recorded; load it between two steps");
+    refuse("a compiled function is being recorded; load between two steps");
   }
   if (all.optimizer != name()) {
-    refuse("it is of " + all.optimizer + ", and this is " + name());
+    refuse("it was saved by " + all.optimizer + ", but this is " + name());
   }
   if (all.param_groups.size() != group_count()) {
     refuse("it has " + number_text(all.param_groups.size()) +
-           " parameter groups, but there are " + number_text(group_count()) +
-           " here");
+           " parameter groups, but this optimizer has " +
+           number_text(group_count()));
   }
   std::vector<const ParamGroup*> groups;
   for (std::size_t g = 0; g < group_count(); ++g) {

@@ -15,7 +15,7 @@ const StateSpec& find_spec(const std::string& place,
     if (name == spec.name) return spec;
   }
   throw Error(place + name +
-              " is nothing that this optimizer keeps with its options");
+              " is not a state of this optimizer with its options");
 }
 
 DType dtype_of(const StateSpec& spec, const Tensor& param) {

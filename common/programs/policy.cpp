@@ -9,7 +9,7 @@ Policy policy_named(const std::string& name) {
   for (std::size_t i = 0; i < policy_names.size(); ++i) {
     if (name == policy_names[i]) return Policy(i);
   }
-  throw Error("there is no policy \"" + name + "\"; use one of " +
+  throw Error("unknown policy \"" + name + "\"; use one of " +
               join(policy_names));
 }
 

@@ -129,11 +129,12 @@ std::string to_string(const RecompileReport& report) {
 }
 
 RecompileError::RecompileError(RecompileReport why)
-    : Error(to_string(why) + "\nand its policy forbids that: " +
-            (why.failures.empty()
-                 ? "compile a function of its own for each way it is called"
-                 : "make what moves a 0-d tensor, or compile with "
-                   "Policy::promote")),
+    : Error(
+          to_string(why) + "\nand its policy forbids recompiling: " +
+          (why.failures.empty()
+               ? "compile a separate function for each way it is called"
+               : "make each number that changes a 0-d tensor, or compile with "
+                 "Policy::promote")),
       report_(std::move(why)) {}
 
 }  // namespace fuse

@@ -30,8 +30,8 @@ void switch_on(State& state, const std::string& word) {
   }
   if (known) return;
   throw UsageError("FUSEBOOK_LOGS: unknown channel \"" + word +
-                   "\"; use recompiles, output_code, graph or all, separated "
-                   "by commas");
+                   "\"; use recompiles, output_code, graph or all, "
+                   "comma-separated");
 }
 
 State& state() {

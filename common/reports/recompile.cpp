@@ -50,19 +50,19 @@ std::string limit_warning(KernelLimit limit, const RecompileReport& why) {
   std::string last;
   for (const std::string& change : why.changes) last += " (" + change + ")";
   return function + std::to_string(operations_limit) +
-         " kernels for operations that differ; others run eagerly from now "
+         " kernels for different operations; others run eagerly from now "
          "on" +
          last +
-         ". Keep switches and the lengths of loops as they are, or compile "
-         "a function for each way it is called";
+         ". Keep switches and the lengths of loops constant, or compile a "
+         "function for each way it is called";
 }
 
 std::string limit_event(KernelLimit limit) {
   return limit == KernelLimit::values
-             ? "operation by operation: the policy gives these operations no "
-               "further kernel"
-             : "operation by operation: the function has the kernels for "
-               "operations that differ that it may have";
+             ? "operation by operation: the policy allows no more kernels "
+               "for these operations"
+             : "operation by operation: the function has the maximum number "
+               "of kernels for different operations";
 }
 
 }  // namespace fuse

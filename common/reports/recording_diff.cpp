@@ -41,11 +41,11 @@ std::string group_text(std::size_t group, std::int64_t before,
                        std::int64_t now) {
   const std::string path = path_of(group, {});
   if (before == 0) {
-    return path + " takes part: " + std::to_string(now) +
+    return path + " is now updated: " + std::to_string(now) +
            (now == 1 ? " parameter has a gradient"
                      : " parameters have a gradient");
   }
-  return path + " takes no part: no parameter has a gradient";
+  return path + " is no longer updated: no parameter has a gradient";
 }
 
 // The first difference between two steps of one optimizer class.
@@ -98,8 +98,8 @@ Difference diff_facts(const Facts& before, const Facts& now) {
       return {"a step of " + own + " is recorded as well", k};
     }
     if (*before.steps()[k].optimizer != *now.steps()[k].optimizer) {
-      return {"a step of " + class_name(*before.steps()[k].optimizer) +
-                  " was recorded and one of " + own + " is",
+      return {"a step of " + own + " is recorded instead of one of " +
+                  class_name(*before.steps()[k].optimizer),
               k};
     }
     std::string text = diff_steps(before, now, k);
@@ -186,7 +186,7 @@ RecordingDiff diff_operations(const Program& before, const Program& now) {
     diff.text = number + ", " + operation_text(before, old[k], diff.places) +
                 ", is gone" + more_text(old.size() - k);
   } else {
-    diff.text = "the same ones take other lists or numbers";
+    diff.text = "the same operations have different operands";
   }
   return diff;
 }

@@ -89,7 +89,7 @@ void check_gradient(const ListImpl& params, std::size_t i) {
   throw Error("the gradient of " + name_of(params, i) + " has " +
               kind_of(gradient) + ", but the parameter has " + kind_of(param) +
               (place.line() == 0 ? "" : ", at " + at(place)) +
-              "; give it one with set_grad, which checks that it fits");
+              "; set it with set_grad, which checks that it fits");
 }
 
 void put(ListImpl& list, std::size_t i, void* address) {
@@ -170,8 +170,8 @@ Change follow(TensorList& handle, Find find) {
 void check_addresses(const ListImpl& list, std::span<void* const> addresses,
                      const std::string& call) {
   if (addresses.size() != list.count) {
-    throw Error(call + ": a list of " + std::to_string(list.count) +
-                " tensors takes as many addresses, not " +
+    throw Error(call + ": expected " + std::to_string(list.count) +
+                " addresses, one per tensor, but got " +
                 std::to_string(addresses.size()));
   }
   const std::size_t alignment =
@@ -182,8 +182,8 @@ void check_addresses(const ListImpl& list, std::span<void* const> addresses,
     if (address != 0 && address % alignment == 0) continue;
     throw Error(call + ": the address of " + name_of(list, i) +
                 (address == 0 ? " is null"
-                              : " is not a multiple of the size of its "
-                                "elements, as a GPU needs it"));
+                              : " is not aligned to the size of its elements, "
+                                "as a GPU requires"));
   }
 }
 
@@ -275,7 +275,7 @@ std::vector<Tensor> borrowed(const ListImpl& list) {
     if (!gradient.defined() || gradient.raw_data() != list.addresses[i]) {
       throw Error(name_of(list, i) +
                   " has been replaced since this list of gradients was made; "
-                  "make a list of the tensors to keep them");
+                  "to keep gradients, make a list of the tensors");
     }
     tensors.push_back(gradient);
   }

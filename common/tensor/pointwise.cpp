@@ -23,7 +23,7 @@ Term Term::apply(OpCode op, std::span<const Term> operands) {
       std::find_if(operands.begin(), operands.end(),
                    [](const Term& each) { return each.program_ != nullptr; });
   if (known == operands.end()) {
-    throw Error("pointwise: an operation on numbers alone has no tensor");
+    throw Error("pointwise: an operation needs at least one tensor");
   }
   Program& program = *known->program_;
   std::array<ValueId, 4> in{};
@@ -61,7 +61,7 @@ void pointwise_into(const Tensor& target, const std::vector<Tensor>& inputs,
 }
 
 Tensor pointwise(const std::vector<Tensor>& inputs, const Formula& formula) {
-  if (inputs.empty()) throw Error("pointwise: there is no input");
+  if (inputs.empty()) throw Error("pointwise: no inputs were given");
   check_defined(inputs[0], "an input");
   Tensor result = empty_like(inputs[0]);
   pointwise_into(result, inputs, formula);

@@ -42,7 +42,7 @@ void uniform_(const Tensor& tensor, double low, double high,
   check_defined(tensor);
   if (!(low <= high) || !std::isfinite(high - low)) {
     throw Error("uniform_: the range from " + std::to_string(low) + " to " +
-                std::to_string(high) + " is not a finite range");
+                std::to_string(high) + " is not finite");
   }
   if (!tensor.is_contiguous() || !tensor.device().is_cpu()) {
     const Tensor drawn = empty(tensor.shape(), tensor.dtype(), cpu_device);

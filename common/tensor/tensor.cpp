@@ -30,8 +30,8 @@ std::int64_t checked_numel(const Shape& shape, DType dtype) {
   bool is_empty = false;
   for (const std::int64_t size : shape) {
     if (size < 0) {
-      throw Error("a tensor of shape " + to_string(shape) +
-                  " cannot be: no size may be negative");
+      throw Error("invalid shape " + to_string(shape) +
+                  ": sizes must not be negative");
     }
     is_empty = is_empty || size == 0;
   }
@@ -39,8 +39,8 @@ std::int64_t checked_numel(const Shape& shape, DType dtype) {
   std::int64_t numel = 1;
   for (const std::int64_t size : shape) {
     if (size > limit / numel) {
-      throw Error("a tensor of shape " + to_string(shape) +
-                  " cannot be: its size in bytes exceeds 64 bits");
+      throw Error("invalid shape " + to_string(shape) +
+                  ": the size in bytes exceeds 64 bits");
     }
     numel *= size;
   }
@@ -228,7 +228,7 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   if (self().grad_fn != nullptr) {
     throw Error(
         "requires_grad_: this tensor was computed from others that require a "
-        "gradient; detach() gives one that was not");
+        "gradient; call it on detach() instead");
   }
   impl_->requires_grad = requires_grad;
   return *this;
@@ -265,14 +265,14 @@ Tensor Tensor::sum() const {
 void Tensor::backward() const {
   if (!self().shape.empty()) {
     throw Error(
-        "backward() starts from a single number; this tensor has "
+        "backward() starts from a 0-d tensor; this tensor has "
         "shape " +
         to_string(shape()) + ": call sum() first");
   }
   if (!requires_grad()) {
     throw Error(
-        "backward() has nothing to go back to: call it on the sum() "
-        "of what a model returned");
+        "backward() needs a tensor that requires a gradient; call it on the "
+        "sum() of a model's output");
   }
   run_backward(*this, tensor(1.0, dtype()));
 }

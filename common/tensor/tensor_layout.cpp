@@ -121,7 +121,7 @@ void check_storable(const TensorImpl& impl, const char* what) {
   throw Error(std::string(what) + ": several elements of the tensor of shape " +
               to_string(impl.shape) + " and strides " +
               to_string(impl.strides) +
-              " share memory, as expand makes them; store into a clone of it");
+              " share memory, as after expand; store into a clone of it");
 }
 
 bool has_repeats(const TensorImpl& impl) {

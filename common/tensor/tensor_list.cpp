@@ -21,7 +21,7 @@ void check(const ListImpl& list, const std::vector<Tensor>& tensors) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i].defined()) {
       throw Error(name_of(list, i) +
-                  " is an undefined tensor; leave it out of the list");
+                  " is an undefined tensor; remove it from the list");
     }
     if (tensors[i].dtype() != tensors[0].dtype()) {
       throw Error(name_of(list, i) + " is " + name_of(tensors[i].dtype()) +
@@ -168,11 +168,11 @@ void TensorList::rebind(std::span<void* const> addresses) const {
   if (own.owners == nullptr || own.gradients) {
     throw Error(
         "rebind: this list holds its tensors; only one made with "
-        "TensorList::from_blob can be put elsewhere");
+        "TensorList::from_blob can be rebound");
   }
   if (Tracer* const recorder = Tracer::current();
       recorder != nullptr && recorder->uses(own)) {
-    recorder->flush("a list of the recording is put elsewhere");
+    recorder->flush("a recorded list is rebound");
   }
   put_elsewhere(own, addresses);
 }
@@ -182,9 +182,9 @@ const std::vector<Tensor>& TensorList::tensors() const { return read(self()); }
 const Tensor& TensorList::operator[](std::size_t i) const {
   const std::vector<Tensor>& all = read(self());
   if (i < all.size()) return all[i];
-  throw Error("TensorList::operator[]: there is no tensor " +
-              std::to_string(i) + " in a list of " +
-              std::to_string(all.size()) + ", counted from 0");
+  throw Error("TensorList::operator[]: index " + std::to_string(i) +
+              " is out of range for a list of " + std::to_string(all.size()) +
+              " tensors");
 }
 
 const std::vector<Tensor>& TensorList::read(ListImpl& list) {

@@ -13,8 +13,8 @@ namespace {
 // Errors of views name the function and the tensor.
 [[noreturn]] void refuse(const char* function, const Tensor& tensor,
                          const std::string& what) {
-  throw Error(std::string(function) + ": " + what + " of a tensor of shape " +
-              to_string(tensor.shape()));
+  throw Error(std::string(function) + ": " + what + " (the tensor has shape " +
+              to_string(tensor.shape()) + ")");
 }
 
 // A dimension, which may be negative to count from the end.
@@ -24,12 +24,11 @@ std::size_t dimension(const char* function, const Tensor& tensor,
   if (dim >= -rank && dim < rank) {
     return std::size_t(dim < 0 ? dim + rank : dim);
   }
-  const std::string range =
-      rank == 0 ? "none"
-                : std::to_string(-rank) + " to " + std::to_string(rank - 1);
+  const std::string range = rank == 0 ? "there are none"
+                                      : "use " + std::to_string(-rank) +
+                                            " to " + std::to_string(rank - 1);
   refuse(function, tensor,
-         "there is no dimension " + std::to_string(dim) + " (there is " +
-             range + ")");
+         "dimension " + std::to_string(dim) + " is out of range; " + range);
 }
 
 std::int64_t product(const Shape& shape) {
@@ -37,8 +36,8 @@ std::int64_t product(const Shape& shape) {
   std::int64_t numel = 1;
   for (const std::int64_t size : shape) {
     if (__builtin_mul_overflow(numel, size, &numel)) {
-      throw Error("a view of shape " + to_string(shape) +
-                  " cannot be: its number of elements exceeds 64 bits");
+      throw Error("invalid shape " + to_string(shape) +
+                  ": the number of elements exceeds 64 bits");
     }
   }
   return numel;
@@ -128,9 +127,8 @@ Shape resolve(const Tensor& tensor, const Shape& shape) {
       open = &size;
     } else if (size < 0) {
       refuse("view", tensor,
-             "the shape " + to_string(shape) +
-                 " cannot be made: sizes are not negative, "
-                 "but for one -1,");
+             "invalid shape " + to_string(shape) +
+                 ": sizes must not be negative, except for a single -1");
     } else if (size > 0 && known > (std::int64_t(1) << 62) / size) {
       known = -1;
       break;
@@ -142,9 +140,7 @@ Shape resolve(const Tensor& tensor, const Shape& shape) {
                                     : known > 0 && tensor.numel() % known == 0;
   if (!fits) {
     refuse("view", tensor,
-           "the shape " + to_string(shape) +
-               " does not hold "
-               "the " +
+           "shape " + to_string(shape) + " does not hold the " +
                std::to_string(tensor.numel()) + " elements");
   }
   if (open != nullptr) *open = tensor.numel() / known;
@@ -172,7 +168,7 @@ Tensor Tensor::transpose(std::int64_t dim0, std::int64_t dim1) const {
 
 Tensor Tensor::t() const {
   check_defined(*this);
-  if (dim() > 2) refuse("t", *this, "at most 2 dimensions can be swapped, not");
+  if (dim() > 2) refuse("t", *this, "expected at most 2 dimensions");
   return dim() == 2 ? transpose(0, 1) : same_view(*this);
 }
 
@@ -180,7 +176,7 @@ Tensor Tensor::permute(const Shape& dims) const {
   check_defined(*this);
   if (dims.size() != shape().size()) {
     refuse("permute", *this,
-           to_string(dims) + " does not name each dimension once,");
+           to_string(dims) + " does not name each dimension once");
   }
   Shape sizes;
   Shape steps;
@@ -190,7 +186,7 @@ Tensor Tensor::permute(const Shape& dims) const {
     const std::size_t d = dimension("permute", *this, dim);
     if (taken[d]) {
       refuse("permute", *this,
-             to_string(dims) + " does not name each dimension once,");
+             to_string(dims) + " does not name each dimension once");
     }
     taken[d] = true;
     back[d] = std::int64_t(sizes.size());
@@ -212,8 +208,9 @@ Tensor Tensor::narrow(std::int64_t dim, std::int64_t start,
   const std::int64_t first = inside && start < 0 ? start + size : start;
   if (!inside || length < 0 || length > size - first) {
     refuse("narrow", *this,
-           std::to_string(length) + " places from " + std::to_string(start) +
-               " on do not fit into dimension " + std::to_string(d));
+           std::to_string(length) + " elements from index " +
+               std::to_string(start) + " on do not fit into dimension " +
+               std::to_string(d));
   }
   return part(*this, d, first, length, 1);
 }
@@ -224,8 +221,8 @@ Tensor Tensor::select(std::int64_t dim, std::int64_t index) const {
   const std::int64_t size = shape()[d];
   if (index < -size || index >= size) {
     refuse("select", *this,
-           "there is no index " + std::to_string(index) + " in dimension " +
-               std::to_string(d));
+           "index " + std::to_string(index) +
+               " is out of range for dimension " + std::to_string(d));
   }
   Shape sizes = shape();
   Shape steps = strides();
@@ -245,7 +242,7 @@ Tensor Tensor::slice(std::int64_t dim, std::int64_t start, std::int64_t end,
   const std::size_t d = dimension("slice", *this, dim);
   if (step < 1) {
     refuse("slice", *this,
-           "the step " + std::to_string(step) + " is not positive, in a slice");
+           "the step must be positive, not " + std::to_string(step));
   }
   const std::int64_t size = shape()[d];
   const auto place = [&](std::int64_t index) {
@@ -264,8 +261,8 @@ Tensor Tensor::view(const Shape& shape) const {
   if (!is_contiguous()) {
     refuse("view", *this,
            "strides " + to_string(strides()) +
-               " allow no other shape; call contiguous() first, which copies "
-               "the elements");
+               " do not allow another shape; call contiguous() first, which "
+               "copies the elements");
   }
   Shape resolved = resolve(*this, shape);
   Shape strides = row_major_strides(resolved);
@@ -281,8 +278,7 @@ Tensor Tensor::expand(const Shape& sizes) const {
   check_defined(*this);
   const std::size_t rank = shape().size();
   if (sizes.size() < rank) {
-    refuse("expand", *this,
-           to_string(sizes) + " has fewer dimensions than that");
+    refuse("expand", *this, to_string(sizes) + " has too few dimensions");
   }
   const std::size_t fresh = sizes.size() - rank;
   Shape expanded = sizes;
@@ -290,8 +286,7 @@ Tensor Tensor::expand(const Shape& sizes) const {
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     if (d >= fresh && sizes[d] == -1) expanded[d] = shape()[d - fresh];
     if (expanded[d] < 0) {
-      refuse("expand", *this,
-             to_string(sizes) + " has a negative size, in place");
+      refuse("expand", *this, to_string(sizes) + " has a negative size");
     }
     if (d < fresh) continue;
     if (expanded[d] == shape()[d - fresh]) {

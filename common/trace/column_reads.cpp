@@ -44,9 +44,8 @@ double read_column(const Number& number, const Origin& origin, Wanted wanted) {
   if (agree) return number.value;
   if (ColumnReads::current() != nullptr) throw std::move(differ);
   throw Error(to_string(origin) +
-              " was asked for its value, which is not the same in all groups "
-              "that are updated together; what `update` asks for must depend "
-              "on its options alone");
+              " was read, but it differs between the groups that are updated "
+              "together; what `update` reads must depend only on its options");
 }
 
 }  // namespace fuse

@@ -46,15 +46,15 @@ void MapScope::refuse_read(const TensorImpl& tensor) const {
     if (holds(*operands_[k], tensor)) which = operand(k);
   }
   throw Error(call() + ": the function reads the data of " + which +
-              ", but what it describes runs later, for every element; pass "
+              ", but it only describes what will run for every element; pass "
               "the tensor as an operand and choose with where()");
 }
 
 void MapScope::refuse_list_call(const std::string& what,
                                 std::source_location place) const {
   throw Error(call() + ": the function calls " + what + " at " + at(place) +
-              ", which takes whole lists; inside the function use the "
-              "operation on its element values");
+              ", which works on whole lists; inside the function, use the "
+              "operation on element values instead");
 }
 
 MapScope::Pause::Pause() : scope_(current_scope) { current_scope = nullptr; }

@@ -27,8 +27,8 @@ bool differs(const Operand& operand, const ListShapes& to) {
                                 std::source_location place) {
   const Callee callee = {"foreach_", name_of(op), place};
   throw Error(callee.function() +
-              ": a list has 0-d tensors beside others that have dimensions, "
-              "and in other places not, so that some results alone would be " +
+              ": a list mixes 0-d tensors with others in places where another "
+              "list does not, so that only some results would be " +
               name_of(dtype) + ", at " + callee.where() +
               "; convert the list with foreach_to");
 }

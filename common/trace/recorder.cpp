@@ -19,7 +19,7 @@ void before_access(const TensorImpl& tensor, bool write) {
   Recorder* const recorder = Recorder::current();
   if (recorder == nullptr) return;
   if (recorder->involves(tensor, !write)) {
-    recorder->flush(write ? "a tensor of the recording is changed from outside"
+    recorder->flush(write ? "a recorded tensor is modified from outside"
                           : "a tensor is read before it is computed");
   }
   if (write) recorder->outside_write(tensor);
@@ -130,8 +130,8 @@ void Recorder::check_device(const ListImpl& list) const {
   };
   throw Error(name(*first) + " is on " + to_string(first->device) + " but " +
               name(list) + " is on " + to_string(list.device) +
-              ", and one launch works on one device; move the tensors with "
-              "to(), or compile a function for each");
+              "; a launch runs on one device: move the tensors with to(), or "
+              "compile a function for each");
 }
 
 std::int32_t Recorder::slot_of(const std::shared_ptr<ListImpl>& list) {
@@ -377,8 +377,8 @@ void Recorder::execute() {
   } cleanup{*this};
   if (failed_) {
     throw Error(
-        "a step failed half-way in a compiled function that went on after it; "
-        "nothing that it recorded was executed: let the error leave the "
+        "a step failed half-way in a compiled function that continued after "
+        "it, so nothing it recorded was executed: let the error leave the "
         "function");
   }
   read_numbers();

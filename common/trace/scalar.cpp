@@ -15,7 +15,7 @@ Scalar::Scalar(const Tensor& tensor, std::source_location place)
     : tensor_(tensor) {
   origin_.place = place;
   if (!tensor.defined() || tensor.dim() != 0) {
-    throw Error("what stands for a number is a number or a 0-d tensor, not " +
+    throw Error("expected a number or a 0-d tensor, got " +
                 (tensor.defined()
                      ? "a tensor of shape " + to_string(tensor.shape())
                      : std::string("an undefined tensor")) +
@@ -26,7 +26,7 @@ Scalar::Scalar(const Tensor& tensor, std::source_location place)
 Scalar Scalar::of_groups(std::shared_ptr<const NumberColumn> column,
                          bool are_tensors, const Origin& origin) {
   if (column == nullptr || column->values.empty()) {
-    throw Error("Scalar::of_groups: there are no numbers");
+    throw Error("Scalar::of_groups: no numbers were given");
   }
   Scalar scalar(0.0, origin.place);
   scalar.column_ = std::move(column);
@@ -43,8 +43,8 @@ Number Scalar::number() const {
     return recorder->number(recorded_);
   }
   throw Error("the number computed at " + at(origin_.place) +
-              " is another one in each parameter group, and the step that "
-              "computed it is over; compute it anew");
+              " differs between parameter groups, and the step that computed "
+              "it is over; compute it again");
 }
 
 bool Scalar::is_zero() const {
@@ -67,10 +67,9 @@ double Scalar::value() const {
     return recorder->number(recorded_).value;
   }
   if (later_->value) return *later_->value;
-  throw Error(
-      "the number computed at " + at(origin_.place) +
-      " comes from a tensor on a GPU, and what recorded it ended with an "
-      "exception before anybody read it; compute it anew");
+  throw Error("the number computed at " + at(origin_.place) +
+              " comes from a tensor on a GPU, and its recording ended with an "
+              "exception before the number was read; compute it again");
 }
 
 bool Scalar::is_on_gpu() const {

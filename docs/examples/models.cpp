@@ -20,7 +20,7 @@ EXAMPLE(train) {
   }
   const double loss = cross_entropy(model(points), sides).item();
   print("learnt: ", loss < 0.1,
-        ", launches a step: ", step.counters().launches / 200);
+        ", launches per step: ", step.counters().launches / 200);
 }
 
 EXAMPLE(gradients) {

@@ -73,7 +73,7 @@ class Book:
         path = self.recipes / f"{recipe}.cpp"
         if not path.is_file():
             known = ", ".join(self.recipe_names()) or "none"
-            raise BookError(f"no recipe {recipe!r}; there are: {known}")
+            raise BookError(f"unknown recipe {recipe!r}; known: {known}")
         return path
 
     def patch_path(self, recipe, exercise):
@@ -118,6 +118,6 @@ def _option(device):
 def check_name(what, name):
     if not NAME.fullmatch(name):
         raise BookError(
-            f"{what} {name!r} is not a name: lower-case letters, digits and "
-            "underscores, beginning with a letter"
+            f"{what} {name!r} is not a valid name: use lower-case letters, "
+            "digits and underscores, and begin with a letter"
         )

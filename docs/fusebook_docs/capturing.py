@@ -15,8 +15,8 @@ def keep(book, run, *, fresh=False):
     moved = _with_places_of(page, run)
     if moved != page:
         _written(book, moved)
-        return "only places moved; timings kept"
-    return "nothing but timings moved; left as it is"
+        return "only source lines changed; timings kept"
+    return "only timings changed; left as it is"
 
 
 def placed(run, folder=None, driver=None):

@@ -65,14 +65,14 @@ def titles(left, left_titles, right, right_titles):
     """Differences between two lists of steps."""
     extra = [title for title in left_titles if title not in right_titles]
     lacking = [title for title in right_titles if title not in left_titles]
-    found = [Difference(t, f"{left} has it, {right} has not") for t in extra]
-    found += [Difference(t, f"{right} has it, {left} has not")
+    found = [Difference(t, f"{left} has it, {right} does not") for t in extra]
+    found += [Difference(t, f"{right} has it, {left} does not")
               for t in lacking]
     if not found and left_titles != right_titles:
         pairs = zip(left_titles, right_titles, strict=True)
         first = next(a for a, b in pairs if a != b)
-        found.append(Difference(first, f"{left} has the steps in another "
-                                       f"order than {right}"))
+        found.append(Difference(
+            first, f"{left} and {right} have the steps in different order"))
     return found
 
 
@@ -117,15 +117,15 @@ def compare(page, run, page_name):
         text = run.text_of(step.title)
         if text is not None and text != step.text:
             found.append(Difference(
-                step.title, "prints something else than the page",
+                step.title, "prints something different from the page",
                 _diff(step.text, text, page_name)))
     if page.text_of("") is None and run.text_of(""):
         found.append(Difference("", "text before the first step",
                                 _diff("", run.text_of(""), page_name)))
     if page.source_sha256 != run.source_sha256:
         found.append(Difference(
-            "", "the code has changed since the page was captured, so its "
-            "timings and its numbers are those of another program"))
+            "", "the code has changed since the page was captured, so the "
+            "page's timings and numbers belong to an older program"))
     return [*found, *_values(page, run), *kernels(page, run)]
 
 
@@ -163,8 +163,8 @@ def _agreement(cpu, other, by_device):
             continue
         if text != step.text:
             yield Difference(
-                step.title, f"the sample of {other.device} has another text "
-                "than that of the CPU, and the step is not declared to differ "
+                step.title, f"the sample of {other.device} differs from "
+                "that of the CPU, but the step does not declare it "
                 "(step(...);  // by device)",
                 _diff(step.text, text, other.device))
             continue
@@ -173,7 +173,7 @@ def _agreement(cpu, other, by_device):
             if (a.kind, a.unit, a.low, a.high) != (b.kind, b.unit, b.low,
                                                    b.high):
                 yield Difference(step.title, f"value {name!r} of {other.device} "
-                                 "has another kind, unit or bounds than that "
+                                 "differs in kind, unit or bounds from that "
                                  "of the CPU")
 
 
@@ -182,9 +182,9 @@ def kernels(page, run):
     new, gone = (set(run.kernels) - set(page.kernels),
                  set(page.kernels) - set(run.kernels))
     if new or gone:
-        yield Difference("", "generates other kernels than when the page was "
-                             f"captured: {len(new)} new, {len(gone)} gone, "
-                             f"{len(set(run.kernels)) - len(new)} as before")
+        yield Difference("", "generates different kernels than when the page "
+                             f"was captured: {len(new)} new, {len(gone)} gone, "
+                             f"{len(set(run.kernels)) - len(new)} unchanged")
 
 
 def _diff(page, run, page_name):
@@ -202,19 +202,20 @@ def _values(page, run):
         new = run.values.get(name)
         if new is None:
             yield Difference(step_of(page, name),
-                             f"value {name!r} is on the page, this run has "
-                             "none")
+                             f"value {name!r} is on the page, but not in "
+                             "this run")
             continue
         for what in ("kind", "unit", "low", "high"):
             a, b = getattr(old, what), getattr(new, what)
             if a != b:
                 yield Difference(step_of(run, name),
-                                 f"{what} of value {name!r} is {b!r}, on the "
-                                 f"page {a!r}")
+                                 f"{what} of value {name!r} is {b!r}, but "
+                                 f"{a!r} on the page")
         if old.kind == new.kind == "place" and old.value != new.value:
             yield Difference(step_of(run, name),
-                             f"place {name!r} is {new.value}, on the page "
-                             f"{old.value}")
+                             f"place {name!r} is {new.value}, but "
+                             f"{old.value} on the page")
     for name in run.values.keys() - page.values.keys():
         yield Difference(step_of(run, name),
-                         f"value {name!r} is new, the page has none")
+                         f"value {name!r} is in this run, but not on the "
+                         "page")

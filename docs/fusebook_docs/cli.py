@@ -1,6 +1,6 @@
 """The command line: `python3 docs/fusebook_docs COMMAND`.
 
-Exit codes: 0 all is well, 1 a difference or a failed run, 2 wrong usage,
+Exit codes: 0 success, 1 a difference or a failed run, 2 wrong usage,
 130 interrupted.
 """
 
@@ -35,8 +35,8 @@ def main(arguments=None):
 def _parser():
     parser = argparse.ArgumentParser(
         prog="fusebook_docs",
-        description="Keeps the pages of the book and its programs together.",
-        epilog="Exit codes: 0 all is well, 1 a difference or a failed run, "
+        description="Keeps the pages of the book consistent with its programs.",
+        epilog="Exit codes: 0 success, 1 a difference or a failed run, "
                "2 wrong usage.")
     parser.add_argument("--root", type=Path, metavar="DIR",
                         help="the checkout (default: the one this file is in)")
@@ -44,24 +44,24 @@ def _parser():
     _add_running(commands, "verify", _verify,
                  "run a recipe and compare what it prints with its page")
     capture = _add_running(commands, "capture", _capture,
-                           "run a recipe and keep what it prints as its page's "
+                           "run a recipe and save what it prints as its page's "
                            "output")
     capture.add_argument("--fresh", action="store_true",
-                         help="write the sample even when nothing but timings "
-                              "moved")
+                         help="write the sample even if only timings "
+                              "changed")
     capture.add_argument("--as", dest="folder", metavar="NAME",
-                         help="keep it as the sample of this device (default: "
+                         help="save it as the sample of this device (default: "
                               "the device's own name)")
     capture.add_argument("--samples", type=Path, metavar="DIR",
-                         help="keep it there (default: docs/samples)")
+                         help="save it there (default: docs/samples)")
     capture.add_argument("--driver", metavar="TEXT",
                          help="the driver's version, for the record")
     capture.add_argument("--option", action="append", default=[],
                          metavar="WORD", help="a word for the recipe's own "
                                               "command line; may be repeated")
     _add_running(commands, "kernels", _kernels,
-                 "run a recipe, small, on a GPU or the simulated one and "
-                 "compare its kernels with the CPU's sample",
+                 "run a small version of a recipe on a GPU or the simulator "
+                 "and compare its kernels with the CPU's sample",
                  device="cuda-sim")
     machine = _add(commands, "machine-code", _machine_code,
                    "compile a recipe's kernel, and compare the texts with those "
@@ -79,14 +79,14 @@ def _parser():
     example.add_argument("--program", required=True, type=Path, metavar="PATH",
                          help="the built program")
     example.add_argument("--write", action="store_true",
-                         help="keep what they print as the pages' output")
+                         help="save what they print as the pages' output")
     front_page = _add(commands, "front", _front,
                       "compare what README.md shows of the book with the "
                       "samples")
     front_page.add_argument("--write", action="store_true",
-                            help="make README.md and its picture follow")
+                            help="update README.md and its picture")
     apply = _add(commands, "apply", _apply,
-                 "write a recipe with the answer of an exercise in it")
+                 "write a recipe with the answer to an exercise applied")
     apply.add_argument("--recipe", required=True)
     apply.add_argument("--exercise", required=True)
     apply.add_argument("--out", required=True, type=Path, metavar="FILE")
@@ -96,17 +96,17 @@ def _parser():
     make.add_argument("--exercise", required=True)
     make.add_argument("--edited", required=True, type=Path, metavar="FILE")
     rebase = _add(commands, "rebase-patch", _rebase_patch,
-                  "make patches fit again whose recipe has changed around "
+                  "rebase patches onto recipes that have changed around "
                   "them")
-    rebase.add_argument("--recipe", help="of this one alone (default: all)")
-    rebase.add_argument("--exercise", help="this one alone")
+    rebase.add_argument("--recipe", help="only of this one (default: all)")
+    rebase.add_argument("--exercise", help="only this one")
     rebase.add_argument("--check", action="store_true",
-                        help="only say which patches no longer fit")
+                        help="only list the patches that no longer apply")
     limit = _add(commands, "limits", _limits,
                  "check that recipe pages keep their limits, that their "
-                 "exercises fit, and that every number in the book's prose "
-                 "is bound and true")
-    limit.add_argument("--recipe", help="this one alone (default: all)")
+                 "exercises apply, and that every number in the book's prose "
+                 "is quoted and true")
+    limit.add_argument("--recipe", help="only this one (default: all)")
     listed = _add(commands, "list", _list,
                   "list recipes, or with --exercises 'recipe exercise' lines")
     listed.add_argument("--exercises", action="store_true")
@@ -125,7 +125,8 @@ def _add_running(commands, name, command, text, device="cpu"):
     parser.add_argument("--program", required=True, type=Path, metavar="PATH",
                         help="the built recipe (or patched recipe)")
     parser.add_argument("--recipe", required=True)
-    parser.add_argument("--exercise", help="the program is this exercise's")
+    parser.add_argument("--exercise",
+                        help="the exercise that the program answers")
     parser.add_argument("--device", default=device,
                         help="default: %(default)s")
     parser.add_argument("--timeout", type=float, default=300.0,
@@ -153,7 +154,7 @@ def _examples(book, options):
     for problem in found:
         print(problem)
     if found:
-        print(f"If the examples are right, make the pages follow: "
+        print(f"If the examples are right, update the pages: "
               f"{examples.HOW}")
         return 1
     count = len(examples.read(book))
@@ -206,7 +207,7 @@ def _verify(book, options):
         for difference in found:
             print(f"  {difference}")
         command = capture_command(options.recipe, options.device)
-        print(f"If the program is right, make the page follow: {command}")
+        print(f"If the program is right, update the page: {command}")
         return 1
     print(f"{_name(options)}: {len(page.titles)} steps and "
           f"{len(page.values)} varying values, as on the page.")
@@ -223,7 +224,7 @@ def _kernels(book, options):
     if missing:
         found.append(checking.Difference(
             "", f"{len(missing)} of the {len(page.kernels)} kernels of the "
-                "CPU's sample are not generated here"))
+                "CPU's sample were not generated"))
     for difference in found:
         print(f"{_name(options)}: {difference}")
     if not found:
@@ -290,8 +291,8 @@ def _rebase_one(book, recipe, exercise, error, only_check):
         copy = book.root / "build" / "exercises" / f"{recipe}.{exercise}.cpp"
         samples.write_files({copy: merged})
         for line in lines:
-            print(f"{book.show(copy)}:{line}: recipe and answer change the "
-                  "same lines")
+            print(f"{book.show(copy)}:{line}: the recipe and the answer "
+                  "change the same lines")
         print("Edit that copy, then: python3 docs/fusebook_docs make-patch "
               f"--recipe {recipe} --exercise {exercise} --edited "
               f"{book.show(copy)}")
@@ -319,7 +320,7 @@ def _limits(book, options):
         found = _all(_untrue(book, prose.of_pages(book)))
         failed = failed or bool(found)
         print("Pages: " + ("".join(f"\n  {problem}" for problem in found) or
-                           "every number is bound"))
+                           "every number is quoted"))
     return 1 if failed else 0
 
 

@@ -52,7 +52,7 @@ def tokens(source, path):
         if match.lastgroup == "open":
             what = "comment" if match[0] == "/*" else "string"
             line = line_of(source, match.start())
-            raise BookError(f"a {what} begins here and never ends", path, line)
+            raise BookError(f"a {what} begins here but never ends", path, line)
         found.append(match)
     return found
 

@@ -91,7 +91,7 @@ def read(book, name):
     path = _folder(book) / f"{name}.txt"
     show = book.show(path)
     if not path.is_file():
-        raise BookError(f"no equations {name!r}; there are: "
+        raise BookError(f"unknown equations {name!r}; known: "
                         + ", ".join(names(book)))
     heads, start, statements = {}, [], []
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -104,7 +104,7 @@ def read(book, name):
         elif line.strip():
             statements.append(_statement(line, show, number))
     if set(heads) != {"code", "example"}:
-        raise BookError("needs a line code: and a line example:", show, 1)
+        raise BookError("needs a 'code:' line and an 'example:' line", show, 1)
     return Equations(show, tuple(statements), tuple(start),
                      tuple(heads["code"].split()), heads["example"])
 
@@ -124,7 +124,8 @@ def printed(book, equations):
     """What the optimizer printed. Throws if that is not up to date."""
     example = examples.read(book).get(equations.example)
     if example is None:
-        raise BookError(f"no example {equations.example!r}", equations.path, 1)
+        raise BookError(f"unknown example {equations.example!r}",
+                        equations.path, 1)
     if examples.problem(example):
         raise BookError(examples.problem(example), equations.path, 1)
     options, steps = {}, []
@@ -185,8 +186,8 @@ def check(book, equations):
     step, state, value, wanted = apart
     line = next(s.line for s in equations.statements if s.target == state)
     raise BookError(
-        f"does not match its code: after step {step} {state} is {value!r} by "
-        f"these formulas, and {wanted!r} is what {equations.example} printed",
+        f"does not match its code: after step {step}, these formulas give "
+        f"{state} = {value!r}, but {equations.example} printed {wanted!r}",
         equations.path, line)
 
 
@@ -195,7 +196,8 @@ def code(book, equations):
     file, function = equations.code
     found = sorted((book.root / "common").rglob(file))
     if len(found) != 1:
-        raise BookError(f"{len(found)} files are called {file}", equations.path,
+        raise BookError(f"{len(found)} files are named {file}; "
+                        "expected one", equations.path,
                         1)
     source = found[0].read_text(encoding="utf-8")
     head = re.compile(rf"\b{re.escape(function)}\s*\(")

@@ -46,12 +46,12 @@ def read(book):
         show = book.show(path)
         for name, line, code in _bodies(path.read_text(encoding="utf-8"), show):
             if name in found:
-                raise BookError(f"a second example {name}; the first is in "
+                raise BookError(f"example {name} is defined twice; first in "
                                 f"{found[name].path}", show, line)
             captured, output = printed.pop(name, ("", None))
             found[name] = Example(name, show, line, code, output, captured)
         for name in printed:
-            raise BookError(f"output of {name}, which is no example; run: {HOW}",
+            raise BookError(f"output of unknown example {name}; run: {HOW}",
                             book.show(path.with_suffix(".txt")))
     return found
 
@@ -108,9 +108,9 @@ def differences(book, program):
     for name, example in read(book).items():
         wrong = problem(example)
         if wrong is None and name not in now:
-            wrong = f"example {name} is not in the program: build it again"
+            wrong = f"example {name} is not in the program; rebuild it"
         if wrong is None and now[name] != example.output:
-            wrong = (f"example {name} prints\n{now[name]}and the page shows\n"
+            wrong = (f"example {name} prints\n{now[name]}but the page shows\n"
                      f"{example.output}")
         if wrong:
             yield BookError(wrong, example.path, example.line)
@@ -122,8 +122,8 @@ def capture(book, program):
     topics = {}
     for example in read(book).values():
         if example.name not in now:
-            raise BookError(f"{example.name} is not in the program: build it "
-                            "again", example.path, example.line)
+            raise BookError(f"example {example.name} is not in the "
+                            "program; rebuild it", example.path, example.line)
         topics.setdefault(example.path, []).append(
             f"== {example.name} {example.fingerprint}\n{now[example.name]}")
     changed = []

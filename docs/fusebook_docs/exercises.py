@@ -23,14 +23,14 @@ def problems(book, recipe):
     asked = _ASKED.findall(path.read_text(encoding="utf-8"))
     kept = book.exercise_names(recipe)
     if len(asked) != COUNT:
-        yield BookError(f"asks {len(asked)} exercises; a recipe has {COUNT}",
+        yield BookError(f"has {len(asked)} exercises; a recipe needs {COUNT}",
                         book.show(path))
     for name in sorted({*asked} - {*kept}):
-        yield BookError("asks an exercise without an answer; make its patch "
-                        f"with `make-patch`: {name}", book.show(path))
+        yield BookError(f"exercise {name} has no answer; make its patch "
+                        "with `make-patch`", book.show(path))
     for name in sorted({*kept} - {*asked}):
         yield BookError(f"answers an exercise that {book.show(path)} does not "
-                        "ask", book.show(book.patch_path(recipe, name)))
+                        "have", book.show(book.patch_path(recipe, name)))
     yield from misfits(book, recipe)
 
 
@@ -55,8 +55,9 @@ def rebased(book, recipe, exercise):
         except BookError:
             continue
         return _merged(now, then, answer)
-    raise BookError(f"fits no committed version of {target}: edit a copy of "
-                    "the recipe and make the patch anew with `make-patch`",
+    raise BookError(f"does not apply to any committed version of {target}: "
+                    "edit a copy of the recipe and make a new patch with "
+                    "`make-patch`",
                     path)
 
 

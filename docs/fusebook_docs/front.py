@@ -24,7 +24,7 @@ def parts(book):
     """Name of each part of README.md -> what belongs there."""
     example = examples.read(book).get(EXAMPLE)
     if example is None or example.output is None:
-        raise BookError(f"there is no example {EXAMPLE!r} with its output",
+        raise BookError(f"example {EXAMPLE!r} is missing or has no output",
                         book.show(examples.folder(book)))
     return {"program": f"```cpp\n{example.code.strip()}\n```",
             "output": f"```\n{example.output.strip()}\n```",
@@ -58,12 +58,12 @@ def text(book):
     def put(match):
         found.add(match[2])
         if match[2] not in made:
-            raise BookError(f"nothing makes the part {match[2]!r}", README)
+            raise BookError(f"unknown part {match[2]!r}", README)
         return f"{match[1]}{made[match[2]]}\n{match[3]}"
 
     whole = _PART.sub(put, path.read_text(encoding="utf-8"))
     if missing := set(made) - found:
-        raise BookError(f"no part {', '.join(sorted(missing))}", README)
+        raise BookError(f"missing part {', '.join(sorted(missing))}", README)
     return whole
 
 

@@ -60,15 +60,15 @@ def _entry(book, table, known):
     name = table.get("name")
     builds_on = tuple(table.get("builds_on", ()))
     if set(table) - _KEYS:
-        wrong = f"{name}: no such key: {', '.join(sorted(set(table) - _KEYS))}"
+        wrong = f"{name}: unknown key: {', '.join(sorted(set(table) - _KEYS))}"
     elif table.get("level") not in LEVELS:
-        wrong = f"{name}: level is one of: {', '.join(LEVELS)}"
+        wrong = f"{name}: level must be one of: {', '.join(LEVELS)}"
     elif not isinstance(table.get("minutes"), int) or table["minutes"] < 1:
-        wrong = f"{name}: minutes is a whole number"
+        wrong = f"{name}: minutes must be a positive integer"
     else:
         lost = [each for each in (name, *builds_on) if each not in known]
         if lost:
-            wrong = f"there is no recipe {lost[0]}"
+            wrong = f"unknown recipe {lost[0]}"
     if wrong:
         raise BookError(wrong, book.show(path(book)), 1)
     return Entry(name, table["level"], table["minutes"], builds_on,
@@ -99,7 +99,8 @@ def about(book, name):
     conclusion = _heading(book, file, lines, "Conclusion")
     see_also = _heading(book, file, lines, "See also")
     if not conclusion < see_also:
-        raise BookError("Conclusion comes before See also", book.show(file), 1)
+        raise BookError("Conclusion must come before See also",
+                        book.show(file), 1)
     return About(lines[:conclusion], lines[conclusion:see_also],
                  lines[see_also:])
 
@@ -108,4 +109,4 @@ def _heading(book, file, lines, title):
     for index, line in enumerate(lines[:-1]):
         if line.text == title and set(lines[index + 1].text) == {"-"}:
             return index
-    raise BookError(f"no heading {title!r}", book.show(file), 1)
+    raise BookError(f"missing heading {title!r}", book.show(file), 1)

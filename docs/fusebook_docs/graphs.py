@@ -46,7 +46,7 @@ def read(text, title):
         if match[1] == title:
             return _nodes(match[2])
     known = ", ".join(repr(match[1]) for match in _GRAPH.finditer(text))
-    raise BookError(f"no graph {title!r}; there are: {known or 'none'}")
+    raise BookError(f"unknown graph {title!r}; known: {known or 'none'}")
 
 
 def _nodes(body):

@@ -123,8 +123,8 @@ def _around(book, path, numbers):
     try:
         source = (book.root / path).read_text(encoding="utf-8")
     except OSError:
-        raise BookError(f"the kernel names a line of {path}, which is no file: "
-                        "capture it again") from None
+        raise BookError(f"the kernel names a line of {path}, which does not "
+                        "exist: capture it again") from None
     lines = source.split("\n")
     if numbers[-1] > len(lines):
         raise BookError(f"the kernel names line {numbers[-1]} of {path}, which "

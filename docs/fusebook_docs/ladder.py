@@ -52,7 +52,7 @@ def read(text, values):
         elif row := _ROW.fullmatch(line.strip()):
             rows.append((int(row[1]), tuple(map(int, row[2].split()))))
     if len(found) < 2:
-        raise BookError("it printed no ladder of two rungs or more")
+        raise BookError("it printed no ladder with at least two rungs")
     return [_rung(head, rows, values) for head, rows in found]
 
 
@@ -61,7 +61,7 @@ def _rung(head, rows, values):
     if not rows or len({len(cells) for _, cells in rows}) != 1:
         raise BookError(f"the grid of {head[1]!r} has no rows of equal length")
     if time.kind != "measured" or time.unit != "us":
-        raise BookError(f"{head[4]!r} is no time")
+        raise BookError(f"{head[4]!r} is not a measured time")
     return Rung(head[1].replace("_", " "), int(head[2]), int(head[3]), time,
                 *zip(*rows))
 

@@ -77,16 +77,16 @@ def problems(book, name, recipe):
 def _lengths(name, recipe):
     shown, most = len(shown_code(recipe)), CODE_LINES_OF.get(name, CODE_LINES)
     if shown > most:
-        yield BookError(f"the page shows {shown} lines of C++, at most {most}",
-                        recipe.path)
+        yield BookError(f"the page shows {shown} lines of C++; the limit is "
+                        f"{most}", recipe.path)
     lines = harness(recipe)
     if len(lines) > HARNESS_LINES:
         numbers = ", ".join(str(line.number) for line in lines)
-        yield BookError(f"{len(lines)} lines of harness, at most "
-                        f"{HARNESS_LINES}: lines {numbers}", recipe.path)
+        yield BookError(f"{len(lines)} lines of harness (lines {numbers}); the "
+                        f"limit is {HARNESS_LINES}", recipe.path)
     share = prose_share(recipe)
     if not PROSE[0] <= share <= PROSE[1]:
-        yield BookError(f"{share:.1%} of it is prose; it should be between "
+        yield BookError(f"{share:.1%} of it is prose; it must be between "
                         f"{PROSE[0]:.0%} and {PROSE[1]:.0%}", recipe.path)
 
 
@@ -94,7 +94,7 @@ def _columns(recipe):
     for number, text in enumerate(recipe.source.split("\n"), start=1):
         link = text.lstrip().startswith("//") and "://" in text
         if len(text) > COLUMNS and not link:
-            yield BookError(f"{len(text)} columns, at most {COLUMNS}",
+            yield BookError(f"{len(text)} columns; the limit is {COLUMNS}",
                             recipe.path, number)
 
 
@@ -102,17 +102,18 @@ def _words(recipe):
     for part in recipe.parts:
         for line in [*part.prose, *part.shown]:
             for match in ENGINE_ROOM.finditer(line.text):
-                yield BookError(f"{match[0]!r} is a word of the engine room",
-                                recipe.path, line.number)
+                yield BookError(
+                    f"{match[0]!r} is an internal term of the engine",
+                    recipe.path, line.number)
 
 
 def _words_printed(book, name):
-    # Samples of other devices are shown as they are; they hold up nobody.
+    # Samples of other devices are shown as they are; they never block a change.
     for device in {"cpu"} & set(book.devices(name)):
         sample = samples.load(book, device, name)
         for step in sample.steps:
             for match in ENGINE_ROOM.finditer(step.text):
                 path = book.sample_paths(device, name)[0]
                 yield BookError(
-                    f"step {step.title!r} prints {match[0]!r}, a word of the "
-                    "engine room", book.show(path))
+                    f"step {step.title!r} prints {match[0]!r}, an internal "
+                    "term of the engine", book.show(path))

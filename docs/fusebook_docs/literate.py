@@ -145,13 +145,13 @@ def _step_markers(source, scopes, path):
         title = _title(argument, path, number)
         if not re.fullmatch(r"(?:fuse::)?step\(\s*\".*\"\s*\);" + _BY_DEVICE,
                             lines[number - 1].strip()):
-            raise BookError("step(\"...\"); must have the line to itself, but "
-                            "for '// by device' behind it", path, number)
+            raise BookError("step(\"...\"); must be alone on its line, except "
+                            "for '// by device' after it", path, number)
         _check_depth(match.start(), scopes, path, number)
         if title in seen:
             raise BookError(
-                f"a second step {title!r}; the first is in line "
-                f"{seen[title]}, and titles must differ", path, number)
+                f"step {title!r} appears twice, first in line {seen[title]}; "
+                "titles must differ", path, number)
         seen[title] = number
         markers[number] = title
     return markers
@@ -165,8 +165,8 @@ def _title(argument, path, number):
             f"{argument!r}", path, number)
     title = re.sub(r"\\(.)", r"\1", match[1])
     if title != title.strip() or not title:
-        raise BookError("the title of a step is empty or begins or ends with "
-                        "a space", path, number)
+        raise BookError("the title of a step must not be empty, and must not "
+                        "begin or end with a space", path, number)
     return title
 
 
@@ -174,10 +174,10 @@ def _check_depth(offset, scopes, path, number):
     around = [scope for scope in scopes
               if scope.begin < offset < scope.end and not scope.is_namespace]
     if len(around) != 1:
-        where = "outside of any function" if not around else "in a block"
+        where = "outside any function" if not around else "in a block"
         raise BookError(
-            f"a step {where}; it must stand directly in the body of the "
-            "recipe's function, so that it runs exactly once", path, number)
+            f"a step {where}; it must be directly in the body of the recipe's "
+            "function, so that it runs exactly once", path, number)
 
 
 def _parts(lines, comments, markers, path):

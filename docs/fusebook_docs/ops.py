@@ -73,13 +73,13 @@ def read(book, more=()):
         for op in parse(_text(book, path), book.show(path)):
             other = found.setdefault(op.name, op)
             if other is not op:
-                raise BookError(f"the operation {op.name!r} stands at "
-                                f"{other.path}:{other.line} already",
+                raise BookError(f"operation {op.name!r} is already defined at "
+                                f"{other.path}:{other.line}",
                                 op.path, op.line)
     path = book.elements
     for name, sign in operators(_text(book, path), book.show(path)):
         if name not in found:
-            raise BookError(f"operator {sign} is for {name!r}, which is no "
+            raise BookError(f"operator {sign} is for {name!r}, which is not an "
                             "operation", book.show(path))
         found[name] = replace(found[name], sign=sign)
     return list(found.values())
@@ -129,10 +129,10 @@ class _Reader:
             elif self.text[self.at] == "#":
                 self._directive()
             else:
-                self.fail(f"{self._rest_of_line()!r} is no row: OP(name, "
+                self.fail(f"{self._rest_of_line()!r} is not a row: OP(name, "
                           "arity, value, domain, ulp, kind)")
         if self.conditions:
-            self.fail("an #if without its #endif")
+            self.fail("an #if without an #endif")
 
     def _skip_blanks(self):
         while self.at < len(self.text) and self.text[self.at].isspace():
@@ -152,19 +152,19 @@ class _Reader:
             self.conditions -= 1
         elif word not in ("define", "undef") and [word, *rest] != [
                 "include", _MORE]:
-            self.fail(f"{line!r} cannot be followed here: rows stand in the "
-                      f"file itself or in that of {_MORE}")
+            self.fail(f"{line!r} is not supported here: put rows into this "
+                      f"file or that of {_MORE}")
         self.at += len(line)
 
     def _row(self, match):
         start = self.at
         fields = self._fields(match.end())
         if self.conditions:
-            self.fail("a row in an #if: whether it is there cannot be told",
+            self.fail("a row inside an #if; rows must be unconditional",
                       start)
         if len(fields) != 6:
-            self.fail(f"{len(fields)} fields, not 6: {match[1]}(name, arity, "
-                      "value, domain, ulp, kind)", start)
+            self.fail(f"expected 6 fields, got {len(fields)}: {match[1]}(name, "
+                      "arity, value, domain, ulp, kind)", start)
         try:
             return _op(fields, match[1] == "MOVE", self.path,
                        self.text.count("\n", 0, start) + 1)
@@ -194,19 +194,19 @@ def _op(fields, moves, path, line):
     """Throws ValueError for a field that makes no sense."""
     name, arity, value, domain, ulp, kind = fields
     if not NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of an operation")
+        raise ValueError(f"{name!r} is not a valid operation name")
     most = 1 if moves else len(OPERANDS)
     if not arity.isdigit() or not 1 <= int(arity) <= most:
-        raise ValueError(f"{name} has arity {arity!r}; it is 1"
+        raise ValueError(f"{name} has arity {arity!r}; it must be 1"
                          + ("" if moves else f" to {most}"))
     if domain not in DOMAINS:
-        raise ValueError(f"{name} has domain {domain!r}, which is none of: "
+        raise ValueError(f"{name} has domain {domain!r}; it must be one of: "
                          + ", ".join(DOMAINS))
     if not _NUMBER.fullmatch(ulp):
-        raise ValueError(f"{name} has the bound {ulp!r}; it is a number of "
-                         "units in the last place, 0 or more")
+        raise ValueError(f"{name} has the bound {ulp!r}; it must be a number "
+                         "of units in the last place, 0 or more")
     if kind not in KINDS:
-        raise ValueError(f"{name} is of kind {kind!r}, which is none of: "
+        raise ValueError(f"{name} is of kind {kind!r}; it must be one of: "
                          + ", ".join(KINDS))
     tokens = _tokens(name, value)
     _check_names(name, tokens, OPERANDS[:int(arity)])
@@ -222,7 +222,7 @@ def _tokens(name, value):
     while at < len(value):
         match = _TOKEN.match(value, at)
         if match is None:
-            raise ValueError(f"the value of {name} cannot be read from "
+            raise ValueError(f"cannot read the value of {name} from "
                              f"{value[at:].strip()!r} on")
         tokens.append("".join(match[1].split()))
         at = match.end()
@@ -237,11 +237,11 @@ def _check_names(name, tokens, operands):
             continue
         is_function = token == "T" or token.startswith("math::")
         if is_function and following != "(":
-            raise ValueError(f"the value of {name} has {token} without its "
+            raise ValueError(f"the value of {name} has {token} without "
                              "parentheses")
         if not is_function and token not in tuple(operands):
             raise ValueError(
-                f"the value of {name} uses {token!r}; it has the operands "
+                f"the value of {name} uses {token!r}; it may use "
                 f"{', '.join(operands)} and the functions of math::")
 
 

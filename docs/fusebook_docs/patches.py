@@ -40,7 +40,7 @@ def read(book, recipe, exercise):
         text = path.read_bytes().decode("utf-8")
     except FileNotFoundError:
         known = ", ".join(book.exercise_names(recipe)) or "none"
-        raise BookError(f"no such exercise; {recipe} has: {known}",
+        raise BookError(f"unknown exercise; {recipe} has: {known}",
                         show) from None
     except (OSError, UnicodeDecodeError) as error:
         raise BookError(f"cannot be read: {error}", show) from None
@@ -75,8 +75,8 @@ def parse(text, path, target):
 def _name(names, line, path, number, target):
     sign, name = line[:3], line[4:].split("\t")[0].strip()
     if sign in names:
-        raise BookError(f"a second file; a patch changes {target} alone", path,
-                        number)
+        raise BookError(f"a second file; a patch may change only {target}",
+                        path, number)
     names[sign] = name
     if name not in (target, f"a/{target}", f"b/{target}"):
         raise BookError(f"is a patch of {name}, not of {target}", path, number)
@@ -85,8 +85,8 @@ def _name(names, line, path, number, target):
 def _row(hunk, line, wanted, path, number):
     sign, text = (line[0], line[1:]) if line else (" ", "")
     if sign not in " +-":
-        raise BookError("a line of a hunk begins with ' ', '+' or '-'", path,
-                        number)
+        raise BookError("a line of a hunk must begin with ' ', '+' or '-'",
+                        path, number)
     hunk.rows.append((sign, text))
     left = (wanted[0] - (sign != "+"), wanted[1] - (sign != "-"))
     if min(left) < 0:
@@ -110,7 +110,7 @@ def apply(source, hunks, path, target):
 def _place(lines, hunk, begin, expected, path, target):
     old = hunk.old
     if not old:
-        raise BookError("a hunk without any context", path, hunk.line)
+        raise BookError("a hunk without context", path, hunk.line)
     fits = [i for i in range(begin, len(lines) - len(old) + 1)
             if lines[i : i + len(old)] == old]
     if expected in fits:
@@ -118,22 +118,22 @@ def _place(lines, hunk, begin, expected, path, target):
     if len(fits) == 1:
         return fits[0]
     if fits:
-        raise BookError(f"fits in {len(fits)} places of {target}; give it more "
-                        "context", path, hunk.line)
+        raise BookError(f"applies in {len(fits)} places of {target}; give it "
+                        "more context", path, hunk.line)
     raise BookError(_misfit(lines, old, expected, target), path, hunk.line)
 
 
 def _misfit(lines, old, expected, target):
-    message = f"no longer fits {target}"
+    message = f"no longer applies to {target}"
     for index, text in enumerate(old):
         at = expected + index
         there = lines[at] if at < len(lines) else None
         if there != text:
-            what = "the file ends" if there is None else f"there is {there!r}"
-            message += f": in line {at + 1} it wants {text!r}, {what}"
+            what = "the file ends" if there is None else f"found {there!r}"
+            message += f": line {at + 1}: expected {text!r}, {what}"
             break
-    return (f"{message}. `rebase-patch` makes it fit, or `make-patch` anew "
-            "from an edited copy")
+    return (f"{message}. Run `rebase-patch`, or make a new patch from an "
+            "edited copy with `make-patch`")
 
 
 def patched(book, recipe, exercise):

@@ -59,12 +59,12 @@ def answer(book, recipe, exercise):
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise BookError("there is no such answer: say in one to three sentences "
-                        "what the output shows", show) from None
+        raise BookError("missing answer: say in one to three sentences what "
+                        "the output shows", show) from None
     plain = quotes.ROLE.sub("x", _LITERAL.sub("x", text))
     count = len(re.findall(r"[.?!](?=\s|$)", plain))
     if not 1 <= count <= SENTENCES:
-        raise BookError(f"an answer has one to three sentences, not {count}",
+        raise BookError(f"an answer needs one to three sentences, not {count}",
                         show, 1)
     return text.rstrip("\n").split("\n")
 
@@ -120,10 +120,10 @@ def _unbound(text, shown, whole):
         line = _line_at(shown, whole, found.start)
         words = " ".join(found.text.split())
         yield BookError(
-            f"{words!r} is bound to nothing: quote what a program printed "
-            f"(:value:`{words} <the line, with # for the number>`) or what "
-            f"stands in code (:constant:`{words} <the code, with #>`), or say "
-            "it without a number", text.path, line.number)
+            f"{words!r} is not quoted: quote what a program printed "
+            f"(:value:`{words} <the line, with # for the number>`) or "
+            f"what is in the code (:constant:`{words} <the code, with #>`), or "
+            "say it without a number", text.path, line.number)
 
 
 def _plain(whole):
@@ -194,9 +194,9 @@ def _check_language(match, text, line):
         directive == "code-block" and match[3] not in LANGUAGES)
     if bad:
         raise BookError(
-            f"{match[0].strip()!r}: a page shows output from its samples alone: "
-            ".. recipe-excerpt:: with :output:. Code has one of the languages "
-            f"{', '.join(LANGUAGES)}", text.path, line.number)
+            f"{match[0].strip()!r}: a page shows output only from its samples: "
+            ".. recipe-excerpt:: with :output:. Code must have one of the "
+            f"languages {', '.join(LANGUAGES)}", text.path, line.number)
 
 
 def _option(option, indent, content):

@@ -119,7 +119,7 @@ def _value(book, content, home):
         return Quote(_agreed(shown, found, where), None, files)
     if shown is not None:
         raise BookError(f"{what!r} is the name of a value that varies, so the "
-                        f"text {shown!r} would grow old: write the name alone")
+                        f"text {shown!r} would go stale: write only the name")
     parts = [part.strip() for part in what.split(" / ")]
     for part in parts:
         if part not in sample.values:
@@ -134,7 +134,7 @@ def _unknown(name, sample, path):
     known = ", ".join(sorted(name for name, value in sample.values.items()
                              if value.kind != "place")) or "none"
     return (f"no value {name!r} in {path}; it has: {known}. To quote a line of "
-            "output, write it with # in the place of its number")
+            "output, write # in place of its number")
 
 
 def _ratio(what, values):
@@ -165,8 +165,8 @@ def _pattern(what, blanks):
     """A quote as a regular expression; its group is what is in the hole."""
     holes = [hole for hole in _HOLES if hole in what]
     if len(holes) != 1 or what.count(holes[0]) != 1:
-        raise BookError(f"{what!r} must have one # in the place of a number, or "
-                        "one ... in that of a list")
+        raise BookError(f"{what!r} must have one # in place of a number, or "
+                        "one ... in place of a list")
     before, _, after = what.partition(holes[0])
     if holes[0] == "#":
         hole = rf"(?<![\w.]){_NUMBER}(?![\w'])"
@@ -199,7 +199,7 @@ def _only(what, found, show):
                  for where, all in found.items() for number in all}
     if not different:
         step = next(iter(found)) if len(found) == 1 else ""
-        raise BookError(f"{what!r} is nowhere in "
+        raise BookError(f"{what!r} does not appear in "
                         + (f"{step!r} of " if step else "") + str(show))
     if len(different) > 1:
         shown = ", ".join(f"{number} in {where!r}"
@@ -238,8 +238,8 @@ def _in_step(text, code, show):
     worth = numbers.worth(text)
     if worth is None or not re.fullmatch(numbers.NUMERAL, text) or (
             worth[0] == int(worth[0]) and worth[0] < 10):
-        raise BookError(f"{text!r} stands in too many places: quote the code "
-                        f"around it, `{text} <i < #>`")
+        raise BookError(f"{text!r} is too common: quote the code around it, "
+                        f"`{text} <i < #>`")
     if not re.search(rf"(?<![\w.]){re.escape(text)}(?![\w.]|'\d)", code):
         raise BookError(f"{text!r} is not in the code of {show}")
     return text
@@ -269,4 +269,4 @@ def _step_code(recipe, title):
         if part.title == title:
             return "\n".join(line.text for line in part.shown)
     known = ", ".join(repr(title) for title in recipe.step_titles)
-    raise BookError(f"no step {title!r}; there are {known}")
+    raise BookError(f"unknown step {title!r}; known: {known}")

@@ -29,7 +29,7 @@ def run(book, program, recipe, device, timeout, words=()):
             raise BookError(f"{recipe}: {_ending(status)}, {_place(out)}"
                             f"{_quoted(err)}")
         if not record.is_file():
-            raise BookError(f"{recipe}: ended well but wrote no record")
+            raise BookError(f"{recipe}: succeeded but wrote no record")
         return samples.parse_json(record.read_bytes(), f"record of {recipe}")
 
 
@@ -65,7 +65,7 @@ def _decoded(data):
 def _ending(status):
     if status < 0:
         return f"killed by {signal.Signals(-status).name}"
-    return f"ended with exit code {status}"
+    return f"failed with exit code {status}"
 
 
 def _place(out):

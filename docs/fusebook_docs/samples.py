@@ -121,7 +121,7 @@ def _head(raw, path):
         raise BookError("must be a JSON object", path)
     form = _get(raw, "format", int, path)
     if form != FORMAT:
-        raise BookError(f"has format {form}; this book reads {FORMAT}", path)
+        raise BookError(f"has format {form}; expected {FORMAT}", path)
     provenance = _get(raw, "provenance", dict, path)
     for name in _PROVENANCE:
         if not isinstance(provenance.get(name), str) or not provenance[name]:
@@ -241,9 +241,9 @@ def _untrue(sample, raw, text, data, capture):
     for name, problem in wrongly_shown(sample.values):
         yield f"value {name!r} {problem}", _line_of(data, name)
     if raw["digest"] != digest(raw, text):
-        yield ("was edited after it was captured: its text, values and "
-               "provenance are not those that the digest was made of. Take "
-               f"them from a run: {capture} --fresh"), _line_of(data, "digest")
+        yield ("was edited after it was captured: the digest does not match "
+               "its text, values and provenance. Capture it again: "
+               f"{capture} --fresh"), _line_of(data, "digest")
 
 
 def _line_of(data, key):
@@ -260,7 +260,7 @@ def load(book, device, recipe, exercise=None, problems=None):
     head = _head(raw, show)
     for name, wanted in (("recipe", recipe), ("device", device)):
         if head[name] != wanted:
-            raise BookError(f"{name!r} is {head[name]!r}; its place says "
+            raise BookError(f"{name!r} is {head[name]!r}; its path says "
                             f"{wanted!r}", show)
     text = _read(book, text_path, device, recipe)
     try:
@@ -289,7 +289,7 @@ def _read(book, path, device, recipe):
         return path.read_bytes()
     except FileNotFoundError:
         raise BookError(
-            "there is no such sample; make it with: "
+            "missing sample; make it with: "
             f"{capture_command(recipe, device)}", book.show(path)) from None
     except OSError as error:
         raise BookError(f"cannot be read: {error.strerror}",

@@ -39,7 +39,7 @@ def bar(book, text, home):
     shown = found.text.rstrip(".")
     worth = numbers.worth(shown)
     if worth is None or worth[0] < 0:
-        raise BookError(f"{label}: {shown!r} is no length of a bar")
+        raise BookError(f"{label}: {shown!r} is not a valid length of a bar")
     return Bar(label, shown, worth[0], found)
 
 
@@ -70,5 +70,6 @@ def table_text(book, entry):
     sample = samples.load(book, "cpu", entry.name)
     text = sample.text_of(entry.curves)
     if not text:
-        raise BookError(f"{entry.name} has no step {entry.curves!r} that prints")
+        raise BookError(f"{entry.name} has no step {entry.curves!r} with "
+                        "output")
     return samples.filled(text, sample.values)

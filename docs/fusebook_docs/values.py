@@ -48,15 +48,15 @@ class Value:
         if self.kind != "varying":
             return None if self.value > 0 else f"is {self.value}, not positive"
         if not self.low <= self.value <= self.high:
-            return (f"is {self.value}, outside of its bounds "
+            return (f"is {self.value}, outside its bounds "
                     f"[{self.low}, {self.high}]")
         return None
 
     def unfit(self):
         """Why a page should not show this value, which a run may have."""
         if self.kind == "ratio" and self.value < self.low:
-            return (f"is {self.value:.4g}, and no less than {self.low} can be: "
-                    "the machine was busy; measure again")
+            return (f"is {self.value:.4g}, below the lowest possible value "
+                    f"{self.low}: the machine was busy; measure again")
         return None
 
     def text(self):
@@ -94,11 +94,11 @@ def read(name, raw, path):
     """Checks the form of a value; `path` is for messages."""
     where = f"value {name!r}"
     if not isinstance(raw, dict) or raw.get("kind") not in _FIELDS:
-        raise BookError(f"{where} has no kind of {', '.join(_FIELDS)}", path)
+        raise BookError(f"{where} needs a kind of {', '.join(_FIELDS)}", path)
     kind = raw["kind"]
     for key in _FIELDS[kind]:
         if key not in raw:
-            raise BookError(f"{where} is {kind} and lacks {key!r}", path)
+            raise BookError(f"{where} is {kind} but lacks {key!r}", path)
     for key in ("value", "low", "high", "unit", "shown", "above", "below"):
         if key not in raw or raw[key] is None and key == "unit":
             continue
@@ -116,15 +116,15 @@ def wrongly_shown(values):
     for name, value in values.items():
         shown, text = value.shown.strip(), value.text().strip()
         if shown not in (text, value.text_in_table()):
-            yield name, f"shows {shown!r}, but {value.value} is shown as {text!r}"
+            yield name, f"shows {shown!r}, but {value.value} prints as {text!r}"
 
 
 def check_ratios(values, path):
     """That every ratio is what its parts give."""
     for name, value in values.items():
         if value.kind == "measured" and value.unit == "x":
-            raise BookError(f"value {name!r} is a ratio, so it has to say what "
-                            "of: print it with ratio()", path)
+            raise BookError(f"value {name!r} is a ratio: print it with "
+                            "ratio(), which names what it divides", path)
         if value.kind != "ratio":
             continue
         parts = [values.get(part) for part in (value.above, value.below)]

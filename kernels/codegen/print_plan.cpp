@@ -34,12 +34,13 @@ std::string slots_of(const Body& body, bool BodySlot::* used) {
 }  // namespace
 
 std::string summary(const Body& body) {
-  return "once a launch:   " + operations_of(body, Rate::uniform) + "\n" +
-         "once a tensor:   " + operations_of(body, Rate::entry) + "\n" +
-         "once an element: " + operations_of(body, Rate::element) + "\n" +
-         "loads:           " + slots_of(body, &BodySlot::loaded) + "\n" +
-         "stores:          " + slots_of(body, &BodySlot::stored) + "\n" +
-         "bytes an element: " + std::to_string(body.bytes_per_element()) + "\n";
+  return "once per launch:   " + operations_of(body, Rate::uniform) + "\n" +
+         "once per tensor:   " + operations_of(body, Rate::entry) + "\n" +
+         "once per element:  " + operations_of(body, Rate::element) + "\n" +
+         "loads:             " + slots_of(body, &BodySlot::loaded) + "\n" +
+         "stores:            " + slots_of(body, &BodySlot::stored) + "\n" +
+         "bytes per element: " + std::to_string(body.bytes_per_element()) +
+         "\n";
 }
 
 std::string summary(const Plan& plan) {

@@ -27,7 +27,7 @@ class Filler {
       text = last ? "" : text.substr(end + 1);
     }
     for (const Hole& hole : holes_) {
-      if (!used_.contains(hole.name)) fail("no hole for", hole.name);
+      if (!used_.contains(hole.name)) fail("no hole for text", hole.name);
     }
     return std::move(out_);
   }
@@ -60,7 +60,7 @@ class Filler {
       if (begin == std::string_view::npos) return;
       const std::size_t end = line.find(mark, begin + 1);
       if (end == std::string_view::npos) {
-        fail("no end of", line.substr(begin));
+        fail("an unclosed hole", line.substr(begin));
       }
       out_ += text_of(line.substr(begin + 1, end - begin - 1));
       line = line.substr(end + 1);
@@ -71,7 +71,7 @@ class Filler {
     const auto found =
         std::find_if(holes_.begin(), holes_.end(),
                      [&](const Hole& hole) { return hole.name == name; });
-    if (found == holes_.end()) fail("no text for", name);
+    if (found == holes_.end()) fail("no text for hole", name);
     used_.insert(name);
     return found->text;
   }

@@ -18,8 +18,8 @@ CudaDriver load_cuda_driver(const char* library) {
   if (opened.missing().empty()) return {api, {}};
   delete api;
   return {nullptr,
-          "the driver's library '" + std::string(library) + "' has no call '" +
-              opened.missing() + "'",
+          "the driver's library '" + std::string(library) +
+              "' lacks the function '" + opened.missing() + "'",
           true};
 }
 

@@ -48,7 +48,7 @@ std::shared_ptr<GpuModule> Gpu::find_module(const std::string& source) {
 // capturing thread may need it.
 std::shared_ptr<GpuModule> Gpu::module(const std::string& source) {
   if (auto known = find_module(source)) return known;
-  context_.refuse_while_capturing("a kernel to be compiled");
+  context_.refuse_while_capturing("to compile a kernel");
   const std::lock_guard one_at_a_time(compiling_);
   if (auto known = find_module(source)) return known;
   const ModuleImage image =
@@ -112,7 +112,7 @@ void Gpu::copy_on_device(void* to, const void* from, std::size_t bytes) {
 
 void Gpu::fill_bytes(void* to, unsigned char value, std::size_t bytes) {
   if (bytes == 0) return;
-  context_.refuse_in_recording("memory to be filled");
+  context_.refuse_in_recording("to fill memory");
   const CurrentContext current(context_);
   context_.check(context_.api().memset_d8_async(address_of(to), value, bytes,
                                                 context_.stream()),

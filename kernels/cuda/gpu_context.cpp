@@ -49,10 +49,11 @@ GpuContext::~GpuContext() {
 void GpuContext::push() {
   if (is_lost_) {
     const std::lock_guard lock(mutex_);
-    throw Error(label_ + " cannot be used any more: its context was lost by " +
-                lost_by_ + "; start the program again");
+    throw Error(label_ +
+                " can no longer be used: its context was lost during " +
+                lost_by_ + "; restart the program");
   }
-  check(api_.ctx_push(context_), "cuCtxPushCurrent", "turning to the device");
+  check(api_.ctx_push(context_), "cuCtxPushCurrent", "switching to the device");
 }
 
 bool GpuContext::is_over() noexcept { return is_ending; }
@@ -78,9 +79,9 @@ void GpuContext::fail(cuda::Result code, const char* call,
     if (!is_lost_) lost_by_ = "'" + std::string(doing) + "', where " + what;
     is_lost_ = true;
     message +=
-        "; the context of the device is lost, and with it all that was in its "
-        "memory: nothing can run there until the program is started again. The "
-        "cause may be an earlier launch; compute-sanitizer finds it";
+        "; the device's context is lost, and with it everything in its memory: "
+        "nothing can run there until the program is restarted. The cause may "
+        "be an earlier launch; compute-sanitizer finds it";
   } else if (const auto advice = advice_for(code); !advice.empty()) {
     message += "; " + std::string(advice);
   }
@@ -88,7 +89,7 @@ void GpuContext::fail(cuda::Result code, const char* call,
 }
 
 void GpuContext::synchronize(std::string_view doing) {
-  refuse_in_capture("a wait for the device");
+  refuse_in_capture("to wait for the device");
   const CurrentContext current(*this);
   check(api_.stream_synchronize(stream_), "cuStreamSynchronize", doing);
 }
@@ -114,7 +115,7 @@ void GpuContext::refuse_while_capturing(const std::string& what) const {
 void GpuContext::refuse_in_capture(const std::string& what) const {
   if (!is_capturing()) return;
   throw Error(label_ + ": a step is being captured and needs " + what +
-              ", which a replay would not repeat; do that outside of the step, "
+              ", which a replay would not repeat; do that outside the step, "
               "before or after its replays");
 }
 

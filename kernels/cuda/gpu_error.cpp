@@ -42,12 +42,13 @@ bool is_sticky(cuda::Result code) {
 std::string_view advice_for(cuda::Result code) {
   switch (code) {
     case cuda::not_initialized:
-      return "a process that was forked after its parent had started the GPU "
-             "cannot use it: start the GPU in the child alone";
+      return "a process forked after its parent started the GPU cannot use "
+             "it: start the GPU only in the child";
     case cuda::deinitialized:
-      return "the process is ending and the driver has left already";
+      return "the process is ending and the driver has already shut down";
     case cuda::device_unavailable:
-      return "another process has the device for itself, or its compute mode "
+      return "another process has exclusive use of the device, or its compute "
+             "mode "
              "forbids use (nvidia-smi -q -d COMPUTE)";
     case cuda::no_binary_for_gpu:
     case cuda::invalid_image:
@@ -56,17 +57,17 @@ std::string_view advice_for(cuda::Result code) {
              "driver";
     case cuda::invalid_ptx:
     case cuda::unsupported_ptx_version:
-      return "NVRTC is newer than the driver: install a newer driver, or name "
-             "an older NVRTC in FUSEBOOK_NVRTC";
+      return "NVRTC is newer than the driver: install a newer driver, or set "
+             "FUSEBOOK_NVRTC to an older NVRTC";
     case cuda::jit_compiler_not_found:
       return "the driver's compiler (libnvidia-ptxjitcompiler) is missing: "
-             "install the whole driver";
+             "install the complete driver";
     case cuda::launch_out_of_resources:
       return "the kernel needs more registers than a block of this size gets";
     case cuda::capture_unsupported:
     case cuda::capture_invalidated:
       return "the step did something that cannot be captured in a graph: run "
-             "it once before, and read no values while capturing";
+             "it once beforehand, and read no values while capturing";
     default:
       return {};
   }

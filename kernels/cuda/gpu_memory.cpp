@@ -161,7 +161,7 @@ void GpuMemory::throw_full(std::size_t bytes, cuda::Result code) {
   std::string message = context_.label() +
                         ": out of memory: " + std::to_string(bytes) +
                         " bytes (" + byte_text(static_cast<long long>(bytes)) +
-                        ") were asked for; this program has " +
+                        ") were requested; this program has " +
                         byte_text(statistics_.bytes_in_use) + " in use";
   std::size_t free = 0;
   std::size_t total = 0;

@@ -27,8 +27,8 @@ GpuModule::GpuModule(GpuContext& context, const ModuleImage& image)
 unsigned GpuModule::resident_blocks() const {
   if (resident_blocks_ > 0) return resident_blocks_;
   throw Error(context_.label() +
-              ": the kernel takes more of a multiprocessor than there is, with "
-              "blocks of " +
+              ": the kernel needs more resources than a multiprocessor has, "
+              "with blocks of " +
               std::to_string(gpu_block) +
               " threads; compile the step as several functions");
 }

@@ -40,7 +40,7 @@ std::shared_ptr<Gpu> GpuPlatform::gpu(int ordinal) {
   if (!found.usable()) throw NoGpu(found.problem);
   const std::size_t count = found.devices.size();
   if (ordinal < 0 || std::size_t(ordinal) >= count) {
-    throw Error("there is no device " + name_ + ":" + std::to_string(ordinal) +
+    throw Error("no such device: " + name_ + ":" + std::to_string(ordinal) +
                 ": " + list_devices(name_, count));
   }
   gpus_.resize(count);

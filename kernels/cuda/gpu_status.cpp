@@ -36,19 +36,19 @@ GpuStatus start_failed(const CudaApi& api, const char* call, int code) {
                         "); check nvidia-smi and CUDA_VISIBLE_DEVICES");
     case cuda::stub_library:
       return absent(GpuAbsence::no_driver,
-                    "the NVIDIA driver found is the toolkit's empty stand-in "
+                    "the NVIDIA driver found is the toolkit's stub "
                     "(" +
                         why +
-                        "); take the 'stubs' folder out of "
+                        "); remove the 'stubs' directory from "
                         "LD_LIBRARY_PATH and install the driver");
     case cuda::system_driver_mismatch:
     case cuda::compat_not_supported:
       return absent(GpuAbsence::driver_too_old,
                     "the NVIDIA driver's library and its kernel module do not "
-                    "fit together (" +
+                    "match (" +
                         why +
-                        "); reboot after an update of the driver, or "
-                        "install it again");
+                        "); reboot after a driver update, or reinstall the "
+                        "driver");
     default:
       return absent(GpuAbsence::driver_failed,
                     "the NVIDIA driver cannot be started (" + why +
@@ -59,9 +59,9 @@ GpuStatus start_failed(const CudaApi& api, const char* call, int code) {
 GpuStatus too_old(int version) {
   GpuStatus status =
       absent(GpuAbsence::driver_too_old,
-             "the NVIDIA driver is too old: it serves CUDA " +
+             "the NVIDIA driver is too old: it supports CUDA " +
                  cuda_version_text(version) +
-                 " and Fusebook needs 12.0; install a newer driver");
+                 " but Fusebook needs 12.0; install a newer driver");
   status.driver_version = version;
   return status;
 }

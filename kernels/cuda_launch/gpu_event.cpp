@@ -23,7 +23,7 @@ GpuEvent::~GpuEvent() {
 
 void GpuEvent::record() {
   GpuContext& context = gpu_->context();
-  context.refuse_in_capture("a moment of time");
+  context.refuse_in_capture("a time stamp");
   const CurrentContext current(context);
   context.check(context.api().event_record(event_, context.stream()),
                 "cuEventRecord", doing);

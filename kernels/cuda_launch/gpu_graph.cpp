@@ -24,7 +24,7 @@ GpuGraph::~GpuGraph() {
 
 void GpuGraph::launch() {
   GpuContext& context = gpu_->context();
-  context.refuse_in_capture("the replay of another step");
+  context.refuse_in_capture("to replay another step");
   const CurrentContext current(context);
   context.check(context.api().graph_launch(exec_, context.stream()),
                 "cuGraphLaunch", "replaying a captured step");
@@ -34,8 +34,9 @@ void GpuGraph::launch() {
 GpuCapture::GpuCapture(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {
   GpuContext& context = gpu_->context();
   if (StreamHold::has(context.gate(), StreamHold::Kind::capture)) {
-    throw Error(context.label() +
-                ": a step is being captured already; one at a time");
+    throw Error(
+        context.label() +
+        ": another step is already being captured; capture one at a time");
   }
   hold_.emplace(context.gate(), StreamHold::Kind::capture);
   const CurrentContext current(context);

@@ -64,7 +64,7 @@ GpuKernel::GpuKernel(std::shared_ptr<Gpu> gpu,
 
 void GpuKernel::launch(const Table& table) {
   if (table.rows().empty()) return;
-  gpu_->context().refuse_in_recording("a launch of its own");
+  gpu_->context().refuse_in_recording("a separate launch");
   DeviceTable& on_device = find_table(table);
   update_scalars(table, on_device);
   update_arguments(table, on_device);
@@ -170,7 +170,7 @@ void GpuKernel::update_scalars(const Table& table, DeviceTable& to) {
   if (to.scalars != nullptr) {
     if (same_bits(to.scalars->values, wanted_)) return;
     gpu_->context().refuse_while_capturing(first_change(
-        "a new upload of its scalars for groups of tensors: number",
+        "to upload its scalars for groups of tensors again: number",
         to.scalars->values, wanted_));
   }
   gpu_->context().refuse_while_capturing(
@@ -202,7 +202,8 @@ void GpuKernel::update_arguments(const Table& table, DeviceTable& to) {
   wanted_.resize(std::size_t(gpu_argument_count(i64(table.args().size()))));
   if (gpu_->context().is_capturing()) {
     if (!to.was_launched) {
-      gpu_->context().refuse_while_capturing("a launch that is its first");
+      gpu_->context().refuse_while_capturing(
+          "to launch this kernel for the first time");
     }
     if (!same_bits(to.arguments, wanted_)) {
       gpu_->context().refuse_while_capturing(

@@ -28,7 +28,7 @@ std::string compare_shapes(const ListView& a, const ListView& b) {
     const Layout& y = b.layouts[e];
     if (!std::equal(x.sizes, x.sizes + x.rank, y.sizes, y.sizes + y.rank)) {
       return name(a, e) + " and " + name(b, e) +
-             " have strides and other shapes";
+             " are strided and have different shapes";
     }
   }
   return "";

@@ -78,8 +78,8 @@ void refuse_overlap(const Program& program, const MemoryRange& a,
   throw Error(describe(program, stored) + " is stored but overlaps " +
               describe(program, other) + " in memory" +
               (first.empty() ? "" : " (" + first + second + ")") +
-              ", so the result would depend on the order; give each "
-              "tensor memory of its own (clone one of them)");
+              ", so the result would depend on the order; give each tensor "
+              "its own memory (clone one of them)");
 }
 
 void refuse_shared_elements(const Program& program, const MemoryRange& range) {

@@ -194,7 +194,7 @@ class Walk {
     }
     if (why.empty() || at <= parts_.back().begin) return std::nullopt;
     return Break{
-        at, why + fuse::at_place(", at which they meet", place_of(operation))};
+        at, why + fuse::at_place(", where they meet,", place_of(operation))};
   }
 
   // Returns what represents the lists of a value in this part, noting its

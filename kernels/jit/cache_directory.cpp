@@ -65,7 +65,7 @@ std::string why_not_opened(const std::string& path, int error) {
   struct stat status = {};
   if (lstat(path.c_str(), &status) == 0) {
     if (S_ISLNK(status.st_mode)) return "is a symbolic link";
-    if (!S_ISDIR(status.st_mode)) return "is no directory";
+    if (!S_ISDIR(status.st_mode)) return "is not a directory";
   }
   return "cannot be opened: " + std::generic_category().message(error);
 }
@@ -78,7 +78,7 @@ std::string why_not_trusted(const struct stat& status) {
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
   std::array<char, 16> mode;
   std::snprintf(mode.data(), mode.size(), "%o", status.st_mode & 07777U);
-  return "can be written by others (mode " + std::string(mode.data()) +
+  return "is writable by others (mode " + std::string(mode.data()) +
          "; chmod 700 it)";
 }
 
@@ -105,7 +105,7 @@ UniqueFd open_cache_directory(const std::string& path, bool create,
   if (!directory.valid() && errno == ENOENT) {
     const int error = make_directories(path);
     if (error != 0) {
-      *problem = "cannot be made: " + std::generic_category().message(error);
+      *problem = "cannot be created: " + std::generic_category().message(error);
       return UniqueFd();
     }
     directory = UniqueFd(open(path.c_str(), flags));

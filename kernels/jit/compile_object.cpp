@@ -121,11 +121,11 @@ void write_source(const std::string& path, const std::string& source) {
   std::string shown = text_of(command);
   remove_all(&shown, directory + "/");
   std::string message = "the host compiler " + how_it_ended(result) +
-                        "\n  command: " + shown + "\n  it said:\n" +
+                        "\n  command: " + shown + "\n  its output:\n" +
                         first_lines(result.output);
   const std::size_t line = reported_line(result.output);
   if (line != 0) {
-    message += "  the source there:\n" + numbered_lines(source, line);
+    message += "  the source around it:\n" + numbered_lines(source, line);
   }
   message +=
       "  FUSEBOOK_CXX chooses another compiler (g++ 12 and clang++ 14 "
@@ -206,7 +206,7 @@ std::string compile_object(const HostCompiler& compiler,
   throw Error(
       "the host compiler reported no failure but wrote no shared "
       "object\n  command: " +
-      text_of(command) + "\n  it said:\n" + first_lines(result.output));
+      text_of(command) + "\n  its output:\n" + first_lines(result.output));
 }
 
 }  // namespace fuse

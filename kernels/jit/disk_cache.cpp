@@ -46,10 +46,10 @@ std::string make_entry(const std::string& key, const std::string& object) {
 
 std::string file_fault(int fd, struct stat* status) {
   if (fstat(fd, status) != 0) return errno_text();
-  if (!S_ISREG(status->st_mode)) return "it is no regular file";
+  if (!S_ISREG(status->st_mode)) return "it is not a regular file";
   if (status->st_uid != geteuid()) return "it belongs to another user";
   if ((status->st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return "others may write it";
+    return "others can write to it";
   }
   return {};
 }
@@ -59,7 +59,7 @@ std::string content_fault(const std::string& entry, const std::string& key) {
   Trailer trailer;
   const std::size_t body = entry.size() - sizeof(trailer);
   std::memcpy(&trailer, entry.data() + body, sizeof(trailer));
-  if (trailer.magic != magic) return "it is truncated, or no kernel";
+  if (trailer.magic != magic) return "it is truncated, or not a kernel";
   if (trailer.object_size > body ||
       trailer.key_size != body - trailer.object_size) {
     return "its lengths do not match";
@@ -176,7 +176,7 @@ std::optional<std::string> KernelCache::load(const std::string& key) const {
   const std::string fault = read_entry(file, key, &entry);
   if (!fault.empty()) {
     warn("the cached kernel '" + path_ + "/" + name + "' cannot be used (" +
-         fault + "); it is compiled again");
+         fault + "); compiling it again");
     return std::nullopt;
   }
   entry.resize(entry.size() - sizeof(Trailer) - key.size());

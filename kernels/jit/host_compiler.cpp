@@ -59,12 +59,12 @@ HostCompiler make_compiler(std::vector<std::string> words) {
 [[noreturn]] void throw_missing(const std::string& variable,
                                 const std::string& value,
                                 const std::string& program) {
-  std::string why = "there is no such file";
+  std::string why = "that file does not exist";
   struct stat status = {};
   if (program.find('/') == std::string::npos) {
-    why = "there is no such program in PATH (" + search_path() + ")";
+    why = "no such program is in PATH (" + search_path() + ")";
   } else if (stat(program.c_str(), &status) == 0) {
-    why = "this is no executable file";
+    why = "that file is not executable";
   }
   throw NoCompiler("no host compiler: " + variable + " is '" + value +
                    "', but " + why + ". " + how_to_fix);
@@ -146,11 +146,11 @@ std::vector<std::string> split_words(std::string_view text,
   if (splitter.open_quote() != 0) {
     throw UsageError(variable + " is '" + std::string(text) +
                      "', in which a quotation mark (" + splitter.open_quote() +
-                     ") is never closed");
+                     ") is not closed");
   }
   if (words.empty() || words[0].empty()) {
     throw UsageError(variable + " is '" + std::string(text) +
-                     "', which names no program");
+                     "', which does not name a program");
   }
   return words;
 }

@@ -72,7 +72,7 @@ std::shared_ptr<Library> load_from_cache(const std::string& key,
     ++disk_hits;
     return library;
   } catch (const Error& error) {
-    warn(std::string(error.what()) + "; it is compiled again");
+    warn(std::string(error.what()) + "; compiling it again");
     return nullptr;
   }
 }

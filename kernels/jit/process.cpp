@@ -166,7 +166,8 @@ ProcessResult run_process(const std::vector<std::string>& argv,
   if (argv.empty()) throw Error("cannot start a program without a name");
   std::array<int, 2> ends = {-1, -1};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw Error("cannot start '" + argv[0] + "': no pipe: " + errno_text());
+    throw Error("cannot start '" + argv[0] +
+                "': cannot create a pipe: " + errno_text());
   }
   const UniqueFd reader(ends[0]);
   UniqueFd writer(ends[1]);
@@ -174,7 +175,8 @@ ProcessResult run_process(const std::vector<std::string>& argv,
   // the child needs for its own.
   writer = UniqueFd(fcntl(writer.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   if (!writer.valid()) {
-    throw Error("cannot start '" + argv[0] + "': no pipe: " + errno_text());
+    throw Error("cannot start '" + argv[0] +
+                "': cannot create a pipe: " + errno_text());
   }
   fcntl(reader.get(), F_SETFL, O_NONBLOCK);
   const pid_t child = spawn(argv, environment, writer.get());

@@ -124,8 +124,8 @@ ScratchDirectory make_temporary_directory() {
   }
   ScratchDirectory standard("/tmp");
   if (!standard.path().empty()) return standard;
-  throw Error("cannot make a directory for temporary files in /tmp: " +
-              errno_text() + ": set TMPDIR to a directory that can be written");
+  throw Error("cannot create a directory for temporary files in /tmp: " +
+              errno_text() + "; set TMPDIR to a writable directory");
 }
 
 void sweep_scratch(const std::string& parent) {

@@ -29,7 +29,7 @@ std::string object_fault(const std::string& bytes) {
   std::memcpy(&header, bytes.data(), sizeof(header));
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
       header.e_type != ET_DYN || header.e_phentsize != sizeof(ElfW(Phdr))) {
-    return "it is no shared object for this machine";
+    return "it is not a shared object for this machine";
   }
   const std::uint64_t table = header.e_phoff;
   const std::uint64_t table_size = header.e_phnum * sizeof(ElfW(Phdr));

@@ -29,35 +29,35 @@ const NvrtcApi* open_table(const std::string& name, std::string* problem) {
 #include "fusebook/nvrtc/nvrtc_calls.def"
 #undef NVRTC_CALL
   if (library.missing().empty()) return api.release();
-  *problem = name + ": has no call '" + library.missing() + "'";
+  *problem = name + ": lacks the function '" + library.missing() + "'";
   return nullptr;
 }
 
 [[noreturn]] void throw_missing(int newest_major, const std::string& tried) {
   const char* const named = std::getenv("FUSEBOOK_NVRTC");
-  std::string message = "nothing can be compiled for a GPU: ";
+  std::string message = "cannot compile for a GPU: ";
   if (named != nullptr) {
-    message += "FUSEBOOK_NVRTC names '" + std::string(named) +
-               "', which cannot be used";
+    message +=
+        "FUSEBOOK_NVRTC is '" + std::string(named) + "', which cannot be used";
   } else {
     message += "NVRTC, CUDA's run-time compiler, was not found";
     if (newest_major < newest_known) {
-      message += " in a version that this driver takes code from (CUDA " +
+      message += " in a version whose code this driver accepts (CUDA " +
                  std::to_string(newest_major) + " or older)";
     }
   }
   throw NoGpu(message +
-              ". Install the CUDA Toolkit, set CUDA_HOME to where it lies, or "
-              "FUSEBOOK_NVRTC to the library libnvrtc.so itself. Tried:\n" +
+              ". Install the CUDA Toolkit, set CUDA_HOME to its location, or "
+              "set FUSEBOOK_NVRTC to the library libnvrtc.so itself. Tried:\n" +
               tried);
 }
 
 void check_answer(const NvrtcApi& api, int code, const char* call,
                   const std::string& library) {
   if (code == NvrtcApi::success) return;
-  throw NoGpu("nothing can be compiled for a GPU: " + std::string(call) +
-              " of '" + library + "' failed with code " + std::to_string(code) +
-              " (" + api.get_error_string(code) + ")");
+  throw NoGpu("cannot compile for a GPU: " + std::string(call) + " of '" +
+              library + "' failed with code " + std::to_string(code) + " (" +
+              api.get_error_string(code) + ")");
 }
 
 }  // namespace

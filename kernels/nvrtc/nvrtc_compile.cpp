@@ -80,13 +80,13 @@ class Compilation {
                              " returned code " + std::to_string(code) + " (" +
                              nvrtc_.api->get_error_string(code) + ")";
     if (code == NvrtcApi::builtins_failed) {
-      throw NoGpu("nothing can be compiled for a GPU: " + version_text(nvrtc_) +
-                  " " + what +
-                  ". Its second library, libnvrtc-builtins, is missing or of "
+      throw NoGpu("cannot compile for a GPU: " + version_text(nvrtc_) + " " +
+                  what +
+                  ". Its second library, libnvrtc-builtins, is missing or has "
                   "another version: it belongs beside '" +
                   nvrtc_.library +
-                  "'; install the CUDA Toolkit as a whole, or name another in "
-                  "FUSEBOOK_NVRTC\n" +
+                  "'; install the complete CUDA Toolkit, or set "
+                  "FUSEBOOK_NVRTC to another library\n" +
                   log());
     }
     fail(what, log());
@@ -94,8 +94,8 @@ class Compilation {
   [[noreturn]] void fail(const std::string& what,
                          const std::string& words) const {
     throw Error("compiling '" + name_ + "' for " + target_.text() + " with " +
-                version_text(nvrtc_) + " " + what + "\n  it said:\n" + words +
-                "  the source:\n" + numbered_source(source_));
+                version_text(nvrtc_) + " " + what + "\n  its output:\n" +
+                words + "  the source:\n" + numbered_source(source_));
   }
 
   const Nvrtc& nvrtc_;
@@ -118,19 +118,19 @@ int number_before(std::string_view text, std::string_view word) {
 
 [[noreturn]] void throw_too_old(const Nvrtc& nvrtc, int capability) {
   std::string message =
-      "the device is of compute capability " + capability_text(capability);
+      "the device has compute capability " + capability_text(capability);
   if (capability < oldest_gpu_architecture) {
-    throw DeviceTooOld(message + ", and generated kernels need " +
+    throw DeviceTooOld(message + ", but generated kernels need " +
                        capability_text(oldest_gpu_architecture));
   }
   message +=
-      ", and " + version_text(nvrtc) + " compiles for " +
+      ", but " + version_text(nvrtc) + " compiles for " +
       (nvrtc.architectures.empty()
-           ? "none that could run them"
+           ? "no GPU that could run them"
            : capability_text(nvrtc.architectures.front()) + " and newer");
   throw DeviceTooOld(message +
-                     "; an NVRTC of an older CUDA, named in FUSEBOOK_NVRTC, "
-                     "may still know it");
+                     "; set FUSEBOOK_NVRTC to the NVRTC of an older CUDA, "
+                     "which may still support it");
 }
 
 }  // namespace

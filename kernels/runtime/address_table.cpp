@@ -27,7 +27,7 @@ void check_sizes(const ListView& a, const ListView& b) {
   if (at_a == a.numels + a.count) return;
   const auto entry = std::size_t(at_a - a.numels);
   throw Error(describe(a, entry) + " but " + describe(b, entry) +
-              ", and both are updated with the same list of per-tensor "
+              "; both are updated with the same list of per-tensor "
               "scalars; compile them as two functions");
 }
 
@@ -41,10 +41,9 @@ void check_shapes(const ListView& a, const ListView& b) {
       continue;
     }
     throw Error(name(a, e) + " and " + name(b, e) +
-                " have as many elements but other shapes, and strides, and "
-                "both are updated with the same list: of per-tensor scalars, "
-                "or of memory that is used in two shapes; compile them as two "
-                "functions");
+                " are strided and have different shapes, but both are updated "
+                "with the same list (of per-tensor scalars, or of memory used "
+                "in two shapes); compile them as two functions");
   }
 }
 

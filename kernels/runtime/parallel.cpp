@@ -58,7 +58,7 @@ int default_thread_count(int cpus) {
   int count = 0;
   if (parse_count(text, &count)) return count;
   throw UsageError("FUSEBOOK_THREADS is '" + std::string(text) +
-                   "', which is no whole number from 1 to " +
+                   "', which is not an integer from 1 to " +
                    std::to_string(max_threads) +
                    ": set it to the number of threads to use, or unset it to "
                    "use every CPU this process may run on");

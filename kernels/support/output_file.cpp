@@ -52,7 +52,7 @@ OutputFile::OutputFile(const std::string& option, const std::string& path)
   struct stat found{};
   const bool exists = stat(target_.c_str(), &found) == 0;
   if (exists && S_ISDIR(found.st_mode)) {
-    throw UsageError(option + ": '" + path + "' is a folder; name a file");
+    throw UsageError(option + ": '" + path + "' is a directory; name a file");
   }
   const bool direct = exists && !S_ISREG(found.st_mode);
   const std::string needed = direct ? target_ : folder_of(target_);

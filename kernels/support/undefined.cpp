@@ -46,15 +46,15 @@ std::string name_of_call(const std::source_location& place) {
 }
 
 void refuse_undefined(const std::source_location& call, const char* what) {
-  throw Error(
-      name_of_call(call) + ": " + what +
-      " is undefined, as a gradient is before backward() and after "
-      "zero_grad(), and a state before the first step; defined() tells");
+  throw Error(name_of_call(call) + ": " + what +
+              " is undefined, like a gradient before backward() or after "
+              "zero_grad(), or a state before the first step; check with "
+              "defined()");
 }
 
 void refuse_moved_from(const std::source_location& call, const char* what) {
   throw Error(name_of_call(call) + ": " + what +
-              " was moved from; use what it was moved to");
+              " was moved from; use the object it was moved to");
 }
 
 void refuse_empty(const std::source_location& call, const char* what) {

@@ -152,9 +152,9 @@ int run(int argc, const char* const* argv) {
       {{"case", 0, 0, groups_case(),
         "measure this case only; " + std::to_string(groups_case()) +
             ": many groups; 0: everything"},
-       {"processes", 5, 1, 99, "medians are taken over so many"},
-       {"check", 0, 0, 1, "1: fail when a promise is broken"},
-       {"attempts", 1, 1, 10, "measure again when a promise is broken"},
+       {"processes", 5, 1, 99, "number of processes to take medians over"},
+       {"check", 0, 0, 1, "1: fail if a promise is broken"},
+       {"attempts", 1, 1, 10, "attempts to measure if a promise is broken"},
        {"slack", 0, 0, 100, "percent by which a promise may be missed"},
        {"measure", 0, 0, parts, "for bench itself: one part, as raw readings"}},
       {{"peer", "none", {"none", "torch"}, "the same cases beside ours"}});

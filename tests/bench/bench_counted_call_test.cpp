@@ -41,8 +41,8 @@ TEST_CASE("a cold figure that a cache answered is refused") {
   two();
   CHECK_THROWS_WITH_AS(
       call_counted("cold", compiled, two),
-      "'cold' was not measured: a call was to have compiler runs: 1, disk "
-      "cache hits: 0; it had compiler runs: 0, disk cache hits: 0",
+      "'cold' was not measured: expected compiler runs: 1, disk "
+      "cache hits: 0; got compiler runs: 0, disk cache hits: 0",
       Error);
   forget_libraries();
   CHECK_THROWS_AS(call_counted("cold", compiled, two), Error);  // from disk

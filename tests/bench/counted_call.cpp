@@ -23,8 +23,8 @@ void call_counted(const std::string& figure, const JitCounters& expected,
       spent.disk_hits == expected.disk_hits) {
     return;
   }
-  throw Error("'" + figure + "' was not measured: a call was to have " +
-              text_of(expected) + "; it had " + text_of(spent));
+  throw Error("'" + figure + "' was not measured: expected " +
+              text_of(expected) + "; got " + text_of(spent));
 }
 
 }  // namespace fuse::bench

@@ -92,7 +92,7 @@ Device device_of(const Options& options) {
   const Device device = parse_device(name);
   if (device.is_cpu()) {
     throw UsageError(
-        "--device cpu is measured by ./fusebook bench; give cuda, "
+        "--device cpu is measured by ./fusebook bench; use cuda, "
         "cuda:N or cuda-sim");
   }
   try {

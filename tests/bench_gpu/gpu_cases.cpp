@@ -15,7 +15,7 @@ Case case_named(const std::string& name) {
   for (const Case& known : all_cases()) {
     if (known.name == name) return known;
   }
-  throw Error("there is no case '" + name + "'");
+  throw Error("unknown case '" + name + "'");
 }
 
 Case scaled(Case whole, std::int64_t scale) {

@@ -110,7 +110,7 @@ void print_case(const GpuResults& results, const std::string& of_case) {
   }
   for (const GpuSkipped& row : results.skipped) {
     if (row.of_case != of_case) continue;
-    std::printf("  %s: %s\n", row.failed ? "FAILED" : "left out",
+    std::printf("  %s: %s\n", row.failed ? "FAILED" : "skipped",
                 row.reason.c_str());
   }
   std::fflush(stdout);

@@ -324,11 +324,11 @@ TEST_CASE("tensors by name") {
 
   const std::string start = "cannot load '" + dir / "model" + "': ";
   CHECK(message_of<Error>([&] { load_tensors(dir / "model", {}); }) ==
-        start + "it holds \"\", which has no place here");
+        start + "it contains \"\", which does not exist here");
   TensorMap wrong = others;
   wrong["more"] = zeros({1});
   CHECK(message_of<Error>([&] { load_tensors(dir / "model", wrong); }) ==
-        start + "\"more\" is missing in the file");
+        start + "\"more\" is missing from the file");
   CHECK(contains(
       message_of<Error>([&] { save_tensors(dir / "bad", {{"\xff", number}}); }),
       "UTF-8"));
@@ -432,17 +432,18 @@ TEST_CASE("names that differ are reported together, renamed ones are told") {
   save_checkpoint(file, saved.opt);
   Named other({"x", "c", "b"}, {"e", "y"});
   const std::string before = bits_of(other.opt, SchedulerState());
-  CHECK(message_of<Error>([&] { load_checkpoint(file, other.opt); }) ==
-        "cannot load '" + file +
-            "': param_groups[0] has other names: \"x\" missing in the file, "
-            "\"a\" unknown here; param_groups[1] has other names: \"y\" "
-            "missing in the file, \"d\" unknown here; if they were renamed, "
-            "load with .renames = {{\"a\", \"x\"}, {\"d\", \"y\"}}");
+  CHECK(
+      message_of<Error>([&] { load_checkpoint(file, other.opt); }) ==
+      "cannot load '" + file +
+          "': param_groups[0] has different names: \"x\" missing in the file, "
+          "\"a\" unknown here; param_groups[1] has different names: \"y\" "
+          "missing in the file, \"d\" unknown here; if they were renamed, "
+          "load with .renames = {{\"a\", \"x\"}, {\"d\", \"y\"}}");
   CHECK(contains(message_of<Error>([&] {
                    load_checkpoint(file, other.opt, {},
                                    {.renames = {{"a", "x"}, {"z", "y"}}});
                  }),
-                 "renames has \"z\", but no parameter is called that in the "
+                 "renames lists \"z\", but no parameter has that name in the "
                  "file"));
   CHECK(bits_of(other.opt, SchedulerState()) == before);
   load_checkpoint(file, other.opt, {}, {.renames = {{"a", "x"}, {"d", "y"}}});
@@ -506,8 +507,8 @@ TEST_CASE("states that the optimizer would not keep are refused") {
   // What comes first in the file would change something, too.
   without.opt.step();
   check_refused(with, without,
-                "param_groups.0.state.0.momentum_buffer is nothing that this "
-                "optimizer keeps with its options");
+                "param_groups.0.state.0.momentum_buffer is not a state of "
+                "this optimizer with its options");
 }
 
 TEST_CASE("another scheduler, and one of another optimizer, are refused") {
@@ -523,7 +524,7 @@ TEST_CASE("another scheduler, and one of another optimizer, are refused") {
                   "ExponentialLR here");
   CHECK(message_of<Error>([&] {
           load_checkpoint(dir / "run", opt, {&run.sched});
-        }) == "checkpoint: LinearLR is a scheduler of another optimizer");
+        }) == "checkpoint: LinearLR belongs to another optimizer");
   CHECK(message_of<Error>([&] {
           save_checkpoint(dir / "run", opt, {nullptr});
         }) == "checkpoint: a scheduler is null");
@@ -653,7 +654,7 @@ TEST_CASE("files that are none of ours are refused") {
   REQUIRE(mkfifo((dir / "pipe").c_str(), 0600) == 0);
   CHECK(contains(message(dir / "pipe"), "not a regular file"));
   write_text(dir / "text", "This is no checkpoint, but a longer text.\n");
-  CHECK(contains(message(dir / "text"), "no safetensors file"));
+  CHECK(contains(message(dir / "text"), "not a safetensors file"));
   std::string foreign =
       R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})";
   foreign += std::string(64 - foreign.size(), ' ');

@@ -123,22 +123,25 @@ TEST_CASE("an empty file of tensors, and awkward shapes") {
 
 TEST_CASE("headers that describe no file are refused") {
   CHECK(contains(error_of("{}"), "has no checksum"));
-  CHECK(contains(error_of("{}", 1), "0 bytes, but there are 1"));
+  CHECK(contains(error_of("{}", 1), "0 bytes, but the file holds 1"));
   CHECK(contains(error_of("[]"), "expected an object"));
   CHECK(contains(error_of("{} x"), "at byte 4"));
   CHECK(contains(error_of(one("I16", "[1]", "[0,2]"), 2), "type I16"));
-  CHECK(contains(error_of(one("F32", "[2]", "[0,4]"), 4), "another size"));
-  CHECK(contains(error_of(one("F32", "[1]", "[4,0]"), 4), "another size"));
+  CHECK(contains(error_of(one("F32", "[2]", "[0,4]"), 4),
+                 "does not match its shape"));
+  CHECK(contains(error_of(one("F32", "[1]", "[4,0]"), 4),
+                 "does not match its shape"));
   CHECK(contains(error_of(one("F32", "[1]", "[4,8]"), 8), "leave a gap"));
   CHECK(contains(error_of(one("F32", "[1]", "[0,4]"), 8), "truncated"));
   CHECK(contains(error_of(one("F32", "[1]", "[0,4]"), 3), "truncated"));
   CHECK(contains(error_of(one("F32", "[1]", "[0,4,4]"), 4), "two numbers"));
-  CHECK(contains(error_of(one("F32", "[-1]", "[0,4]"), 4), "whole number"));
+  CHECK(contains(error_of(one("F32", "[-1]", "[0,4]"), 4), "integer"));
   // Their product would be 4 in 64 bits, and so would one with the sign gone.
   const std::string huge = "[4611686018427387905,4]";
-  CHECK(contains(error_of(one("F32", huge, "[0,16]"), 16), "another size"));
+  CHECK(contains(error_of(one("F32", huge, "[0,16]"), 16),
+                 "does not match its shape"));
   CHECK(contains(error_of(one("F32", "[4294967296,4294967296]", "[1,0]"), 0),
-                 "another size"));
+                 "does not match its shape"));
   CHECK(contains(error_of(one("F32", "[0,4294967296,4294967296]", "[0,0]")),
                  "has no checksum"));
   CHECK(contains(error_of(R"({"a":{"dtype":"F32","shape":[]}})"),
@@ -154,12 +157,12 @@ TEST_CASE("headers that describe no file are refused") {
        {"-0", "1.0", "1e0", "9223372036854775808", "\"1\"", "null", "[1]"}) {
     CHECK(contains(
         error_of(one("F32", std::string("[") + number + "]", "[0,4]"), 4),
-        number == std::string("[1]") ? "nested" : "whole number"));
+        number == std::string("[1]") ? "nested" : "integer"));
   }
   CHECK(
       contains(error_of(R"({"__metadata__":{"checksum":"00"}})"), "checksum"));
   CHECK(contains(error_of(R"({"__metadata__":{},"__metadata__":{}})"),
-                 "stands here twice"));
+                 "appears twice"));
   const std::string overlap = R"({"a":{"dtype":"F32","shape":[2],)"
                               R"("data_offsets":[0,8]},"b":{"dtype":"F32",)"
                               R"("shape":[1],"data_offsets":[4,8]}})";

@@ -54,12 +54,12 @@ TEST_CASE("the listing of a plan has the names of the code and places") {
 TEST_CASE("the summary of a plan is that of its bodies") {
   const std::string text = summary(Scaled().plan());
   CHECK(text ==
-        "once a launch:   nothing\n"
-        "once a tensor:   nothing\n"
-        "once an element: mul\n"
-        "loads:           a\n"
-        "stores:          b\n"
-        "bytes an element: 8\n");
+        "once per launch:   nothing\n"
+        "once per tensor:   nothing\n"
+        "once per element:  mul\n"
+        "loads:             a\n"
+        "stores:            b\n"
+        "bytes per element: 8\n");
   CHECK(summary(Scaled().plan().bodies[0]) == text);
 }
 

@@ -36,9 +36,9 @@ TEST_CASE("a hole alone on a line takes all lines, indented as it is") {
 
 TEST_CASE("holes and texts belong together") {
   CHECK(message_of<Error>([] { fill("@a@ @b@", {{"a", "1"}}); }) ==
-        "a template of generated code has no text for 'b'");
+        "a template of generated code has no text for hole 'b'");
   CHECK(message_of<Error>([] { fill("@a@", {{"a", "1"}, {"b", "2"}}); }) ==
-        "a template of generated code has no hole for 'b'");
+        "a template of generated code has no hole for text 'b'");
   CHECK(message_of<Error>([] { fill("x @a", {{"a", "1"}}); }) ==
-        "a template of generated code has no end of '@a'");
+        "a template of generated code has an unclosed hole '@a'");
 }

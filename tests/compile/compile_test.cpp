@@ -86,7 +86,7 @@ TEST_CASE("the newest kernel can be launched again by itself") {
     adam.step();
   });
   CHECK(error_of([&] { step.relaunch(); }) ==
-        "function step was never called, so there is nothing to launch again");
+        "function step was never called, so there is nothing to relaunch");
   step();
   step.relaunch();
   eager.step();
@@ -482,7 +482,7 @@ TEST_CASE("without a compiler steps run interpreted, which is said once") {
   CHECK(same_bits(params, twins));
   CHECK(step.counters().launches == 3);
   CHECK(step.counters().compilations == 1);
-  CHECK(text.rfind("fusebook: steps run interpreted: ", 0) == 0);
+  CHECK(text.rfind("fusebook: steps are interpreted: ", 0) == 0);
   CHECK(jit_testing::count_of(text, "\n") == 1);
 }
 

@@ -213,7 +213,7 @@ TEST_CASE("a function with arguments is captured for those it is given") {
   step(second.adam);
   // One table a kernel: the last call's.
   CHECK(contains(message_of<Error>([&] { capture_graph(step, first.adam); }),
-                 "its tensors are others than in its last call"));
+                 "its tensors are not those of its last call"));
   CudaGraph graph = capture_graph(step, second.adam);
   step(first.adam);
   CudaGraph other = capture_graph(step, first.adam);
@@ -255,7 +255,7 @@ TEST_CASE("a scheduler inside cannot be captured") {
   step();
   const std::string message = refusal(step);
   CHECK(contains(message, "a copy to the host"));
-  CHECK(contains(message, "do that outside of the step"));
+  CHECK(contains(message, "do that outside the step"));
   check_usable(warm);
 }
 
@@ -265,10 +265,11 @@ TEST_CASE("a function that was never called is not ready") {
   const std::string message = refusal(step);
   CHECK(contains(message, "function update in "));
   CHECK(contains(message, "cuda_graph_test.cpp:"));
-  CHECK(contains(message, "has launched nothing so far: call it once before"));
+  CHECK(
+      contains(message, "has not launched anything yet: call it once before"));
   auto idle = compile([] {});
   idle();
-  CHECK(contains(refusal(idle), "has launched nothing so far"));
+  CHECK(contains(refusal(idle), "has not launched anything yet"));
   check_usable(warm);
 }
 
@@ -276,7 +277,7 @@ TEST_CASE("what would have to be compiled is named") {
   Warm warm(number(0.01));
   warm.adam.group(0)["eps"].assign(1e-3);
   CHECK(contains(refusal(warm.step),
-                 "cannot be captured before it was compiled for this: "
+                 "cannot be captured before it is compiled for this call: "
                  "param_groups[0][\"eps\"] was 1e-08 and now is 0.001; call it "
                  "once more first"));
   bool more = false;
@@ -327,9 +328,9 @@ TEST_CASE("a plain number that has moved is named, and not its companions") {
   const std::string message = refusal(warm.step);
   CHECK(contains(message,
                  "a graph would freeze param_groups[0][\"lr\"] at 0.5, a plain "
-                 "number that is an input since numbers of this function have "
-                 "moved"));
-  CHECK(contains(message, "compile the function anew"));
+                 "number that became an input because numbers of this function "
+                 "have changed"));
+  CHECK(contains(message, "compile the function again"));
   // With the rate on the GPU, the others are still inputs of this function.
   warm.adam.group(0)["lr"] = Scalar(number(0.5));
   warm.step();
@@ -421,20 +422,20 @@ TEST_CASE("what a replay would not repeat is refused") {
           "cannot be captured as one launch: a tensor is read before it is "
           "computed, after the operation at ");
   refused([&] { Tensor(list[0]).fill_(1); },
-          "a tensor of the recording is changed from outside");
+          "a recorded tensor is modified from outside");
   refused([&] { static_cast<void>(target.to_vector()); }, "a copy to the host");
   refused([&] { target.copy_(source); },
-          "outside of list operations, which a replay would not repeat");
+          "outside list operations, which a replay would not repeat");
   refused([&] { target.fill_(0); }, "writes to a tensor on ");
   // Past the tensors, on the device itself.
   void* const bytes = target.raw_data();
   const auto device = gpu_of(gpu);
-  refused([&] { device->fill_bytes(bytes, 1, 16); }, "memory to be filled");
+  refused([&] { device->fill_bytes(bytes, 1, 16); }, "to fill memory");
   refused([&] { device->copy_on_device(bytes, source.raw_data(), 16); },
           "a copy within the device");
   const CudaKernel kernel(
       gpu, "extern \"C\" __global__ void idle(int x) { (void)x; }\n", "idle");
-  refused([&] { kernel.launch({}, {}, 1); }, "a launch of its own");
+  refused([&] { kernel.launch({}, {}, 1); }, "a separate launch");
   refused([&] { zeros({4}, DType::float32, gpu); }, "bytes of new memory");
   refused([&] { kept = foreach_neg(list); }, "bytes of new memory");
   CHECK(target.to_vector() == std::vector<double>(4, 0));
@@ -579,8 +580,8 @@ TEST_CASE("values beyond the limit of kernels run eagerly, and it says so") {
   const std::string message = refusal(step);
   CHECK(contains(message, "cuda_graph_test.cpp:"));
   CHECK(contains(message,
-                 "it runs eagerly, operation by operation, however often it is "
-                 "called, since with Policy::specialize it gets no more than"));
+                 "it always runs eagerly, operation by operation, because "
+                 "Policy::specialize allows at most"));
   CHECK_FALSE(contains(message, "once more"));
   factor = 2;  // has a kernel
   CHECK_NOTHROW(capture_graph(step));
@@ -591,18 +592,18 @@ TEST_CASE("only a GPU has graphs, and one of them a graph") {
   auto step = compile([](Adam& adam) { adam.step(); });
   step(cpu.adam);
   CHECK(contains(message_of<Error>([&] { capture_graph(step, cpu.adam); }),
-                 "ran on the CPU, and only a GPU has CUDA graphs"));
+                 "ran on the CPU, but CUDA graphs need a GPU"));
   Warm warm;
   step(warm.adam);
   CHECK(contains(message_of<Error>([&] { capture_graph(step, cpu.adam); }),
                  "was last called on " + to_string(gpu) +
-                     ", but is captured on tensors on cpu"));
+                     ", but is being captured with tensors on cpu"));
   auto both = compile([&] {
     cpu.adam.step();
     warm.adam.step();
   });
   CHECK(contains(message_of<Error>([&] { both(); }),
-                 "one launch works on one device"));
+                 "a launch runs on one device"));
   CHECK_NOTHROW(capture_graph(step, warm.adam));
 }
 
@@ -628,12 +629,12 @@ TEST_CASE("neither captures nor replays go into a recording") {
     return message_of<Error>([&] { outer(); });
   };
   CHECK(contains(inside([&] { graph.replay(); }),
-                 "CudaGraph::replay was called inside of a compiled function"));
+                 "CudaGraph::replay was called inside a compiled function"));
   CHECK(contains(inside([&] { capture_graph(warm.step); }),
-                 "capture_graph was called inside of a compiled function"));
+                 "capture_graph was called inside a compiled function"));
   CHECK(graph.replays() == 0);
   auto nested = compile([&] { capture_graph(warm.step); });
-  CHECK(contains(refusal(nested), "has launched nothing so far"));
+  CHECK(contains(refusal(nested), "has not launched anything yet"));
   check_usable(warm);
 }
 
@@ -683,7 +684,7 @@ TEST_CASE("a replay goes on with the gradients that it was captured with") {
   oracle.adam.step();
   CHECK(bitwise_equal(warm.params, oracle.params));
   CHECK(contains(refusal(warm.step),
-                 "its tensors are others than in its last call"));
+                 "its tensors are not those of its last call"));
   check_usable(warm);
 }
 

@@ -68,8 +68,8 @@ TEST_CASE("one launch: what is in it") {
   CHECK(contains(report, "update at "));
   CHECK(contains(report, ": 1 launch in the last call\n"));
   CHECK(contains(report, "launch 1: 2 tensors in 1 loop\n"));
-  CHECK(contains(report, "    once an element: mul, sub\n"));
-  CHECK(contains(report, "    stores:          params\n"));
+  CHECK(contains(report, "    once per element:  mul, sub\n"));
+  CHECK(contains(report, "    stores:            params\n"));
 }
 
 TEST_CASE("a graph break is named with the place before it") {
@@ -127,11 +127,13 @@ TEST_CASE("loops stand apart where shapes, lengths or operations differ") {
   INFO(report);
   CHECK(contains(report, "7 tensors in 4 loops"));
   CHECK(contains(report,
-                 "loop 2, apart from loop 1: other lists, of 1 tensor\n"));
-  CHECK(contains(report, "loop 3, apart from loop 1: lists of other shapes\n"));
+                 "loop 2, separate from loop 1: its lists have 1 tensor\n"));
+  CHECK(contains(
+      report,
+      "loop 3, separate from loop 1: its lists have different shapes\n"));
   CHECK(contains(report,
-                 "loop 4, apart from loop 1: other operations, and none that "
-                 "takes lists of both\n"));
+                 "loop 4, separate from loop 1: different operations, none of "
+                 "which joins their lists\n"));
 }
 
 TEST_CASE("code to look at names operations and places, code to compile not") {

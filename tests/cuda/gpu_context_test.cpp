@@ -81,7 +81,7 @@ TEST_CASE("an error says where, which call, which code and what to do") {
   CHECK(message_of<Error>([&] { gpu->synchronize(); }) ==
         "cuda:0: waiting for the device: cuStreamSynchronize failed with code "
         "900; the step did something that cannot be captured in a graph: run "
-        "it once before, and read no values while capturing");
+        "it once beforehand, and read no values while capturing");
   gpus.driver.fail_always("cuStreamSynchronize", 0);
   gpu->synchronize();
 }
@@ -96,12 +96,12 @@ TEST_CASE("a lost context is told once in full, then in short") {
   CHECK(contains(first,
                  "cuda:0: filling 64 bytes: cuMemsetD8Async failed with code "
                  "700 (CUDA_ERROR_ILLEGAL_ADDRESS): an illegal memory access"));
-  CHECK(contains(first, "the context of the device is lost"));
+  CHECK(contains(first, "the device's context is lost"));
   CHECK(gpu->context().is_lost());
   const std::size_t calls = gpus.driver.calls.size();
   const std::string later = message_of<Error>([&] { gpu->synchronize(); });
   CHECK(later == message_of<Error>(fill));
-  CHECK(contains(later, "cuda:0 cannot be used any more"));
+  CHECK(contains(later, "cuda:0 can no longer be used"));
   CHECK(contains(later, "'filling 64 bytes', where cuMemsetD8Async"));
   // Nothing more is asked of it.
   CHECK(gpus.driver.calls.size() == calls);

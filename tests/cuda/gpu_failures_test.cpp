@@ -119,7 +119,7 @@ std::optional<std::string> fail_and_go_on(int n, int code, bool deferred) {
   CHECK(lost == (fuse::is_sticky(code) && !silent && held.gpu != nullptr));
   if (lost) {
     const std::string again = attempt(gpus, held);
-    CHECK(contains(again, "cuda:0 cannot be used any more"));
+    CHECK(contains(again, "cuda:0 can no longer be used"));
   } else if (!fuse::is_sticky(code)) {
     CHECK(attempt(gpus, held) == "no error");
   }
@@ -219,5 +219,5 @@ TEST_CASE("a device that cannot be started can be tried again") {
   }
   gpus.driver.fail_always("cuDevicePrimaryCtxRetain", 46);
   CHECK(contains(message_of<Error>([&] { gpus.platform.gpu(); }),
-                 "another process has the device for itself"));
+                 "another process has exclusive use of the device"));
 }

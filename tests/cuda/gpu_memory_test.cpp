@@ -165,7 +165,7 @@ TEST_CASE("a full device gives up its cache before an error") {
   const std::string message =
       message_of<Error>([&] { const GpuBlock more(gpu, 4 * mib); });
   CHECK(message ==
-        "cuda:0: out of memory: 4194304 bytes (4.0 MiB) were asked for; this "
+        "cuda:0: out of memory: 4194304 bytes (4.0 MiB) were requested; this "
         "program has 7.0 MiB in use, and 3.0 MiB of 10.0 MiB are free "
         "(cuMemAlloc failed with code 2 (CUDA_ERROR_OUT_OF_MEMORY)); use fewer "
         "or smaller tensors");

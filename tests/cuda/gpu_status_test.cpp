@@ -51,7 +51,7 @@ TEST_CASE("a library without the calls is an old driver") {
   CHECK(driver.too_old);
   const GpuStatus status = look_for_gpus(driver);
   CHECK(status.absence == GpuAbsence::driver_too_old);
-  CHECK(contains(status.problem, "has no call 'cuInit'"));
+  CHECK(contains(status.problem, "lacks the function 'cuInit'"));
 }
 
 #ifdef FUSEBOOK_CUDA_STUB
@@ -65,7 +65,7 @@ TEST_CASE("the toolkit's stand-in has every call and says that it is none") {
   CHECK(kept != nullptr);
   const GpuStatus status = look_for_gpus(driver);
   CHECK(status.absence == GpuAbsence::no_driver);
-  CHECK(contains(status.problem, "the toolkit's empty stand-in"));
+  CHECK(contains(status.problem, "the toolkit's stub"));
   CHECK(contains(status.problem, "code 34"));
 }
 #endif
@@ -76,7 +76,7 @@ TEST_CASE("a driver for CUDA 11 is too old, and nothing is started in it") {
   const GpuStatus status = look_for_gpus(driver.driver());
   CHECK(status.absence == GpuAbsence::driver_too_old);
   CHECK(status.driver_version == 11080);
-  CHECK(contains(status.problem, "it serves CUDA 11.8"));
+  CHECK(contains(status.problem, "it supports CUDA 11.8"));
   CHECK(driver.count("cuInit") == 0);
   driver.version = 12000;
   CHECK(look_for_gpus(driver.driver()).usable());
@@ -146,13 +146,13 @@ TEST_CASE("a platform gives out devices, each once") {
 TEST_CASE("a device that is not there is an error that counts them") {
   GpuFixture gpus;
   CHECK(message_of<Error>([&] { gpus.platform.gpu(7); }) ==
-        "there is no device cuda:7: the only one is cuda:0");
+        "no such device: cuda:7: the only one is cuda:0");
   CHECK(message_of<Error>([&] { gpus.platform.gpu(-1); }) ==
-        "there is no device cuda:-1: the only one is cuda:0");
+        "no such device: cuda:-1: the only one is cuda:0");
   GpuFixture more;
   more.driver.devices = 4;
   CHECK(message_of<Error>([&] { more.platform.gpu(4); }) ==
-        "there is no device cuda:4: there are 4, from cuda:0 to cuda:3");
+        "no such device: cuda:4: there are 4, from cuda:0 to cuda:3");
 }
 
 TEST_CASE("without any GPU a platform throws what callers fall back on") {

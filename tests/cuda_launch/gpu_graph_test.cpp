@@ -144,7 +144,7 @@ TEST_CASE("one step is captured at a time") {
   Step step;
   GpuCapture capturing(step.gpu);
   CHECK(contains(message_of<Error>([&] { GpuCapture second(step.gpu); }),
-                 "a step is being captured already"));
+                 "another step is already being captured"));
   CHECK_NOTHROW(capturing.finish());
   CHECK_NOTHROW(GpuCapture(step.gpu).finish());
 }

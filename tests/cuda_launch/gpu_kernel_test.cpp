@@ -436,7 +436,7 @@ TEST_CASE("code that the device does not take is an error with advice") {
   CHECK(contains(message, "clear the kernel cache"));
   gpus.driver.resident = 0;
   CHECK(contains(message_of<Error>([&] { make_gpu_kernel("too large", gpu); }),
-                 "takes more of a multiprocessor than there is"));
+                 "needs more resources than a multiprocessor has"));
 }
 
 TEST_CASE("what failed to upload is uploaded again") {

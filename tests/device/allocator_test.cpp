@@ -174,7 +174,7 @@ TEST_CASE("memory that cannot be had is refused with its size") {
     FAIL("a petabyte was handed out");
   } catch (const Error& error) {
     const std::string message = error.what();
-    CHECK(message.find("1125899906842624 bytes (1.1 PB) were asked for") !=
+    CHECK(message.find("1125899906842624 bytes (1.1 PB) were requested") !=
           std::string::npos);
     CHECK(message.find("are available") != std::string::npos);
   }

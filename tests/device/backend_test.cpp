@@ -73,8 +73,9 @@ TEST_CASE("a backend that was added has names like those of the library") {
   CHECK(parse_device("toy:1") == Device{device.kind, 1});
   CHECK(device_of_memory(memory_code({device.kind, 5})) ==
         Device{device.kind, 5});
-  CHECK(message_of<UsageError>([] { parse_device("toys"); }) ==
-        "'toys' is no device; give cpu, cuda, cuda:N, cuda-sim, toy or toy:N");
+  CHECK(
+      message_of<UsageError>([] { parse_device("toys"); }) ==
+      "'toys' is not a device; use cpu, cuda, cuda:N, cuda-sim, toy or toy:N");
   CHECK(device_model({device.kind, 1}) == "toy number 1");
   CHECK(device_architecture(device).empty());
   CHECK(message_of<Error>([&] { require_device({device.kind, 2}); }) ==
@@ -84,11 +85,11 @@ TEST_CASE("a backend that was added has names like those of the library") {
 TEST_CASE("there is room for one more kind, and none for nothing") {
   static_cast<void>(toy());
   CHECK(device_kinds().size() == 4);
-  CHECK(message_of<Error>([] {
-          register_backend(std::make_unique<ToyBackend>());
-        }) == "register_backend: there is no room for 'toy' beside 'toy'");
+  CHECK(message_of<Error>(
+            [] { register_backend(std::make_unique<ToyBackend>()); }) ==
+        "register_backend: cannot register 'toy'; 'toy' is already registered");
   CHECK(message_of<Error>([] { register_backend(nullptr); }) ==
-        "register_backend: there is no backend");
+        "register_backend: the backend is null");
 }
 
 TEST_CASE("tensors move to memory that is not the host's and back") {
@@ -178,13 +179,13 @@ TEST_CASE("products are computed on the host where a device has none") {
 TEST_CASE("what CUDA alone has is refused there") {
   const Device device = toy().device;
   CHECK(message_of<Error>([&] { CudaKernel(device, "", "nothing"); }) ==
-        "'toy:0' has no CUDA GPU behind it; give cuda, cuda:N or cuda-sim");
+        "'toy:0' is not a CUDA GPU; use cuda, cuda:N or cuda-sim");
   const TensorList list({zeros({4}, DType::float32, device)});
   auto step = compile([&] { foreach_add_(list, 1.0); });
   step();
   CHECK(message_of<Error>([&] {
           capture_graph(step);
-        }).find("ran on toy:0, and only a GPU has CUDA graphs") !=
+        }).find("ran on toy:0, but CUDA graphs need a GPU") !=
         std::string::npos);
 }
 

@@ -71,7 +71,7 @@ TEST_CASE("names of devices") {
                            "cuda-sim:0", "cuda:0 ", "cuda:1234567890"}) {
     CHECK(message_of<UsageError>([&] { parse_device(name); }) ==
           "'" + std::string(name) +
-              "' is no device; give cpu, cuda, cuda:N or cuda-sim");
+              "' is not a device; use cpu, cuda, cuda:N or cuda-sim");
   }
 }
 
@@ -217,7 +217,7 @@ TEST_CASE("tensors on two devices are an error that names them") {
   const TensorList b({there}, "b");
   const std::string both =
       "a is on cpu but b is on " + sim_name +
-      ", and one launch works on one device; move the tensors with to(), or "
+      "; a launch runs on one device: move the tensors with to(), or "
       "compile a function for each";
   const std::string one_call = message_of<Error>([&] { foreach_add_(a, b); });
   CHECK(contains(one_call, "foreach_add: operand 2 (b) is on "));

@@ -242,5 +242,5 @@ TEST_CASE("an illegal address ends the context, not the process") {
   CHECK(contains(message, "CUDA_ERROR_ILLEGAL_ADDRESS"));
   CHECK(contains(message, "the context of the device is lost"));
   CHECK(contains(message_of<Error>([&] { gpu->synchronize(); }),
-                 "cannot be used any more"));
+                 "can no longer be used"));
 }

@@ -164,7 +164,7 @@ class CommandLine(Entry):
                 (["bench", "now"], "does not take 'now'"),
                 (["run", "--preset", "relase"], "Did you mean 'release'?"),
                 (["run", "--preset"], "--preset needs a name"),
-                (["run", "--json", "x"], "give it with one recipe")):
+                (["run", "--json", "x"], "use it with one recipe")):
             with self.subTest(arguments=arguments):
                 done = self.expect(2, *arguments)
                 self.assertIn(wanted, done.stderr)
@@ -286,7 +286,8 @@ class Missing(Entry):
         self.assertRegex(devices, r"ok +nvcc +12\.4 \(.*/nvcc\)")
         self.assertRegex(devices, r"none +compute-sanitizer ")
         self.assertRegex(devices, r"ok +cuda-sim ")
-        self.assertIn("./fusebook test builds what can tell more", devices)
+        self.assertIn("./fusebook test builds a program that tells more",
+                      devices)
 
     def test_doctor_asks_the_program_that_was_built(self):
         report = self.checkout / "build" / "release" / "tests" / "gpu_report"
@@ -295,7 +296,7 @@ class Missing(Entry):
         self.bare_path(id="echo 0\n", ldconfig="exit 1\n")
         devices = self.expect(1, "doctor").stdout.split("Devices:\n")[1]
         self.assertIn("  ok       cuda      a driver\n", devices)
-        self.assertNotIn("builds what can tell more", devices)
+        self.assertNotIn("builds a program that tells more", devices)
 
     def test_too_old_is_not_ok(self):
         self.environment["CXX"] = str(self.scratch / "old c++")
@@ -329,7 +330,7 @@ class Run(Entry):
         table = done.stdout[done.stdout.rindex("recipe "):].splitlines()
         self.assertEqual([line.split() for line in table], [
             ["recipe", "device", "eager", "compiled", "ratio", "launches",
-             "a", "step", "compilations"],
+             "per", "step", "compilations"],
             *[[name, "cpu", "61.23", "ms", "25.00", "ms", "2.45x", "130",
                "->", "1", "2"] for name in ("adam", "sgd")]])
         self.assertEqual(done.stdout.count("argument: --threads"), 2)
@@ -556,7 +557,7 @@ class Environments(Entry):
     def test_half_installed_is_not_installed(self):
         (self.scratch / "offline").touch()
         done = self.expect(1, "docs")
-        self.assertIn("Python packages could not be installed", done.stderr)
+        self.assertIn("cannot install the Python packages", done.stderr)
         self.assertNotIn("sphinx", self.logged())
         (self.scratch / "offline").unlink()
         self.expect(0, "docs")
@@ -592,7 +593,7 @@ class Environments(Entry):
 
     def test_packages_without_nvrtc_are_noticed(self):
         done = self.expect(1, "run", "adam", "--with-cuda")
-        self.assertIn("bring no libnvrtc", done.stderr)
+        self.assertIn("contain no libnvrtc", done.stderr)
 
     def test_with_cuda_configures_what_was_configured_without(self):
         self.bring_nvrtc()
@@ -672,9 +673,9 @@ class Choosing(Entry):
     def refuses_what_is_no_test(self):
         for arguments, wanted in (
                 (["good_tset"], "Did you mean 'good_test'?"),
-                (["good_test", "-LE", "unit"], "leave out the test 'good"),
-                (["-R", "nothing"], "no test is chosen"),
-                (["x; touch y"], "there is no test 'x; touch y'")):
+                (["good_test", "-LE", "unit"], "exclude the test 'good"),
+                (["-R", "nothing"], "these options choose no test"),
+                (["x; touch y"], "unknown test 'x; touch y'")):
             self.assertIn(wanted, self.expect(2, "test", *arguments).stderr)
         self.assertEqual(self.built(), set())
 

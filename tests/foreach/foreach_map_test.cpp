@@ -465,10 +465,9 @@ TEST_CASE("operands that are none") {
   check_error(
       [&] { foreach_map_([](auto x, auto) { return x; }, tensor({1.0}), a); },
       {"output 1 is not a list of tensors"});
-  check_error(
-      [&] { foreach_map_([](auto, auto x) { return x; }, n, a); },
-      {"result 1 of the function differs from element to element, but output "
-       "1 (steps) holds one number a tensor"});
+  check_error([&] { foreach_map_([](auto, auto x) { return x; }, n, a); },
+              {"result 1 of the function varies by element, but output "
+               "1 (steps) holds one number per tensor"});
 }
 
 TEST_CASE("after an error everything works again") {

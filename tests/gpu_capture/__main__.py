@@ -57,9 +57,9 @@ def _options():
     parser.add_argument("--out", type=Path, metavar="DIR")
     parser.add_argument("--only", type=_stage_names, default=STAGES,
                         metavar="STAGES", help=", ".join(STAGES) +
-                        ": one or more of them, with commas; default: all")
+                        ": one or more, comma-separated; default: all")
     parser.add_argument("--programs", type=Path, metavar="DIR",
-                        help="build nothing; use what was built there")
+                        help="build nothing; use the programs there")
     parser.add_argument("recipes", nargs="*", metavar="RECIPE")
     return parser.parse_args()
 
@@ -69,7 +69,7 @@ def _stage_names(text):
     unknown = [name for name in names if name not in STAGES]
     if unknown:
         raise argparse.ArgumentTypeError(
-            f"'{unknown[0]}' is no stage; there are {', '.join(STAGES)}")
+            f"unknown stage '{unknown[0]}'; known: {', '.join(STAGES)}")
     return names
 
 

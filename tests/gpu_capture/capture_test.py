@@ -146,9 +146,9 @@ class Devices(Scratch):
     def test_wrong_words(self):
         (self.scratch / "mine").write_text("precious")
         for words, environment, message in (
-                (["--device", "cpu"], {}, "is no GPU"),
+                (["--device", "cpu"], {}, "is not a GPU"),
                 (["--device", "cuda-sim", "--out", str(self.scratch)], {},
-                 "holds something else"),
+                 "is not a capture's folder"),
                 (["--device", "cuda-sim"], {"FUSEBOOK_BUDGET": "soon"},
                  "a number of seconds")):
             status, text = self.capture(*words, **environment)
@@ -394,7 +394,7 @@ exit 0""")
         tests = " ".join(building.TESTS)
         self.assertTrue(calls[2].endswith(f"{tests} adam.amsgrad -- -k0"))
         self.assertIn(f"-DFUSEBOOK_PYTHON={sys.executable}", calls[0])
-        self.assertNotIn("left out", out)
+        self.assertNotIn("skipped", out)
         self.assertNotIn("FAILED", out)
 
     def test_what_is_missing_is_left_out_with_a_line(self):
@@ -403,8 +403,8 @@ exit 0""")
         self.assertEqual((folder, len(calls)), ("release-make", 3))
         self.assertIn("-G Unix Makefiles", calls[0])
         self.assertTrue(calls[2].endswith("--target adam.amsgrad -- -k"))
-        self.assertIn("left out     ninja is not installed", out)
-        self.assertIn("left out     tests: doctest is not installed", out)
+        self.assertIn("skipped      ninja is not installed", out)
+        self.assertIn("skipped      tests: doctest is not installed", out)
 
     def test_an_exercise_that_cannot_be_built(self):
         """It holds up nobody, and no older program takes its place."""
@@ -477,7 +477,7 @@ for suffix in (".txt", ".json"):
 
     def test_what_is_not_built(self):
         lines, _ = self.captured(True, 50, missing=("tests/adam.lr",))
-        self.assertEqual(lines[3], "  left out     adam.lr: not built")
+        self.assertEqual(lines[3], "  skipped      adam.lr: not built")
 
     def test_what_was_captured_stays_when_time_is_up(self):
         lines, book = self.captured(True, 4, tool="""
@@ -487,7 +487,7 @@ if stem == "adam.amsgrad":
 """)
         self.assertIn("FAILED       adam.amsgrad: exit code 1: still", lines[2])
         self.assertEqual(lines[3:], [
-            f"  left out     {name}: no time is left"
+            f"  skipped      {name}: no time left"
             for name in ("adam.lr", "sgd.lr")])
         self.assertEqual(book, {"adam.txt", "adam.json", "sgd.txt",
                                 "sgd.json"})

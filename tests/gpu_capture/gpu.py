@@ -57,7 +57,7 @@ def find(device):
         return Gpu(device, "CUDA sim", "")
     match = _DEVICE.fullmatch(device)
     if not match:
-        raise WrongDevice(f"'{device}' is no GPU; give cuda, cuda:N or "
+        raise WrongDevice(f"'{device}' is not a GPU; use cuda, cuda:N or "
                           f"{SIMULATED}")
     name, version = _ask_driver(int(match[1] or 0))
     return Gpu(device, name, _driver_text(version))
@@ -75,7 +75,7 @@ def _ask_driver(ordinal):
     _call(driver, "cuDriverGetVersion", ctypes.byref(version))
     _call(driver, "cuDeviceGetCount", ctypes.byref(count))
     if ordinal >= count.value:
-        raise NoGpu(f"there is no device {ordinal}: the driver knows "
+        raise NoGpu(f"there is no device {ordinal}: the driver finds "
                     f"{count.value}")
     _call(driver, "cuDeviceGet", ctypes.byref(handle), ctypes.c_int(ordinal))
     name = ctypes.create_string_buffer(256)
@@ -89,9 +89,9 @@ def _call(driver, function, *arguments):
         reasons = {100: "no CUDA device was found",
                    34: "the driver's library is the toolkit's empty stand-in",
                    35: "the driver is too old",
-                   803: "driver and library do not fit each other"}
+                   803: "driver and library do not match"}
         raise NoGpu(f"{reasons.get(code, 'the driver failed')} ({function} "
-                    f"ended with code {code})")
+                    f"failed with code {code})")
 
 
 def _driver_text(cuda_version):

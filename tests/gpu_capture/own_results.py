@@ -33,7 +33,7 @@ def _counts(done):
     lines = [line for line in done.text.splitlines() if "test cases:" in line]
     skipped = done.text.count("skipped: ")
     text = lines[-1].partition("test cases:")[2].strip() if lines else "?"
-    return f"{text}; {skipped} of them had no GPU" if skipped else text
+    return f"{text}; {skipped} of them found no GPU" if skipped else text
 
 
 def capture_samples(report, root, programs, recipes, limit):
@@ -53,7 +53,7 @@ def _capture(report, root, program, recipe, exercise, end):
     gpu, left, stem = report.gpu, report.left - end, program.name
     kept = report.folder / "samples"
     if left <= 0:
-        report.left_out(f"{stem}: no time is left")
+        report.left_out(f"{stem}: no time left")
         return
     if exercise and not program.exists():
         report.left_out(f"{stem}: not built")

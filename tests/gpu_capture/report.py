@@ -40,7 +40,7 @@ class Report:
         self._say(f"  ok           {text}")
 
     def left_out(self, text):
-        self._say(f"  left out     {text}")
+        self._say(f"  skipped      {text}")
 
     def failed(self, text):
         self.failures += 1
@@ -84,7 +84,7 @@ def _make_anew(folder):
     """An empty folder; only what an earlier capture left is removed."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / SUMMARY).is_file():
-            raise Refused(f"{folder} holds something else; give another "
-                          "folder with --out")
+            raise Refused(f"{folder} is not a capture's folder; choose "
+                          "another with --out")
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -66,29 +66,28 @@ TEST_CASE("bounds belong to the range") {
 }
 
 TEST_CASE("numbers that cannot be used") {
-  const std::string range = "give a whole number from 1 to 100000";
+  const std::string range = "an integer from 1 to 100000";
   for (const char* text : {"0", "-3", "100001", "99999999999999999999999"}) {
-    CHECK(error_of({"--layers", text}) ==
-          std::string("--layers: ") + text + " is out of range; " + range);
+    CHECK(error_of({"--layers", text}) == std::string("--layers: ") + text +
+                                              " is out of range; expected " +
+                                              range);
   }
   for (const char* text : {"4x", " 4", "+4", "4.0", "1e3", "four", "-"}) {
     CHECK(error_of({"--layers", text}) ==
-          std::string("--layers: '") + text + "' is no whole number; " + range);
+          "--layers: expected " + range + ", not '" + text + "'");
   }
   CHECK(error_of({"--threads=0"}) ==
-        "--threads: 0 is out of range; give a whole number from 1 to 1024");
+        "--threads: 0 is out of range; expected an integer from 1 to 1024");
 }
 
 TEST_CASE("values that are missing") {
-  CHECK(error_of({"--layers"}) == "--layers needs a value; --help says which");
+  CHECK(error_of({"--layers"}) == "--layers needs a value; see --help");
   CHECK(error_of({"--layers", "--width", "3"}) ==
-        "--layers needs a value; --help says which");
-  CHECK(error_of({"--layers="}) == "--layers needs a value; --help says which");
-  CHECK(error_of({"--json="}) == "--json needs a value; --help says which");
-  CHECK(error_of({"--record", ""}) ==
-        "--record needs a value; --help says which");
-  CHECK(error_of({"--json", "-h"}) ==
-        "--json needs a value; --help says which");
+        "--layers needs a value; see --help");
+  CHECK(error_of({"--layers="}) == "--layers needs a value; see --help");
+  CHECK(error_of({"--json="}) == "--json needs a value; see --help");
+  CHECK(error_of({"--record", ""}) == "--record needs a value; see --help");
+  CHECK(error_of({"--json", "-h"}) == "--json needs a value; see --help");
 }
 
 TEST_CASE("unknown options name the nearest one") {
@@ -98,7 +97,7 @@ TEST_CASE("unknown options name the nearest one") {
         "unknown option '--widht'; did you mean '--width'?");
   CHECK(error_of({"--completely-else"}) ==
         "unknown option '--completely-else'; --help lists all options");
-  const std::string lists = "; options begin with --, and --help lists them";
+  const std::string lists = "; options begin with --; see --help";
   CHECK(error_of({"4"}) == "unexpected argument '4'" + lists);
   CHECK(error_of({"-l"}) == "unexpected argument '-l'" + lists);
   CHECK(error_of({"--"}) == "unexpected argument '--'" + lists);
@@ -114,7 +113,7 @@ TEST_CASE("devices") {
   for (const char* device : {"gpu", "cuda:", "cuda:x", "CPU"}) {
     CHECK(error_of({"--device", device}) ==
           std::string("--device: '") + device +
-              "' is no device; give auto, cpu, cuda, cuda:N or cuda-sim");
+              "' is not a device; use auto, cpu, cuda, cuda:N or cuda-sim");
   }
 }
 
@@ -143,7 +142,7 @@ TEST_CASE("the help names every option, its default and its range") {
         "FUSEBOOK_THREADS, else all CPUs)\n"
         "  --json FILE           write the results to FILE\n"
         "  --record FILE         write the output, step by step, to FILE\n"
-        "  -h,--help             show this text and stop\n"
+        "  -h,--help             show this text and exit\n"
         "Exit codes:\n"
         "  0    success\n"
         "  1    the run failed\n"
@@ -190,12 +189,12 @@ TEST_CASE("a name is one of those that were declared") {
   CHECK(options.choice("policy") == "specialize");
   CHECK(options["layers"] == 10);
   CHECK(choice_error({"--color", "gren"}) ==
-        "--color: 'gren' is none of red, green, dark blue; did you mean "
+        "--color: 'gren' is not one of red, green, dark blue; did you mean "
         "'green'?");
   CHECK(choice_error({"--color=mauve"}) ==
-        "--color: 'mauve' is none of red, green, dark blue; give one of these");
-  CHECK(choice_error({"--color"}) ==
-        "--color needs a value; --help says which");
+        "--color: 'mauve' is not one of red, green, dark blue; choose one of "
+        "these");
+  CHECK(choice_error({"--color"}) == "--color needs a value; see --help");
   CHECK(choice_error({"--colour", "red"}) ==
         "unknown option '--colour'; did you mean '--color'?");
 }

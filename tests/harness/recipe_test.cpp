@@ -443,7 +443,7 @@ TEST_CASE("bad command lines end before the body runs") {
   bool ran = false;
   const Body body = [&](const Options&) { ran = true; };
   CHECK(run({"--layers", "0"}, body).err ==
-        "demo: error: --layers: 0 is out of range; give a whole number from 1 "
+        "demo: error: --layers: 0 is out of range; expected an integer from 1 "
         "to 100\n");
   CHECK(run({"--layers", "0"}, body).code == 2);
   CHECK(run({"--laters", "1"}, body).code == 2);
@@ -581,13 +581,13 @@ TEST_CASE("a ratio is made of two measured values of one unit") {
           measured("a_us", 1, "us");
           ratio("r", "a_us", "b_us");
         }) ==
-        "demo: error: the ratio 'r' divides measured values, and 'b_us' "
+        "demo: error: the ratio 'r' needs measured values, but 'b_us' "
         "is not one\n");
   CHECK(error_of([](const Options&) {
           varying("v", 1, 0, 2);
           ratio("r", "v", measured("a_us", 1, "us"));
         }) ==
-        "demo: error: the ratio 'r' divides measured values, and 'v' is "
+        "demo: error: the ratio 'r' needs measured values, but 'v' is "
         "not one\n");
   CHECK(error_of([](const Options&) {
           ratio("r", measured("a_us", 1, "us"), measured("b_ms", 1, "ms"));

@@ -261,9 +261,9 @@ TEST_CASE("an entry under another key's name is not taken") {
 }
 
 TEST_CASE("an entry that others could have written is not taken") {
-  check_replaced("writable by all", "others may write it",
+  check_replaced("writable by all", "others can write to it",
                  [](const auto& path) { chmod(path.c_str(), 0602); });
-  check_replaced("writable by the group", "others may write it",
+  check_replaced("writable by the group", "others can write to it",
                  [](const auto& path) { chmod(path.c_str(), 0620); });
   check_replaced("link", "it is a symbolic link", [](const auto& path) {
     fs::rename(path, path + ".moved");
@@ -279,7 +279,7 @@ TEST_CASE("an entry of another user is not taken" * doctest::skip(!is_root())) {
 }
 
 TEST_CASE("a named pipe in the place of an entry stops nobody") {
-  check_replaced("pipe", "it is no regular file", [](const auto& path) {
+  check_replaced("pipe", "it is not a regular file", [](const auto& path) {
     fs::remove(path);
     CHECK(mkfifo(path.c_str(), 0600) == 0);
   });
@@ -293,7 +293,7 @@ TEST_CASE("a folder in the place of an entry is lived with") {
   fs::create_directories(entry + "/full");
   std::string warnings;
   CHECK(build_anew("folder", &warnings));
-  CHECK(contains(warnings, "it is no regular file"));
+  CHECK(contains(warnings, "it is not a regular file"));
   CHECK(contains(warnings, "cannot be written: Is a directory"));
   CHECK(warning_lines(warnings) == 2);
   CHECK(names_in(shop.cache).size() == 1);
@@ -377,11 +377,11 @@ TEST_CASE("a directory that cannot be trusted is not used") {
   const std::string open_to_all = shop.dir / "open";
   fs::create_directory(open_to_all);
   chmod(open_to_all.c_str(), 0777);
-  check_unusable(shop, open_to_all, "can be written by others (mode 777");
+  check_unusable(shop, open_to_all, "is writable by others (mode 777");
   const std::string group = shop.dir / "group";
   fs::create_directory(group);
   chmod(group.c_str(), 0770);
-  check_unusable(shop, group, "can be written by others (mode 770");
+  check_unusable(shop, group, "is writable by others (mode 770");
   const std::string target = shop.dir / "target";
   fs::create_directory(target);
   chmod(target.c_str(), 0700);
@@ -405,10 +405,10 @@ TEST_CASE("a directory of another user is not used" *
 TEST_CASE("a directory that cannot be there is lived without") {
   const Workshop shop;
   write_text(shop.dir / "file", "");
-  check_unusable(shop, shop.dir / "file", "is no directory");
+  check_unusable(shop, shop.dir / "file", "is not a directory");
   check_unusable(shop, shop.dir / "file/below", "cannot be opened: Not a dir");
-  check_unusable(shop, "/proc/fusebook", "cannot be made: ");
-  check_unusable(shop, "/dev/full", "is no directory");
+  check_unusable(shop, "/proc/fusebook", "cannot be created: ");
+  check_unusable(shop, "/dev/full", "is not a directory");
 }
 
 TEST_CASE("a full disk is lived with, wherever it shows") {
@@ -565,9 +565,9 @@ TEST_CASE("a directory that cannot be used is neither read nor cleared") {
   const Workshop shop;
   write_text(shop.dir / "file", "");
   const Env env("FUSEBOOK_CACHE_DIR", shop.dir / "file");
-  CHECK(fuse::summarize_disk_cache().problem == "is no directory");
+  CHECK(fuse::summarize_disk_cache().problem == "is not a directory");
   CHECK_THROWS_WITH_AS(fuse::clear_disk_cache(),
-                       doctest::Contains("is no directory"), fuse::Error);
+                       doctest::Contains("is not a directory"), fuse::Error);
 }
 
 TEST_CASE("hashes tell neighbours apart") {

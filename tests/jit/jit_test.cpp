@@ -277,16 +277,16 @@ TEST_CASE("no compiler is told apart, with what was tried and what to do") {
   CHECK(contains(message(), "apt-get install g++"));
   {
     const Env env("CXX", "no-such-compiler -x");
-    CHECK(contains(message(),
-                   "CXX is 'no-such-compiler -x', but there is no "
-                   "such program in PATH"));
+    CHECK(contains(
+        message(),
+        "CXX is 'no-such-compiler -x', but no such program is in PATH"));
   }
   for (const std::string& name : {dir / "missing", dir / "plain", dir.path()}) {
     const Env env("FUSEBOOK_CXX", name);
     CHECK(contains(message(), "FUSEBOOK_CXX is '" + name + "', but "));
     CHECK(contains(message(), name == dir / "missing"
-                                  ? "there is no such file"
-                                  : "this is no executable file"));
+                                  ? "that file does not exist"
+                                  : "that file is not executable"));
   }
 }
 
@@ -355,7 +355,7 @@ TEST_CASE("a compiler that writes nothing that can be loaded is an error") {
       contains(message(""), "reported no failure but wrote no shared object"));
   CHECK(contains(message("garbage"), "cannot be loaded: it is too short"));
   CHECK(contains(message(std::string(5000, 'x')),
-                 "cannot be loaded: it is no shared object"));
+                 "cannot be loaded: it is not a shared object"));
   const std::string& whole = answer_object(42);
   for (const std::size_t size : {whole.size() / 8, whole.size() / 2}) {
     CHECK(contains(message(whole.substr(0, size)),

@@ -128,12 +128,11 @@ TEST_CASE("objects and arrays") {
 }
 
 TEST_CASE("a member that stands twice in an object is refused") {
-  CHECK(error_of("{\"a\":[1],\"a\":[2]}") ==
-        "\"a\" stands here twice, at byte 12");
+  CHECK(error_of("{\"a\":[1],\"a\":[2]}") == "\"a\" appears twice, at byte 12");
   CHECK(error_of("{\"a\":1,\"\\u0061\":2}") ==
-        "\"a\" stands here twice, at byte 15");
+        "\"a\" appears twice, at byte 15");
   CHECK(error_of("{\"a\":{\"b\":1},\"c\":{\"b\":1,\"b\":1}}") ==
-        "\"b\" stands here twice, at byte 27");
+        "\"b\" appears twice, at byte 27");
   CHECK(parse_json("{\"a\":{\"a\":1},\"b\":[{\"a\":1},{\"a\":2}]}", 3).size() ==
         2);
 }

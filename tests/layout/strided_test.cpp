@@ -353,7 +353,7 @@ TEST_CASE("reports count tensors, not lines, and say what is strided") {
   step();
   const std::string report = step.report();
   CHECK(contains(report, "4 tensors in 2 loops"));
-  CHECK(contains(report, "apart from loop 1: lists with strides, or without"));
+  CHECK(contains(report, "separate from loop 1: only one of them is strided"));
   CHECK(contains(report, "w (strided)"));
   CHECK_FALSE(contains(report, "v (strided)"));
   REQUIRE(trace.launches().size() == 1);

@@ -122,7 +122,7 @@ TEST_CASE("milestones must be in order") {
   CHECK(contains(refusal<MultiStepLR>(MultiStepLROptions{.milestones = {3, 2}}),
                  "list of increasing"));
   CHECK(contains(refusal<MultiStepLR>(MultiStepLROptions{.milestones = {-3}}),
-                 "cannot be negative, but one is -3"));
+                 "must not be negative, but one is -3"));
 }
 
 TEST_CASE("modes must be known") {
@@ -165,7 +165,7 @@ TEST_CASE("OneCycleLR refuses what torch refuses") {
                  "anneal_strategy must be one of 'cos' or 'linear', instead "
                  "got log"));
   CHECK(contains(one_cycle({.total_steps = 4, .pct_start = 0.25}),
-                 "a phase has no length"));
+                 "leaves a phase without steps"));
 }
 
 TEST_CASE("SequentialLR and ChainedScheduler refuse what torch refuses") {
@@ -187,7 +187,8 @@ TEST_CASE("SequentialLR and ChainedScheduler refuse what torch refuses") {
   CHECK(contains(sequence(opt, {&a, &foreign}, {1}),
                  "belong to the same optimizer, but got scheduler StepLR at "
                  "index 1"));
-  CHECK(contains(sequence(other, {&a, &b}, {1}), "is not the one"));
+  CHECK(contains(sequence(other, {&a, &b}, {1}),
+                 "but they belong to a different one"));
   CHECK(contains(sequence(opt, {&a, &b}, {1, 2}),
                  "number of schedulers provided to be one more than the number "
                  "of milestone points, but got number of schedulers 2 and the "
@@ -207,8 +208,7 @@ TEST_CASE("a scheduler has one place in another one") {
   StepLR a(opt, {.step_size = 3});
   StepLR b(opt, {.step_size = 3});
   const std::string why =
-      " are the same StepLR, which counts its epochs once; make one for each "
-      "place";
+      " are the same StepLR; make a separate scheduler for each place";
   CHECK(message_of<Error>([&] { ChainedScheduler refused({&a, &b, &a}); }) ==
         "ChainedScheduler: the schedulers at index 0 and 2" + why);
   ChainedScheduler chained({&a, &b});
@@ -255,8 +255,8 @@ TEST_CASE("groups that come after the scheduler are an error that says so") {
     const std::string message = message_of<Error>([&] { made.step(2); });
     CHECK(contains(message,
                    ": param_groups[3] was added after this scheduler was made "
-                   "and has no initial_lr; set it to the rate that the group's "
-                   "schedule starts from, or make the scheduler again"));
+                   "and has no initial_lr; set it to the rate from which the "
+                   "group's schedule starts, or make the scheduler again"));
     CHECK(sched.state() == before);
     opt.param_groups.pop_back();
     CHECK(values(opt, "lr") == rates);

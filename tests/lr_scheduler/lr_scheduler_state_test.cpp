@@ -72,15 +72,15 @@ std::vector<std::pair<Damage, const char*>> damages() {
       {[](SchedulerState& s) { s.values["last_epoch"] = {}; },
        "0 numbers instead of 1"},
       {[](SchedulerState& s) { s.values["last_epoch"] = {1.5}; },
-       "not a count"},
+       "not a valid count"},
       {[](SchedulerState& s) {
          s.values["last_epoch"] = {std::numeric_limits<double>::quiet_NaN()};
        },
-       "not a count"},
+       "not a valid count"},
       {[](SchedulerState& s) { s.values["last_epoch"] = {1e300}; },
-       "not a count"},
+       "not a valid count"},
       {[](SchedulerState& s) { s.schedulers.emplace_back(); },
-       "schedulers inside"},
+       "inner schedulers"},
   };
 }
 

@@ -59,11 +59,11 @@ TEST_CASE("another name, or a schedule too short, is an error") {
     return testing::message_of<Error>(
         [&] { make_scheduler(name, adam, steps); });
   };
-  CHECK(testing::contains(error_of("LambdaLR", 20),
-                          "no scheduler \"LambdaLR\" can be made from its "
-                          "name; use one of ConstantLR, "));
+  CHECK(testing::contains(
+      error_of("LambdaLR", 20),
+      "unknown scheduler \"LambdaLR\"; use one of ConstantLR, "));
   CHECK(error_of("LinearLR", 3) ==
-        "make_scheduler: a schedule takes at least 4 steps, not 3");
+        "make_scheduler: a schedule needs at least 4 steps, not 3");
 }
 
 TEST_CASE("the options offer what there is") {

@@ -244,7 +244,7 @@ BINDING = (
           "", "new_gradients_test"),
     fault("a list that is put elsewhere takes recorded work along",
           "common/tensor/tensor_list.cpp",
-          '    recorder->flush("a list of the recording is put elsewhere");\n',
+          '    recorder->flush("a recorded list is rebound");\n',
           "", "new_gradients_test"),
     fault("only lists that were sorted together are near",
           "common/trace/list_places.cpp",

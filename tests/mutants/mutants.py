@@ -30,7 +30,7 @@ def problems(root=ROOT):
     """Why the list is no good: nothing when it is."""
     found = []
     names = [fault.name for fault in FAULTS]
-    found += [f"'{name}' is there twice" for name in sorted(set(names))
+    found += [f"'{name}' appears twice" for name in sorted(set(names))
               if names.count(name) > 1]
     if len(FAULTS) < LEAST:
         found.append(f"only {len(FAULTS)} faults; at least {LEAST} are wanted")

@@ -54,7 +54,7 @@ TEST_CASE("compiled and interpreted") {
     assert_fused(step);
     CHECK(x.a[0].to_vector() == hypotenuses);
     CHECK(testing::contains(step.output_code(), "hypotenuse<float>(a, b)"));
-    CHECK(testing::contains(step.summary(), "once an element: hypotenuse\n"));
+    CHECK(testing::contains(step.summary(), "once per element:  hypotenuse\n"));
   }
 }
 

@@ -156,7 +156,7 @@ TEST_CASE("layers that do not fit are named") {
   CHECK(model(full({2, 4}, 1)).shape() == Shape{1, 2});
   CHECK(message_of<Error>([&] { classifier(gen)(full({2, 5}, 1)); }) ==
         "layer 0, Linear(4, 8): the input has shape [2, 5] and dtype float32; "
-        "shape [4] or [batch, 4] is needed");
+        "expected shape [4] or [batch, 4]");
   CHECK(classifier(gen).layers()[2].name() == "Dropout(0.5)");
   CHECK(model.layers()[1].name() == "a function");
   CHECK(model.layers()[1].as<Linear>() == nullptr);

@@ -53,16 +53,17 @@ TEST_CASE("its gradients are those of differences of the loss") {
 TEST_CASE("what does not fit is refused") {
   const Tensor three = zeros({3});
   CHECK(message_of<Error>([&] { mse_loss(three, zeros({3, 1})); }) ==
-        "mse_loss: the output has shape [3] and float32, but the target shape "
+        "mse_loss: the output has shape [3] and float32, but the target has "
+        "shape "
         "[3, 1] and float32");
   CHECK(contains(
       message_of<Error>([&] { mse_loss(three, zeros({3}, DType::float64)); }),
       "float64"));
   CHECK(contains(message_of<Error>([&] { mse_loss(three, {}); }), "undefined"));
   CHECK(contains(message_of<Error>([] { mse_loss(zeros({0}), zeros({0})); }),
-                 "nothing"));
+                 "no elements"));
   CHECK(contains(message_of<Error>([&] { mse_loss(three, three).backward(); }),
-                 "nothing to go back to"));
+                 "needs a tensor that requires a gradient"));
 }
 
 TEST_CASE("the squared differences go back to the target too") {
@@ -131,11 +132,11 @@ TEST_CASE("classes that are not there are refused") {
     return message_of<Error>([&] { cross_entropy(input, target); });
   };
   CHECK(refused(zeros({2, 3}), {0, 3}) ==
-        "nll_loss: target[1] is class 3 of 3");
+        "nll_loss: target[1] is 3, but there are only 3 classes");
   CHECK(refused(zeros({2, 3}), {-1, 0}) ==
-        "nll_loss: target[0] is class -1 of 3");
+        "nll_loss: target[0] is -1, but there are only 3 classes");
   CHECK(refused(zeros({2, 3}), {0}) ==
-        "nll_loss: the input has 2 samples, the target 1");
+        "nll_loss: the input has 2 samples, but the target has 1");
   CHECK(contains(refused(zeros({2, 3, 4}), {0, 0}), "[2, 3, 4]"));
   CHECK(contains(refused(Tensor(), {}), "undefined"));
 }

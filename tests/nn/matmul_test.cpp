@@ -138,7 +138,7 @@ TEST_CASE("matrices that do not fit are refused") {
         "matmul: matrices of shape [2, 2] and [2, 2] have no product of shape "
         "[2, 3]");
   CHECK(refused(two, zeros({2}), two) ==
-        "matmul: the first matrix has shape [2]; two dimensions are needed");
+        "matmul: the first matrix has shape [2]; expected two dimensions");
   CHECK(refused(two, two, Tensor()) ==
         "matmul: the second matrix is undefined");
   CHECK(refused(two, two, zeros({2, 2}, DType::float64)) ==

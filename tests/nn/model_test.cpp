@@ -293,11 +293,11 @@ TEST_CASE("what does not fit is named with both sizes") {
   const Sequential model({Linear(4, 3, generator), Linear(3, 2, generator)});
   CHECK_THROWS_WITH_AS(model(zeros({2, 5})),
                        "layer 0, Linear(4, 3): the input has shape [2, 5] and "
-                       "dtype float32; shape [4] or [batch, 4] is needed",
+                       "dtype float32; expected shape [4] or [batch, 4]",
                        Error);
   CHECK_THROWS_WITH_AS((*linears_of(model)[1])(zeros({4})),
                        "Linear(3, 2): the input has shape [4] and dtype "
-                       "float32; shape [3] or [batch, 3] is needed",
+                       "float32; expected shape [3] or [batch, 3]",
                        Error);
   CHECK_THROWS_AS(model(tensor(1.0)), Error);
   CHECK_THROWS_AS(model(zeros({1, 1, 4})), Error);

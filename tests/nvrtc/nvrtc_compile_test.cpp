@@ -146,12 +146,13 @@ TEST_CASE("targets: machine code for known devices, PTX for newer ones") {
   CHECK(fuse::choose_target(nvrtc, 90).text() == "sm_90");
   CHECK(fuse::choose_target(nvrtc, 121).text() == "compute_90");
   CHECK(fuse::choose_target(nvrtc, 86).text() == "compute_80");
-  CHECK(message_of<DeviceTooOld>([&] { fuse::choose_target(nvrtc, 70); }) ==
-        "the device is of compute capability 7.0, and NVRTC 12.4 compiles for "
-        "7.5 and newer; an NVRTC of an older CUDA, named in FUSEBOOK_NVRTC, "
-        "may still know it");
+  CHECK(
+      message_of<DeviceTooOld>([&] { fuse::choose_target(nvrtc, 70); }) ==
+      "the device has compute capability 7.0, but NVRTC 12.4 compiles for "
+      "7.5 and newer; set FUSEBOOK_NVRTC to the NVRTC of an older CUDA, which "
+      "may still support it");
   CHECK(message_of<DeviceTooOld>([&] { fuse::choose_target(nvrtc, 61); }) ==
-        "the device is of compute capability 6.1, and generated kernels need "
+        "the device has compute capability 6.1, but generated kernels need "
         "7.0");
 }
 
@@ -184,7 +185,7 @@ TEST_CASE("missing builtins are no fault of the source") {
   fake.log = "nvrtc: error: failed to open libnvrtc-builtins.so.12.4.";
   const std::string message = message_of<NoGpu>(
       [&] { fuse::compile_gpu_code(nvrtc, trivial, "k", {90, true}); });
-  CHECK(contains(message, "nothing can be compiled for a GPU"));
+  CHECK(contains(message, "cannot compile for a GPU"));
   CHECK(contains(message, "code 7 (NVRTC_ERROR_BUILTIN_OPERATION_FAILURE)"));
   CHECK(contains(message, "libnvrtc-builtins, is missing"));
   CHECK(contains(message, "/somewhere/libnvrtc.so.12"));
@@ -201,7 +202,7 @@ TEST_CASE("a failed compilation shows its words and the numbered source") {
   CHECK(message ==
         "compiling 'k' for sm_90 with NVRTC 12.4 failed: nvrtcCompileProgram "
         "returned code 6 (NVRTC_ERROR_COMPILATION)\n"
-        "  it said:\n"
+        "  its output:\n"
         "k.cu(2): error: something\n"
         "  the source:\n"
         "   1 | one\n"
@@ -260,10 +261,10 @@ TEST_CASE("a library that is named is the only one tried") {
   CHECK(fuse::nvrtc_candidates(13) ==
         std::vector<std::string>{"/no/such/libnvrtc.so"});
   const std::string message = message_of<NoGpu>([] { fuse::load_nvrtc(); });
-  CHECK(contains(message, "FUSEBOOK_NVRTC names '/no/such/libnvrtc.so'"));
+  CHECK(contains(message, "FUSEBOOK_NVRTC is '/no/such/libnvrtc.so'"));
   const Env other("FUSEBOOK_NVRTC", "libm.so.6");
   CHECK(contains(message_of<NoGpu>([] { fuse::load_nvrtc(); }),
-                 "has no call 'nvrtcVersion'"));
+                 "lacks the function 'nvrtcVersion'"));
 }
 
 TEST_CASE("the places where NVRTC is looked for") {
@@ -296,7 +297,7 @@ TEST_CASE("the places where NVRTC is looked for") {
 TEST_CASE("a driver too old for the NVRTC that is there") {
   const Env none("FUSEBOOK_NVRTC", nullptr);
   const std::string message = message_of<NoGpu>([] { fuse::load_nvrtc(11); });
-  CHECK(contains(message, "that this driver takes code from (CUDA 11"));
+  CHECK(contains(message, "whose code this driver accepts (CUDA 11"));
 }
 
 TEST_CASE("the disk cache spares the second compilation") {

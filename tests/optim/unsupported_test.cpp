@@ -52,9 +52,9 @@ TEST_CASE("complex tensors in a file") {
     const std::string message = refusal_of(type);
     CHECK(contains(message, std::string("a tensor of type ") + type +
                                 ": complex numbers are not supported; "
-                                "Fusebook has F32, F64, F16 and BF16"));
+                                "Fusebook supports F32, F64, F16 and BF16"));
   }
   const std::string whole = refusal_of("I64");
-  CHECK(contains(whole, "a tensor of type I64: Fusebook has F32, "));
+  CHECK(contains(whole, "a tensor of type I64: Fusebook supports F32, "));
   CHECK(!contains(whole, "complex"));
 }

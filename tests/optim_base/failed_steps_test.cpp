@@ -48,7 +48,7 @@ const Failure kFailures[] = {
      }},
     {"a parameter that is not there", "is an undefined tensor",
      [](Optimizer& opt) { opt.group(1).params.emplace_back(); }},
-    {"a parameter in two groups", "a parameter belongs to one group",
+    {"a parameter in two groups", "put each parameter in one group only",
      [](Optimizer& opt) {
        opt.group(1).params.push_back(opt.group(0).params[0]);
      }},

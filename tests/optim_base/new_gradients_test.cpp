@@ -373,14 +373,14 @@ TEST_CASE("what a list over addresses refuses") {
   };
   CHECK(error([&] {
           TensorList::from_blob(std::span(good).first(1), model);
-        }) == "rebind: a list of 2 tensors takes as many addresses, not 1");
+        }) == "rebind: expected 2 addresses, one per tensor, but got 1");
   const std::vector<void*> null = {nullptr, nullptr};
   const TensorList list = TensorList::from_blob(good, model, "grads");
   CHECK(error([&] { list.rebind(null); }) ==
         "rebind: the address of grads[0] is null");
   CHECK(error([&] { model.rebind(good); }) ==
         "rebind: this list holds its tensors; only one made with "
-        "TensorList::from_blob can be put elsewhere");
+        "TensorList::from_blob can be rebound");
   // What was recorded with the old addresses runs first.
   std::array<float, 2> other = {5, 5};
   memory[0] = 1;

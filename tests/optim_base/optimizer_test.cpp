@@ -119,10 +119,10 @@ TEST_CASE("what torch refuses is refused, with the place") {
         "optimizer got an empty parameter list");
   CHECK(error_of({{params}, {{params[1]}}}) ==
         "optimizer: parameter 0 of group 1 is the same tensor as parameter 1 "
-        "of group 0; a parameter belongs to one group");
+        "of group 0; put each parameter in one group only");
   CHECK(error_of({{{params[0], params[1], params[0]}}}) ==
         "optimizer: parameter 2 of group 0 is the same tensor as parameter 0 "
-        "of that group; list every parameter once");
+        "of that group; list each parameter once");
   CHECK(error_of({{{params[0], Tensor()}}}) ==
         "optimizer: parameter 1 of group 0 is an undefined tensor");
   CHECK(error_of({{params, {.lr = 1}}, {{zeros({1})}, {.lr = -1}}}) ==
@@ -464,7 +464,7 @@ TEST_CASE("groups may be changed in any way between two steps") {
     groups[0].params = {run.params[1]};
     CHECK(message() ==
           "optimizer: parameter 0 of group 1 is the same tensor as parameter 0 "
-          "of group 0; a parameter belongs to one group");
+          "of group 0; put each parameter in one group only");
     groups[0].params = {Tensor()};
     CHECK(message() ==
           "optimizer: parameter 0 of group 0 is an undefined tensor");
@@ -483,7 +483,7 @@ TEST_CASE("groups may be changed in any way between two steps") {
 TEST_CASE("a group that is not there is an error") {
   Momentum run(false);
   const std::string expected =
-      "SGD: there is no parameter group 9; it has 2, counted from 0";
+      "SGD: parameter group 9 is out of range; group_count() is 2";
   CHECK(testing::message_of<Error>([&] { run.sgd.group(9); }) == expected);
   const Optimizer& constant = run.sgd;
   CHECK(testing::message_of<Error>([&] { constant.group(9); }) == expected);

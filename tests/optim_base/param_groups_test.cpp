@@ -105,11 +105,11 @@ TEST_CASE("a group that cannot be added says why and changes nothing") {
   };
   CHECK(refusal({zeros({1}), bias}) ==
         "optimizer: parameter 1 of group 1 is the same tensor as parameter 1 "
-        "of group 0; a parameter belongs to one group");
+        "of group 0; put each parameter in one group only");
   const Tensor fresh = zeros({1});
   CHECK(refusal({fresh, zeros({1}), fresh}) ==
         "optimizer: parameter 2 of group 1 is the same tensor as parameter 0 "
-        "of that group; list every parameter once");
+        "of that group; list each parameter once");
   CHECK(refusal({Tensor()}) ==
         "optimizer: parameter 0 of group 1 is an undefined tensor");
   CHECK(refusal({fresh}, {{"lr", -1}}) == "SGD: invalid learning rate: -1");
@@ -117,9 +117,9 @@ TEST_CASE("a group that cannot be added says why and changes nothing") {
         "a parameter group of this optimizer has no \"beta\"; it has lr, "
         "momentum, dampening, weight_decay, nesterov, maximize");
   CHECK(refusal({fresh}, {{"nesterov", 1}}) ==
-        "\"nesterov\" is true or false, not a number");
+        "\"nesterov\" takes true or false, not a number");
   CHECK(refusal({fresh}, {{"lr", true}}) ==
-        "\"lr\" is a number, not true or false");
+        "\"lr\" takes a number, not true or false");
 }
 
 TEST_CASE("options that are set are all set, or none") {
@@ -148,14 +148,15 @@ TEST_CASE("parameters may have names") {
   CHECK(message_of<Error>(
             [&] { sgd.add_param_group(NamedParams{{"other", weight}}); }) ==
         "optimizer: parameter 0 of group 2 (\"other\") is the same tensor as "
-        "parameter 0 of group 0 (\"weight\"); a parameter belongs to one "
-        "group");
-  CHECK(message_of<Error>([&] {
-          sgd.add_param_group(NamedParams{{"bias", zeros({1})}});
-        }) == "optimizer: two parameters are called \"bias\"");
+        "parameter 0 of group 0 (\"weight\"); put each parameter in one "
+        "group only");
+  CHECK(message_of<Error>(
+            [&] { sgd.add_param_group(NamedParams{{"bias", zeros({1})}}); }) ==
+        "optimizer: two parameters are named \"bias\"; give each its "
+        "own name");
   CHECK(message_of<Error>([&] { sgd.add_param_group({zeros({1})}); }) ==
-        "optimizer: the parameters of group 1 have names, those of group 2 "
-        "have none; name all of them or none");
+        "optimizer: the parameters of group 1 have names, but those of group "
+        "2 do not; name all of them or none");
   CHECK(sgd.group_count() == 2);
   sgd.param_groups[0].params.push_back(zeros({1}));
   CHECK(message_of<Error>([&] { sgd.step(); }) ==
@@ -170,5 +171,5 @@ TEST_CASE("what AdamW refuses, AdamW says") {
           adamw.add_param_group({zeros({1})}, {{"betas[1]", 1.5}});
         }) == "AdamW: invalid beta parameter at index 1: 1.5");
   CHECK(message_of<Error>([&] { adamw.group(1); }) ==
-        "AdamW: there is no parameter group 1; it has 1, counted from 0");
+        "AdamW: parameter group 1 is out of range; group_count() is 1");
 }

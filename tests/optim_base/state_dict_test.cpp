@@ -151,8 +151,9 @@ TEST_CASE("parameters with names are known by them") {
   renamed.step();
   const std::string before = bits(renamed);
   CHECK(message_of<Error>([&] { renamed.load_state_dict(one.state_dict()); }) ==
-        "cannot load the state dict: param_groups[0] has other names: "
-        "\"offset\" missing there, \"bias\" unknown here; if they were "
+        "cannot load the state dict: param_groups[0] has different names: "
+        "\"offset\" missing in the state dict, \"bias\" unknown here; if they "
+        "were "
         "renamed, load with .renames = {{\"bias\", \"offset\"}}");
   CHECK(bits(renamed) == before);
   renamed.load_state_dict(one.state_dict(), {.renames = {{"bias", "offset"}}});
@@ -161,8 +162,8 @@ TEST_CASE("parameters with names are known by them") {
   CHECK(message_of<Error>([&] {
           renamed.load_state_dict(one.state_dict(), {.renames = {{"b", "c"}}});
         }) ==
-        "cannot load the state dict: renames has \"b\", but no parameter is "
-        "called that there");
+        "cannot load the state dict: renames lists \"b\", but no parameter has "
+        "that name in the state dict");
   StateDict cut = one.state_dict();
   cut.param_groups[0].param_names.pop_back();
   CHECK(message_of<Error>([&] { one.load_state_dict(cut); }) ==
@@ -187,13 +188,13 @@ TEST_CASE("what does not fit is named, and nothing changes") {
     return message.substr(start.size());
   };
   AdamW other(make_params({{3}}, 1));
-  CHECK(refusal(other, dict) == "it is of Adam, and this is AdamW");
+  CHECK(refusal(other, dict) == "it was saved by Adam, but this is AdamW");
   Adam groups({{make_params({{3}}, 1)}, {make_params({{3}}, 2)}});
   CHECK(refusal(groups, dict) ==
-        "it has 1 parameter groups, but there are 2 here");
+        "it has 1 parameter groups, but this optimizer has 2");
   Adam sizes(make_params({{3}, {3}}, 1));
   CHECK(refusal(sizes, dict) ==
-        "param_groups[0] has 1 parameters there, but 2 here");
+        "param_groups[0] has 1 parameters in the state dict, but 2 here");
   Adam shape(make_params({{4}}, 1));
   CHECK(refusal(shape, dict) ==
         "state[0].exp_avg has shape [3] and float32, but must have shape [4] "
@@ -207,8 +208,8 @@ TEST_CASE("what does not fit is named, and nothing changes") {
   wrong = dict;
   wrong.param_groups[0].options[0].second = true;
   CHECK(refusal(one, wrong) ==
-        "param_groups[0]: \"lr\" is a number, not true or false");
+        "param_groups[0]: \"lr\" takes a number, not true or false");
   auto inside = compile([&] { one.load_state_dict(dict); });
   CHECK(testing::contains(message_of<Error>([&] { inside(); }),
-                          "load it between two steps"));
+                          "load between two steps"));
 }

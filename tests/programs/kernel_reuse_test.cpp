@@ -288,7 +288,7 @@ TEST_CASE("reports show the bodies that a launch used, and no others") {
   groups.choose(12);
   step();
   CHECK(testing::contains(step.report(), "launch 1: 10 tensors in 2 loops\n"));
-  CHECK(testing::contains(step.report(), "loop 2, apart from loop 1: "));
+  CHECK(testing::contains(step.report(), "loop 2, separate from loop 1: "));
 }
 
 TEST_CASE(
@@ -359,7 +359,7 @@ TEST_CASE("thirty loop lengths: eight kernels, one warning, then eager") {
                                       short_path(__FILE__) + ":"));
     CHECK(testing::contains(
         text,
-        " has 8 kernels for operations that differ; others run eagerly from "
+        " has 8 kernels for different operations; others run eagerly from "
         "now on (the recorded operations differ: operation 9, mul at "));
     CHECK(testing::contains(text, ", is new). Keep switches "));
   }

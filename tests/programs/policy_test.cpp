@@ -82,7 +82,7 @@ TEST_CASE("policies have names") {
   CHECK(policy_named("specialize") == Policy::specialize);
   CHECK(policy_named("fail_on_recompile") == Policy::fail_on_recompile);
   CHECK(testing::message_of<Error>([] { policy_named("promot"); }) ==
-        "there is no policy \"promot\"; use one of promote, specialize, "
+        "unknown policy \"promot\"; use one of promote, specialize, "
         "fail_on_recompile");
 }
 
@@ -367,8 +367,9 @@ TEST_CASE("fail_on_recompile: the error is the report, and nothing is done") {
         testing::message_of<RecompileError>([&] { pair.step(); });
     CHECK(testing::contains(
         text, "Recompiling function step in " + short_path(__FILE__) + ":"));
-    CHECK(testing::contains(failures_of(text),
-                            lr_line("0.01") + "\nand its policy forbids that"));
+    CHECK(testing::contains(
+        failures_of(text),
+        lr_line("0.01") + "\nand its policy forbids recompiling"));
   }
   CHECK(log.take().empty());
   CHECK(same_bits(pair.compiled->parameters(), before));
@@ -511,5 +512,5 @@ TEST_CASE("a report says what is different about the lists") {
   CHECK(testing::contains(differs(zeros({3, 3}).to(parse_device("cuda-sim"))),
                           "\n    - l was on cpu, now on cuda-sim\n"));
   CHECK(testing::contains(differs(zeros({3, 3}).t()),
-                          "compile a function of its own"));
+                          "compile a separate function"));
 }

@@ -300,7 +300,7 @@ TEST_CASE("what to() cannot convert") {
   CHECK(contains(number, "foreach_map at "));
   CHECK(contains(number, "to(float32) of operand 2 at "));
   CHECK(contains(number, "promotion_test.cpp:"));
-  CHECK(contains(number, "float64 throughout"));
+  CHECK(contains(number, "are always float64"));
   const auto entry = error_of([&] {
     (void)foreach_map([](auto p, auto x) { return p * to(x + 1, bfloat16); },
                       list, steps);

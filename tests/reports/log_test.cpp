@@ -69,10 +69,9 @@ TEST_CASE("an unknown channel in the environment is an error, every time") {
     CHECK(result.exit_code == 0);
     const std::string word = logs.substr(logs.find(',') + 1);
     CHECK(jit_testing::count_of(
-              result.output,
-              "error: FUSEBOOK_LOGS: unknown channel \"" + word +
-                  "\"; use recompiles, output_code, graph or all, separated "
-                  "by commas\n") == 2);
+              result.output, "error: FUSEBOOK_LOGS: unknown channel \"" + word +
+                                 "\"; use recompiles, output_code, graph or "
+                                 "all, comma-separated\n") == 2);
   }
 }
 

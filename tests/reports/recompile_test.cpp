@@ -128,7 +128,7 @@ TEST_CASE("another optimizer") {
   which = 1;
   step();
   CHECK(reason(step).rfind(
-            differ + "a step of SGD was recorded and one of Adam is, which "
+            differ + "a step of Adam is recorded instead of one of SGD, which "
                      "adds ",
             0) == 0);
   auto more = compile([&] {
@@ -158,7 +158,7 @@ TEST_CASE("a group whose parameters get their gradients later") {
   }
   step();
   CHECK(reason(step).rfind(
-            differ + "param_groups[1] takes part: 2 parameters have a "
+            differ + "param_groups[1] is now updated: 2 parameters have a "
                      "gradient, which adds ",
             0) == 0);
   // To go again costs nothing, and nothing is said.

@@ -88,7 +88,7 @@ TEST_CASE("places that cannot be written to are named at once") {
   const std::string here = folder / ".";
   CHECK_THROWS_WITH_AS(
       OutputFile("--record", here),
-      ("--record: '" + here + "' is a folder; name a file").c_str(),
+      ("--record: '" + here + "' is a directory; name a file").c_str(),
       UsageError);
   CHECK_THROWS_AS(OutputFile("--json", (folder / "b") + "/"), UsageError);
 }

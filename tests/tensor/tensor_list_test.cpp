@@ -119,7 +119,7 @@ TEST_CASE("lists may be made and dropped by many threads") {
 TEST_CASE("what makes no list is refused by name") {
   const Tensor one = zeros({2});
   CHECK(error_of([&] { TensorList list({one, Tensor()}, "grads"); }) ==
-        "grads[1] is an undefined tensor; leave it out of the list");
+        "grads[1] is an undefined tensor; remove it from the list");
   CHECK(error_of([&] {
           TensorList list(std::vector<Tensor>{one, zeros({2}, DType::float64)});
         }) ==

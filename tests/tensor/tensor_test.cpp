@@ -81,13 +81,12 @@ TEST_CASE("making tensors") {
 
 TEST_CASE("impossible tensors") {
   CHECK_THROWS_WITH_AS(empty({2, -1}),
-                       "a tensor of shape [2, -1] cannot be: no size may be "
-                       "negative",
+                       "invalid shape [2, -1]: sizes must not be negative",
                        Error);
   const std::int64_t big = std::int64_t(1) << 32;
   CHECK_THROWS_WITH_AS(empty({big, big}),
-                       "a tensor of shape [4294967296, 4294967296] cannot be: "
-                       "its size in bytes exceeds 64 bits",
+                       "invalid shape [4294967296, 4294967296]: the size in "
+                       "bytes exceeds 64 bits",
                        Error);
   // The bytes overflow though the elements do not.
   CHECK_THROWS_AS(empty({std::int64_t(1) << 61}, DType::float64), Error);
@@ -227,12 +226,12 @@ TEST_CASE("sum") {
 
 TEST_CASE("backward needs something to go back to") {
   CHECK_THROWS_WITH_AS(zeros({2}).backward(),
-                       "backward() starts from a single number; this tensor "
+                       "backward() starts from a 0-d tensor; this tensor "
                        "has shape [2]: call sum() first",
                        Error);
   CHECK_THROWS_WITH_AS(zeros({2}).sum().backward(),
-                       "backward() has nothing to go back to: call it on the "
-                       "sum() of what a model returned",
+                       "backward() needs a tensor that requires a gradient; "
+                       "call it on the sum() of a model's output",
                        Error);
 }
 

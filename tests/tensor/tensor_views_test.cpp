@@ -128,36 +128,42 @@ TEST_CASE("contiguous in spite of dimensions of size 1") {
 TEST_CASE("what lies outside is one error that names it") {
   const Tensor m = counting({3, 4});
   CHECK(error_of([&] { m.transpose(0, 2); }) ==
-        "transpose: there is no dimension 2 (there is -2 to 1) of a tensor of "
-        "shape [3, 4]");
-  CHECK(contains(error_of([&] { m.select(-3, 0); }), "no dimension -3"));
-  CHECK(contains(error_of([&] { m.select(0, 3); }),
-                 "select: there is no index 3 in dimension 0 of a tensor"));
-  CHECK(contains(error_of([&] { m.select(0, -4); }), "no index -4"));
-  CHECK(contains(error_of([&] { m.narrow(0, 1, 3); }),
-                 "narrow: 3 places from 1 on do not fit into dimension 0"));
+        "transpose: dimension 2 is out of range; use -2 to 1 (the tensor has "
+        "shape [3, 4])");
+  CHECK(contains(error_of([&] { m.select(-3, 0); }),
+                 "dimension -3 is out of range"));
+  CHECK(
+      contains(error_of([&] { m.select(0, 3); }),
+               "select: index 3 is out of range for dimension 0 (the tensor"));
+  CHECK(
+      contains(error_of([&] { m.select(0, -4); }), "index -4 is out of range"));
+  CHECK(contains(
+      error_of([&] { m.narrow(0, 1, 3); }),
+      "narrow: 3 elements from index 1 on do not fit into dimension 0"));
   CHECK(contains(error_of([&] { m.narrow(0, -4, 1); }), "do not fit"));
   CHECK(contains(error_of([&] { m.narrow(0, 4, 0); }), "do not fit"));
   CHECK(contains(error_of([&] { m.narrow(0, 0, -1); }), "do not fit"));
-  CHECK(contains(error_of([&] { m.slice(0, 0, 3, 0); }), "step 0"));
+  CHECK(contains(error_of([&] { m.slice(0, 0, 3, 0); }), "positive, not 0"));
   CHECK(contains(error_of([&] { m.permute({0}); }), "[0] does not name"));
   CHECK(contains(error_of([&] { m.permute({0, -2}); }), "does not name"));
-  CHECK(contains(error_of([&] { m.permute({0, 5}); }), "no dimension 5"));
-  CHECK(contains(error_of([&] { counting({2, 2, 2}).t(); }), "t: at most 2"));
+  CHECK(contains(error_of([&] { m.permute({0, 5}); }),
+                 "dimension 5 is out of range"));
+  CHECK(contains(error_of([&] { counting({2, 2, 2}).t(); }),
+                 "t: expected at most 2"));
   CHECK(contains(error_of([&] { m.t().view({12}); }),
-                 "view: strides [1, 4] allow no other shape; call contiguous() "
-                 "first"));
+                 "view: strides [1, 4] do not allow another shape; call "
+                 "contiguous() first"));
   CHECK(contains(error_of([&] { m.view({5, -1}); }), "the 12 elements"));
-  CHECK(contains(error_of([&] { m.view({-1, -1}); }), "cannot be made"));
+  CHECK(contains(error_of([&] { m.view({-1, -1}); }), "a single -1"));
   CHECK(contains(error_of([&] { m.view({0, -1}); }), "the 12 elements"));
   CHECK(contains(
       error_of([&] { m.view({std::int64_t(1) << 40, std::int64_t(1) << 40}); }),
       "the 12 elements"));
-  CHECK(contains(error_of([&] { m.expand({4}); }), "fewer dimensions"));
+  CHECK(contains(error_of([&] { m.expand({4}); }), "too few dimensions"));
   CHECK(contains(error_of([&] { m.expand({6, 4}); }), "other than 1"));
   CHECK(contains(error_of([&] { m.expand({-1, 3, 4}); }), "negative"));
   CHECK(contains(error_of([&] { tensor(1.0).select(0, 0); }),
-                 "no dimension 0 (there is none)"));
+                 "dimension 0 is out of range; there are none"));
 }
 
 TEST_CASE("copies go from anywhere to anywhere, as plain loops do") {
@@ -284,8 +290,8 @@ TEST_CASE("which tensors share bytes") {
 TEST_CASE("views of nothing, and views of too much, are errors") {
   const Tensor none;
   const std::string undefined =
-      "the tensor is undefined, as a gradient is before backward() and after "
-      "zero_grad(), and a state before the first step; defined() tells";
+      "the tensor is undefined, like a gradient before backward() or after "
+      "zero_grad(), or a state before the first step; check with defined()";
   CHECK(testing::message_of<Error>([&] { static_cast<void>(none.t()); }) ==
         "Tensor::t: " + undefined);
   CHECK(testing::message_of<Error>([&] {

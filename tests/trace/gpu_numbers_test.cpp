@@ -395,10 +395,11 @@ TEST_CASE("numbers on a GPU and lists in host memory") {
   after();
   CHECK(list[0].to_vector() == std::vector<double>{9, 18});
   auto before = compile([&] { foreach_mul_(list, Scalar(a) * 2.0); });
-  CHECK(message_of<Error>([&] { before(); }) ==
-        "a number is on " + gpu_name +
-            " but list is on cpu, and one launch works on one device; move "
-            "the tensors with to(), or compile a function for each");
+  CHECK(
+      message_of<Error>([&] { before(); }) ==
+      "a number is on " + gpu_name +
+          " but list is on cpu; a launch runs on one device: move the tensors "
+          "with to(), or compile a function for each");
 }
 
 TEST_CASE("what was computed on the GPU goes on after a graph break") {
@@ -440,7 +441,7 @@ TEST_CASE("a number has the value that it had when it was computed with") {
     CHECK(run(device, true, false) == expected);
   }
   CHECK(contains(message_of<Error>([&] { run(gpu, true, true); }),
-                 "a tensor of the recording is changed from outside"));
+                 "a recorded tensor is modified from outside"));
 }
 
 TEST_CASE("the host may ask for what was computed, or keep it") {

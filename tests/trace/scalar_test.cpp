@@ -26,8 +26,7 @@ TEST_CASE("anything else is refused") {
   const auto refused = [](const Tensor& tensor) {
     return testing::message_of<Error>([&] { const Scalar scalar(tensor); });
   };
-  const std::string start =
-      "what stands for a number is a number or a 0-d tensor, not ";
+  const std::string start = "expected a number or a 0-d tensor, got ";
   CHECK(refused(zeros({2, 3}))
             .starts_with(start + "a tensor of shape [2, 3], "
                                  "at "));

@@ -22,7 +22,7 @@ Batch gone_batch() {
 }
 
 constexpr const char* operand_gone =
-    "foreach_mul: operand 1 is a list that was moved from, at ";
+    "foreach_mul: operand 1 was moved from, at ";
 
 }  // namespace
 
@@ -55,13 +55,13 @@ Rows rows_of_lists() {
        operand_gone},
       {"foreach_apply", [] { use(foreach_mul(gone(), 2.0)); }, operand_gone},
       {"foreach_apply", [] { use(foreach_mul(some(), gone())); },
-       "foreach_mul: operand 2 is a list that was moved from, at "},
+       "foreach_mul: operand 2 was moved from, at "},
       {"foreach_apply",
        [] { compile([] { use(foreach_mul(gone(), 2.0)); })(); }, operand_gone},
       {"foreach_apply_", [] { foreach_mul_(gone(), 2.0); },
        "foreach_mul_: the list was moved from, at "},
       {"foreach_apply_", [] { foreach_mul_(some(), gone()); },
-       "foreach_mul: operand 2 is a list that was moved from, at "},
+       "foreach_mul: operand 2 was moved from, at "},
       {"foreach_zero_", [] { foreach_zero_(gone()); }},
       {"foreach_to", [] { use(foreach_to(gone(), float64)); }},
 
@@ -73,7 +73,7 @@ Rows rows_of_lists() {
        },
        "check_lists: the list was moved from"},
       {"Term::apply", [] { use(Term::apply(OpCode::add, {})); },
-       "pointwise: an operation on numbers alone"},
+       "pointwise: an operation needs at least one tensor"},
       answer("Term::in",
              [] {
                Program program;
@@ -106,7 +106,7 @@ Rows rows_of_lists() {
       answer("into", [] { use(into(gone_map_operand(), gone())); }),
       {"foreach_map",
        [] { foreach_map([](Element p) { return p * 2.0; }, gone()); },
-       "foreach_map: operand 1 is a list that was moved from, at "},
+       "foreach_map: operand 1 was moved from, at "},
       {"foreach_map",
        [] {
          foreach_map(
@@ -116,30 +116,28 @@ Rows rows_of_lists() {
              },
              some());
        },
-       "foreach_map: result 1 of the function is an element that was moved "
-       "from, at "},
+       "foreach_map: result 1 of the function was moved from, at "},
       {"foreach_map_",
        [] { foreach_map_([](Element p) { return p * 2.0; }, into(gone())); },
-       "foreach_map_: output 1 is a list that was moved from, at "},
+       "foreach_map_: output 1 was moved from, at "},
       {"foreach_map_",
        [] {
          foreach_map_([](Element p, Element) { return p * 2.0; }, some(),
                       gone_map_operand());
        },
-       "foreach_map_: operand 1 is a list that was moved from, at "},
+       "foreach_map_: operand 1 was moved from, at "},
       {"foreach_map_",
        [] { foreach_map_([](Element p) { return left_of(p); }, some()); },
-       "foreach_map_: result 1 of the function is an element that was moved "
-       "from, at "},
+       "foreach_map_: result 1 of the function was moved from, at "},
 
       {"Element::apply", [] { use(gone_element() * 2.0); }, operand_gone},
       {"Element::operator+=", [] { gone_element() += 1.0; },
-       "foreach_add: operand 1 is a list"},
+       "foreach_add: operand 1 was moved from"},
       {"Element::operator-=", [] { gone_element() -= 1.0; },
-       "foreach_sub: operand 1 is a list"},
+       "foreach_sub: operand 1 was moved from"},
       {"Element::operator*=", [] { gone_element() *= 2.0; }, operand_gone},
       {"Element::operator/=", [] { gone_element() /= 2.0; },
-       "foreach_div: operand 1 is a list"},
+       "foreach_div: operand 1 was moved from"},
       {"Element::item", [] { use(gone_element().item()); }, "item() of "},
       {"to", [] { use(to(gone_element(), float64)); }, "to(float64) at "},
       answer("Element::operand",
@@ -221,10 +219,10 @@ Rows rows_of_lists() {
       {"Batch::state", [] { use(gone_batch().state("m")); },
        "this optimizer keeps no state \"m\""},
       {"signed_gradients", [] { use(signed_gradients(gone_batch(), true)); },
-       "foreach_neg: operand 1 is a list that was moved from"},
+       "foreach_neg: operand 1 was moved from"},
       {"decayed_gradients",
        [] { use(decayed_gradients(gone_batch(), false, 0.1)); },
-       "foreach_add_scaled: operand 1 is a list that was moved from"},
+       "foreach_add_scaled: operand 1 was moved from"},
       {"decayed_gradients",
        [] { use(decayed_gradients(gone_batch(), false, 0.1, true, 0.1)); },
        "foreach_mul_: the list was moved from"},

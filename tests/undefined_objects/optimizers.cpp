@@ -29,7 +29,7 @@ constexpr const char* undefined_param =
 constexpr const char* undefined_named =
     "optimizer: parameter 0 of group 0 (\"w\") is an undefined tensor";
 constexpr const char* moved_from =
-    "Adam::step: the optimizer was moved from, at ";
+    "Adam::step: this optimizer was moved from, at ";
 
 NamedParams named() { return {{"w", undefined()}}; }
 
@@ -112,13 +112,13 @@ Rows rows_of_optimizers() {
       answer("Optimizer::group_count",
              [] { CHECK(gone().group_count() == 0); }),
       {"Optimizer::group", [] { use(gone().group(0)); },
-       "Adam: there is no parameter group 0"},
+       "Adam: parameter group 0 is out of range"},
       {"Optimizer::group",
        [] {
          const Adam left = gone();
          use(left.group(0));
        },
-       "Adam: there is no parameter group 0"},
+       "Adam: parameter group 0 is out of range"},
       answer("Optimizer::name", [] { CHECK(gone().name() == "Adam"); }),
       answer("Optimizer::steps", [] { CHECK(gone().steps() == 0); }),
       answer("Optimizer::state",
@@ -134,7 +134,7 @@ Rows rows_of_optimizers() {
              [=] { CHECK(gone().states(none()).empty()); }),
       {"Optimizer::check_states",
        [] { gone().check_states("", 0, param(), {}); },
-       "Adam: there is no parameter group 0"},
+       "Adam: parameter group 0 is out of range"},
       {"Optimizer::check_states",
        [=] { Adam({param()}).check_states("", 0, none(), {}); },
        "check_states: "},
@@ -164,11 +164,11 @@ Rows rows_of_optimizers() {
              [] { CHECK(gone().state_dict().param_groups.empty()); }),
       {"Optimizer::load_state_dict",
        [] { gone().load_state_dict(Adam({param()}).state_dict()); },
-       "cannot load the state dict: it has 1 parameter groups, but there are "
-       "0"},
+       "cannot load the state dict: it has 1 parameter groups, but this "
+       "optimizer has 0"},
       {"Optimizer::load_state_dict",
        [] { Adam({param()}).load_state_dict(StateDict()); },
-       "cannot load the state dict: it is of "},
+       "cannot load the state dict: it was saved by "},
       {"Optimizer::load_state_dict",
        [] { Adam({param()}).load_state_dict(dict_with_undefined_state()); },
        "cannot load the state dict: state[0].exp_avg is undefined"},
@@ -179,13 +179,13 @@ Rows rows_of_optimizers() {
       answer("ListOptimizer::group_count",
              [] { CHECK(gone().group_count() == 0); }),
       {"ListOptimizer::group", [] { gone().group(0); },
-       "Adam: there is no parameter group 0"},
+       "Adam: parameter group 0 is out of range"},
       {"ListOptimizer::group",
        [] {
          const Adam left = gone();
          use(left.group(0));
        },
-       "Adam: there is no parameter group 0"},
+       "Adam: parameter group 0 is out of range"},
       {"ListOptimizer::add_param_group",
        [=] { Adam({param()}).add_param_group({none()}); },
        "optimizer: parameter 0 of group 1 is an undefined tensor"},

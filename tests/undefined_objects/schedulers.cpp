@@ -38,7 +38,7 @@ void each_refuses(const Call& call) {
 constexpr const char* gone_in_step =
     "StepLR: the optimizer has 0 parameter groups, but had 1 when this "
     "scheduler was made";
-constexpr const char* no_group = "SGD: there is no parameter group 0";
+constexpr const char* no_group = "SGD: parameter group 0 is out of range";
 
 struct Composite {
   SGD sgd{{param()}, {.lr = 0.5}};

@@ -38,7 +38,7 @@ Rows rows_of_tools() {
 
       {"AccessPattern::AccessPattern",
        [=] { const AccessPattern made({{none()}}, 1); },
-       "an access pattern over tensors takes"},
+       "an access pattern over tensors needs"},
       {"AccessPattern::run", [] { gone_pattern().run(); }},
       {"AccessPattern::bytes", [] { use(gone_pattern().bytes()); }},
       {"AccessPattern::array", [] { use(gone_pattern().array(0, 0)); }},

@@ -41,7 +41,7 @@ is_configured() {
 configure() {
   if [ -e "$build/CMakeCache.txt" ] &&
     [ "$(cached CMAKE_HOME_DIRECTORY)" != "$root" ]; then
-    say "The checkout was moved: build/$preset is built again."
+    say "The checkout was moved: rebuilding build/$preset."
     rm -rf -- "$build"
   fi
   is_configured && return
@@ -53,7 +53,7 @@ configure() {
   # shellcheck disable=SC2016 # that is what the message says
   case $root in
     *[\;\"\\\|]* | *[[:cntrl:]]* | *\$*\{*) fail 1 "CMake cannot build in a" \
-      'folder whose path has one of ; " \ | ${ or a control character in it:' \
+      'folder whose path contains ; " \ | ${ or a control character:' \
       "move $root" ;;
   esac
   mkdir -p -- "$build"

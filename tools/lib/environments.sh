@@ -65,7 +65,7 @@ make_environment() {
   made=$root/build/python/$1
   step "Python packages for $1"
   find_python_with_venv ||
-    fail 1 "no Python 3.11 or newer with venv: install python3-venv"
+    fail 1 "Python 3.11 or newer with venv was not found: install python3-venv"
   rm -rf -- "$made"
   mkdir -p -- "$made"
   environment=$1
@@ -80,8 +80,8 @@ END
       share_docs "$environment" &&
       "$pip/bin/python" -m pip --disable-pip-version-check \
         --python "$made/bin/python" install --progress-bar off "$@"
-  } || fail 1 "Python packages could not be installed (see above): is the" \
-      "network there? Nothing half-installed is used; call it again."
+  } || fail 1 "cannot install the Python packages (see above): check the network," \
+      "then run the command again; nothing half-installed is used"
   # Written last: only a complete environment counts.
   key_of "$environment" >"$made/ready"
 }

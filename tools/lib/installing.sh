@@ -36,13 +36,13 @@ may_install() {
 
 say_how() {
   if [ -n "$packages" ] && ! have apt-get; then
-    complain "this system has no apt-get: install by its own means what" \
-      "Debian calls$packages, then call ./fusebook again"
+    complain "this system has no apt-get: install its equivalents of the" \
+      "Debian packages$packages, then run ./fusebook again"
   elif [ -n "$packages" ]; then
     complain "install them with:  $(install_line)"
   fi
-  [ -z "$environments" ] || complain "Python packages are installed by the" \
-    "same command without --no-install"
+  [ -z "$environments" ] || complain "to install the Python packages, run the same" \
+    "command without --no-install"
 }
 
 install_packages() {
@@ -56,8 +56,8 @@ install_packages() {
   # shellcheck disable=SC2086 # lists of words
   { $prefix $get update && $prefix $get install -y --no-install-recommends \
     $packages; } </dev/null ||
-    fail 1 "apt-get failed (see above): is the network there, is another" \
-      "apt-get running? By hand: $(install_line)"
+    fail 1 "apt-get failed (see above): check the network and that no other" \
+      "apt-get is running. By hand: $(install_line)"
 }
 
 # Gets all that was needed, and begins this call's turn.
@@ -77,6 +77,6 @@ get_missing() {
   done
   packages='' environments=
   [ "$with_cuda" = no ] || [ -n "$(nvrtc_folders)" ] ||
-    fail 1 "the packages in build/python/cuda bring no libnvrtc: remove that" \
-      "folder and call it again"
+    fail 1 "the packages in build/python/cuda contain no libnvrtc: remove" \
+      "that folder and run the command again"
 }

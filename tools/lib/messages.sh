@@ -21,7 +21,7 @@ unknown() { # KIND WORD KNOWN...
 print(*difflib.get_close_matches(sys.argv[1], sys.argv[2:], 1))' "$word" "$@")
   hint=
   [ -z "$near" ] || hint=" Did you mean '$near'?"
-  fail 2 "there is no $kind '$word'.$hint Known: $*"
+  fail 2 "unknown $kind '$word'.$hint Known: $*"
 }
 
 no_more() { # COMMAND WORDS-LEFT...

@@ -79,12 +79,12 @@ def refuse_unknown(names, picked, known):
         if name in picked:
             continue
         if name in known:
-            print(f"fusebook: the other options leave out the test '{name}'",
+            print(f"fusebook: the other options exclude the test '{name}'",
                   file=sys.stderr)
         else:
             near = difflib.get_close_matches(name, known, 1)
             hint = f" Did you mean '{near[0]}'?" if near else ""
-            print(f"fusebook: there is no test '{name}'.{hint} "
+            print(f"fusebook: unknown test '{name}'.{hint} "
                   "./fusebook test -N lists them.", file=sys.stderr)
         sys.exit(2)
 
@@ -93,7 +93,7 @@ def main(build, names, *ctest):
     build = pathlib.Path(build)
     picked = chosen(ctest)
     if not picked and not names:
-        print("fusebook: no test is chosen by these options; "
+        print("fusebook: these options choose no test; "
               "./fusebook test -N lists all", file=sys.stderr)
         sys.exit(2)
     known = commands(build)

@@ -25,7 +25,7 @@ choose_recipes() {
     chosen="$chosen $short"
   done
   [ -n "$chosen" ] || chosen=$(recipes)
-  [ -n "$chosen" ] || fail 1 "there is no recipe in $root/recipes"
+  [ -n "$chosen" ] || fail 1 "no recipes found in $root/recipes"
 }
 
 exercises_of() { # RECIPE

@@ -30,7 +30,7 @@ function row(recipe, device, eager, compiled, ratio, started, count) {
 }
 END {
   row("recipe", "device", "eager", "compiled", "ratio",
-      "launches a step", "compilations")
+      "launches per step", "compilations")
   for (f = 1; f <= files; f++)
     row(got[f, "recipe"], got[f, "device"], time("eager_us"),
         time("compiled_us"),

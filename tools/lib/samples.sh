@@ -65,7 +65,7 @@ check_exercises() {
     "$python" -B "$root/docs/fusebook_docs" rebase-patch --check \
       --recipe "$recipe" || worst=1
   done
-  [ "$worst" -eq 0 ] || fail 1 "not every exercise fits its recipe (see above)"
+  [ "$worst" -eq 0 ] || fail 1 "not every exercise applies to its recipe (see above)"
 }
 
 docs_tool() { # RECIPE PROGRAM COMMAND OPTION...

@@ -11,7 +11,7 @@ try:
         ("127.0.0.1", int(sys.argv[2])), handler)
 except OSError as error:
     sys.exit(f"fusebook: port {sys.argv[2]} cannot be used ({error.strerror});"
-             " give another with --port")
+             " choose another with --port")
 print(f"Read it at http://127.0.0.1:{sys.argv[2]}/ (Ctrl-C ends)", flush=True)
 try:
     server.serve_forever()

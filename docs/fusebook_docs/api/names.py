@@ -93,7 +93,7 @@ def shown(book):
         for match in _SHOWN.finditer(text):
             line = text.count("\n", 0, match.start(1)) + 1
             if match[1] in found:
-                raise BookError(f"{match[1]} is explained here and in "
+                raise BookError(f"{match[1]} is explained twice, also in "
                                 f"{found[match[1]].page}", book.show(path), line)
             found[match[1]] = Shown(book.show(path), line, bool(match[2]))
     return found

@@ -50,7 +50,7 @@ class Reference:
         yield from self._undocumented()
         yield from self._unassigned(book)
         for pattern, line in self.engine.unused():
-            yield BookError(f"nothing is called {pattern}", self.engine.show,
+            yield BookError(f"nothing is named {pattern}", self.engine.show,
                             line)
 
     def _undocumented(self):

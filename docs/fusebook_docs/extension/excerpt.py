@@ -35,7 +35,7 @@ class RecipeExcerpt(SphinxDirective):
             return [self._origin(page, part), _block(code),
                     *self._output(page, part)]
         except OSError:
-            raise self.error(f"no recipe {self.arguments[0]!r}") from None
+            raise self.error(f"unknown recipe {self.arguments[0]!r}") from None
         except BookError as error:
             raise self.error(str(error)) from None
         finally:
@@ -62,7 +62,7 @@ class RecipeExcerpt(SphinxDirective):
         for number in range(start, len(texts)):
             if words in texts[number]:
                 return number
-        raise BookError(f"no line of the step has {words!r} ({option})")
+        raise BookError(f"no line of the step contains {words!r} ({option})")
 
     def _origin(self, page, part):
         line = nodes.paragraph("", "From ", classes=["recipe-origin"])

@@ -46,7 +46,7 @@ class Exercise(SphinxDirective):
         path = page.book.patch_path(page.name, name)
         self.env.note_dependency(str(path))
         if name in page.exercises:
-            raise BookError(f"a second exercise {name!r}")
+            raise BookError(f"exercise {name!r} appears twice")
         page.exercises.append(name)
         hunks = patches.read(page.book, page.name, name)
         show = page.book.show(path)

@@ -53,7 +53,7 @@ class KernelBeside(SphinxDirective):
         lines = path.read_text(encoding="utf-8").split("\n")
         marks = [i for i, line in enumerate(lines) if line.strip() == mark]
         if len(marks) != 2:
-            raise self.error(f"{path.name} has not two lines {mark!r}")
+            raise self.error(f"{path.name} needs exactly two lines {mark!r}")
         excerpt = kernel_text.Excerpt(str(page.book.show(path)), marks[0] + 2,
                                       tuple(lines[marks[0] + 1:marks[1]]))
         page.beside = (excerpt, self._pairs(excerpt))
@@ -114,7 +114,8 @@ class _Writer:
         for index in self._elementwise():
             for operation in self.kernel[index].operations:
                 if operation not in left:
-                    raise BookError(f"kernel-beside: no line does {operation}")
+                    raise BookError(f"kernel-beside: no line computes "
+                                    f"{operation}")
                 used.add(operation)
                 self.keys[index].append(_key(excerpt.path, left[operation]))
         if set(left) - used:

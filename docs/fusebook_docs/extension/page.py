@@ -31,7 +31,7 @@ def current(env):
     """The page that is being read; directives need one."""
     page = env.temp_data.get(KEY)
     if page is None:
-        raise BookError("this directive works on a recipe page alone")
+        raise BookError("this directive works only on a recipe page")
     return page
 
 

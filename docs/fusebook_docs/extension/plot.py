@@ -69,12 +69,12 @@ def table(text):
     first = next((i for i, row in enumerate(numbers) if row), 0)
     rows = [row for row in numbers[first:] if row]
     if first == 0 or len(rows) < 2:
-        raise ValueError("it printed no table with names and two rows")
+        raise ValueError("it printed no table with a header and two rows")
     names = cells[first - 1]
     if {len(names)} != {len(row) for row in rows} or len(names) < 2:
         raise ValueError("its table has rows of different lengths")
     if not all(math.isfinite(value) for row in rows for value in row):
-        raise ValueError("its table holds a number that is not finite")
+        raise ValueError("its table contains a number that is not finite")
     return names, rows
 
 

@@ -108,7 +108,7 @@ class Errors(SiteCase):
         path = self.reference.with_name("engine_room.txt")
         self.edit(path, "Adam::inside", "Adam::outside")
         self.broken(f"engine_room.txt:{self.line_in(path, 'outside')}: ",
-                    "nothing is called Adam::outside", "Adam::inside is public")
+                    "nothing is named Adam::outside", "Adam::inside is public")
 
     def test_name_in_prose_that_is_not_there(self):
         self.edit(self.reference, ":api:`compile`", ":api:`complie`")

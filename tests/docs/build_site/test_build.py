@@ -192,18 +192,18 @@ class Errors(SiteCase):
     def test_thumbnail_that_quotes_what_was_not_printed(self):
         self.edit(self.root / "docs" / "gallery.toml", "launches: #", "calls: #")
         self.broken("docs/gallery.toml: thumbnail of toy_optimizer",
-                    "'calls: #' is nowhere")
+                    "'calls: #' does not appear")
 
     def test_gallery_of_a_recipe_that_is_not_there(self):
         self.edit(self.root / "docs" / "gallery.toml", '"toy_optimizer"',
                   '"joy_optimizer"')
-        self.broken("there is no recipe joy_optimizer", "gallery.toml")
+        self.broken("unknown recipe joy_optimizer", "gallery.toml")
 
     def test_about_without_a_conclusion(self):
         path = self.root / "docs" / "about" / "toy_optimizer.rst"
         self.edit(path, "Conclusion", "Consequence")
         self.broken("docs/about/toy_optimizer.rst:1: ",
-                    "no heading 'Conclusion'")
+                    "missing heading 'Conclusion'")
 
     def test_wrong_name_in_a_conclusion(self):
         path = self.root / "docs" / "about" / "toy_optimizer.rst"
@@ -234,7 +234,7 @@ class Errors(SiteCase):
 
     def test_answer_without_words(self):
         self.book.answer_path("toy_optimizer", "amsgrad").unlink()
-        self.broken("amsgrad.rst: there is no such answer")
+        self.broken("amsgrad.rst: missing answer")
 
     def test_number_in_an_answer(self):
         path = self.book.answer_path("toy_optimizer", "amsgrad")
@@ -291,18 +291,18 @@ class Errors(SiteCase):
 
     def test_patch_that_does_not_fit(self):
         self.edit(self.recipe, "Adam opt(model", "Adam o(model")
-        self.broken("amsgrad.patch:3", "no longer fits",
+        self.broken("amsgrad.patch:3", "no longer applies",
                     f"{TOY}.cpp:{self.line('exercise::')}: ")
 
     def test_exercise_without_patch(self):
         self.book.patch_path("toy_optimizer", "amsgrad").unlink()
         self.broken("docs/exercises/toy_optimizer/amsgrad.patch",
-                    "no such exercise")
+                    "unknown exercise")
 
     def test_exercise_without_sample(self):
         for path in self.book.sample_paths("cpu", "toy_optimizer", "amsgrad"):
             path.unlink()
-        self.broken("toy_optimizer.amsgrad.json", "no such sample")
+        self.broken("toy_optimizer.amsgrad.json", "missing sample")
 
     def test_excerpt_of_what_is_not_there(self):
         source = self.root / "docs" / f"{BACKGROUND}.rst"
@@ -310,7 +310,7 @@ class Errors(SiteCase):
                 ("step: Compile *and*", "step: Compile or", "has no step"),
                 ("from: auto fused", "from: auto confused", "(from)"),
                 ("to: fused_step();", "to: Adam opt", "(to)"),
-                (":: plain_recipe", ":: no_recipe", "no recipe 'no_recipe'")):
+                (":: plain_recipe", ":: no_recipe", "unknown recipe 'no_recipe'")):
             with self.subTest(word):
                 self.edit(source, old, new)
                 self.broken(f"{BACKGROUND}.rst:", word)

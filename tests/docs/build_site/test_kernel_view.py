@@ -80,7 +80,7 @@ class Page(SiteCase):
         self.assertIn("mul, add", both.get_text())
 
     def test_operations_that_are_not_paired(self):
-        for pairs, word in (("x: mul", "no line does add"),
+        for pairs, word in (("x: mul", "no line computes add"),
                             ("x: mul, add, sqrt", "has no sqrt"),
                             ("y: mul, add", "0 lines of common/by_hand.cu")):
             with self.subTest(word):

@@ -50,7 +50,7 @@ class Page(SiteCase):
 
     def test_output_without_a_ladder(self):
         self.prints("no ladder\n")
-        self.broken("no ladder of two rungs", "plain_recipe.cpp")
+        self.broken("no ladder with at least two", "plain_recipe.cpp")
 
 
 if __name__ == "__main__":

@@ -124,4 +124,4 @@ class Changes(OpsCase):
         code, text = build(self.root, self.out, "-D",
                            f"fusebook_more_ops={MORE}")
         self.assertNotEqual(code, 0, text)
-        self.assertIn(f"{MORE}:3: 5 fields, not 6", text)
+        self.assertIn(f"{MORE}:3: expected 6 fields, got 5", text)

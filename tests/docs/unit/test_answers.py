@@ -92,7 +92,7 @@ class Words(BookCase):
 
     def test_missing(self):
         self.book.answer_path("toy_optimizer", "amsgrad").unlink()
-        with self.assertRaisesRegex(BookError, "no such answer"):
+        with self.assertRaisesRegex(BookError, "missing answer"):
             prose.answer(self.book, "toy_optimizer", "amsgrad")
 
 

@@ -126,7 +126,7 @@ class Toys(BookCase):
         for old, new, word in (
                 ("p = p - lr * m", "p - lr * m", "not an assignment"),
                 ("p = p - lr * m", "p = = 1", "not an assignment"),
-                ("code: toy_engine.h roll\n", "", "needs a line code:")):
+                ("code: toy_engine.h roll\n", "", "needs a 'code:' line")):
             with self.subTest(new), self.assertRaisesRegex(
                     BookError, word), self.edited(old, new):
                 pass
@@ -135,7 +135,7 @@ class Toys(BookCase):
         for old, new, word in (
                 ("lr * m", "rate * m", "'rate' is not defined"),
                 ("abs(g)", "open(g)", "'open' is not defined"),
-                ("maths_toy", "maths_lost", "no example 'maths_lost'"),
+                ("maths_toy", "maths_lost", "unknown example 'maths_lost'"),
                 ("maths_toy", "stepping", "printed no steps")):
             with self.subTest(new), self.assertRaisesRegex(
                     BookError, word), self.edited(old, new) as found:

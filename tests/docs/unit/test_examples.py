@@ -47,7 +47,7 @@ class Examples(BookCase):
         self.kept.write_text(self.kept.read_text().replace("done", "fine"))
         code, out = self.run_examples()
         self.assertEqual(code, 1)
-        self.assertIn("and the page shows\nfine", out)
+        self.assertIn("but the page shows\nfine", out)
 
     def test_code_that_is_newer_than_its_output(self):
         path = self.kept.with_suffix(".cpp")
@@ -74,14 +74,14 @@ class Examples(BookCase):
         self.kept.write_text(self.kept.read_text() + "== lost 000000000000\n")
         code, out = self.run_examples()
         self.assertEqual(code, 1)
-        self.assertIn("output of lost, which is no example", out)
+        self.assertIn("output of unknown example lost", out)
 
     def test_two_of_one_name(self):
         shutil.copy(self.kept.with_suffix(".cpp"),
                     self.kept.with_name("more.cpp"))
         code, out = self.run_examples()
         self.assertEqual(code, 1)
-        self.assertIn("a second example stepping", out)
+        self.assertIn("example stepping is defined twice", out)
 
     def test_every_example_of_the_book_is_captured(self):
         from fusebook_docs.book import Book

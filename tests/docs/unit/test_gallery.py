@@ -44,13 +44,14 @@ class Gallery(BookCase):
         self.assertIsNone(entries[1].level)
 
     def test_what_makes_no_sense(self):
-        self.refused("some C++", "hard", "level is one of: first steps, ")
+        self.refused("some C++", "hard", "level must be one of: first steps, ")
 
     def test_minutes(self):
-        self.refused("minutes = 5", "minutes = 0", "minutes is a whole number")
+        self.refused("minutes = 5", "minutes = 0",
+                     "minutes must be a positive integer")
 
     def test_key(self):
-        self.refused("minutes = 5", "minuts = 5", "no such key: minuts")
+        self.refused("minutes = 5", "minuts = 5", "unknown key: minuts")
 
     def test_twice(self):
         self.refused('name = "plain_recipe"', 'name = "toy_optimizer"',

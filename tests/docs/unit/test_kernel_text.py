@@ -89,7 +89,7 @@ class Sources(BookCase):
     def test_places_that_are_nowhere(self):
         for old, new, word in (
                 ("toy_optimizer.cpp:38", "toy_optimizer.cpp:3800", "has"),
-                ("toy_optimizer.cpp:38", "lost.cpp:3", "no file")):
+                ("toy_optimizer.cpp:38", "lost.cpp:3", "does not exist")):
             with self.subTest(new), self.assertRaisesRegex(BookError, word):
                 self.excerpts(PRINTED.replace(old, new))
 

@@ -53,7 +53,7 @@ class Reading(unittest.TestCase):
                 ("", times(), "no ladder"),
                 (TEXT.partition("\n\n")[0], times(), "no ladder"),
                 (ragged, times(), "equal length"),
-                (TEXT, times(unit="ms"), "no time")):
+                (TEXT, times(unit="ms"), "not a measured time")):
             with self.subTest(word), self.assertRaisesRegex(BookError, word):
                 ladder.read(text, values)
 

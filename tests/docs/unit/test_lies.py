@@ -85,7 +85,7 @@ class Lies(BookCase):
         self.lie(CPP, "five <i = 0", "six <i = 0", "LINE", "says 'six'")
         self.lie(CPP, "five <launches", "six <launches", "says 'six'")
         self.lie(CPP, "We call it a few times", "We call it six times", "LINE",
-                 "'six' is bound to nothing")
+                 "'six' is not quoted")
 
     def test_a_number_on_a_page(self):
         name = "docs/background/page.rst"
@@ -107,7 +107,7 @@ class Lies(BookCase):
         for alt, caption in (("Six curves.", "A caption."),
                              ("A curve.", "Above: 28 bytes.")):
             new = plot.format(alt, caption).replace("\n//", "\n  //")
-            self.lie(CPP, old, f"{new}  {old}", "is bound to nothing")
+            self.lie(CPP, old, f"{new}  {old}", "is not quoted")
 
     def test_output_typed_into_the_prose(self):
         old = "// A stack of layers."
@@ -165,7 +165,8 @@ class Lies(BookCase):
         record["values"]["speedup"].update(value=672.48 / 747.2, shown="0.900x")
         code, out = self.run_on("capture", record)
         self.assertEqual(code, 1)
-        self.assertIn("'speedup' is 0.9, and no less than 0.97 can be", out)
+        self.assertIn("'speedup' is 0.9, below the lowest possible value 0.97",
+                      out)
         self.assertEqual(self.run_on("verify", record)[0], 0)
 
     def test_verify_tells_it_too(self):
@@ -190,7 +191,8 @@ class Lies(BookCase):
     def test_a_patch_that_does_not_apply(self):
         path = self.book.patch_path(RECIPE, "amsgrad")
         path.write_text(path.read_text().replace("-  Adam opt(", "-  Adam o("))
-        self.assertRegex(self.messages()[0], r"amsgrad.patch:\d+: no longer fits")
+        self.assertRegex(self.messages()[0],
+                         r"amsgrad.patch:\d+: no longer applies")
 
     # ---- of another device --------------------------------------------------
 

@@ -129,7 +129,7 @@ class Refused(unittest.TestCase):
 
     def test_step_shares_its_line(self):
         self.refused(self.changed('step("One");', 'step("One"); f();'), 8,
-                     "line to itself")
+                     "must be alone on its line")
 
     def test_same_title_twice(self):
         again = 'print("1");\n  step("One");\n  // More.'

@@ -91,19 +91,20 @@ class Broken(unittest.TestCase):
         self.assertIn(words, str(caught.exception))
 
     def test_shape(self):
-        self.refuses("OP(x, 1, a, any)", "4 fields, not 6")
-        self.refuses("OP(x, 2, a, b, any, 0, plain)", "7 fields, not 6")
+        self.refuses("OP(x, 1, a, any)", "expected 6 fields, got 4")
+        self.refuses("OP(x, 2, a, b, any, 0, plain)", "expected 6 fields, got 7")
         self.refuses("OP(x, 1,\n(a, any, 0)\n", "no closing parenthesis")
-        self.refuses("OPS(x, 1, a, any, 0)", "'OPS(x, 1, a, any, 0)' is no row")
-        self.refuses("\n\n  rest", "'rest' is no row", line=5)
-        self.refuses("OP(y, 1, a, any, 0, plain))", "')' is no row")
+        self.refuses("OPS(x, 1, a, any, 0)", "'OPS(x, 1, a, any, 0)' is not a row")
+        self.refuses("\n\n  rest", "'rest' is not a row", line=5)
+        self.refuses("OP(y, 1, a, any, 0, plain))", "')' is not a row")
 
     def test_fields(self):
-        self.refuses("OP(X, 1, a, any, 0, plain)", "'X' is no name")
-        self.refuses("OP(x, 5, a, any, 0, plain)", "arity '5'; it is 1 to 4")
+        self.refuses("OP(X, 1, a, any, 0, plain)",
+                     "'X' is not a valid operation name")
+        self.refuses("OP(x, 5, a, any, 0, plain)", "arity '5'; it must be 1 to 4")
         self.refuses("OP(x, 0, a, any, 0, plain)", "arity '0'")
         self.refuses("OP(x, two, a, any, 0, plain)", "arity 'two'")
-        self.refuses("MOVE(x, 2, a, any, 0, plain)", "arity '2'; it is 1")
+        self.refuses("MOVE(x, 2, a, any, 0, plain)", "arity '2'; it must be 1")
         self.refuses("OP(x, 1, a, some, 0, plain)", "domain 'some'")
         self.refuses("OP(x, 1, a, any, -1, plain)", "bound '-1'")
         self.refuses("OP(x, 1, a, any, , plain)", "bound ''")
@@ -115,14 +116,14 @@ class Broken(unittest.TestCase):
         self.refuses("OP(x, 1, sqrt(a), any, 0, plain)", "uses 'sqrt'")
         self.refuses("OP(x, 1, a * 0.5f, any, 0, plain)", "uses 'f'")
         self.refuses("OP(x, 1, a * T, any, 0, plain)",
-                     "T without its parentheses")
+                     "T without parentheses")
         self.refuses("OP(x, 1, a @ a, any, 0, plain)", "from '@ a' on")
 
     def test_what_only_a_preprocessor_knows(self):
-        self.refuses("#if 0\nOP(x, 1, a, any, 0, plain)\n#endif", "a row in an #if",
-                     line=4)
-        self.refuses('#include "more.def"', "cannot be followed")
-        self.refuses("#ifdef X", "without its #endif")
+        self.refuses("#if 0\nOP(x, 1, a, any, 0, plain)\n#endif",
+                     "a row inside an #if", line=4)
+        self.refuses('#include "more.def"', "is not supported here")
+        self.refuses("#ifdef X", "without an #endif")
 
     def test_a_row_is_one_line_of_the_file(self):
         """The line is where the row begins, behind comments and long rows."""
@@ -151,7 +152,7 @@ class Files(BookCase):
     def test_no_row_twice(self):
         shutil.copy(self.book.operations, self.root / "same.def")
         self.assertRegex(self.error(["same.def"]), r"^same.def:(\d+): .*'add' "
-                         r"stands at kernels/ops/ops.def:\1 already$")
+                         r"is already defined at kernels/ops/ops.def:\1$")
 
     def test_no_file(self):
         self.assertEqual(self.error(["none.def"]), "none.def: cannot be read: "

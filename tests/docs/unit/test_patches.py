@@ -42,7 +42,7 @@ class Apply(BookCase):
         code, out = self.apply()
         self.assertEqual(code, 1)
         for word in ("docs/exercises/toy_optimizer/amsgrad.patch:3",
-                     "no longer fits", "Adam o(model", "line 37"):
+                     "no longer applies", "Adam o(model", "line 37"):
             self.assertIn(word, out)
         self.assertFalse(self.out.exists())
 
@@ -101,9 +101,9 @@ class Refused(unittest.TestCase):
         self.refused(self.HEAD, "not a unified diff")
         self.refused(self.HEAD + "@@ -1,2 +1,2 @@\n a\n", "cut off")
         self.refused(self.HEAD + "@@ -1 +1 @@\n+a\n+b\n", "longer")
-        self.refused(self.HEAD + "@@ -1 +1 @@\n?a\n", "begins with")
+        self.refused(self.HEAD + "@@ -1 +1 @@\n?a\n", "must begin with")
         self.refused(self.HEAD + "@@ -1 +1 @@\n a\n", "changes nothing")
-        self.refused(self.HEAD + "@@ -0,0 +1 @@\n+a\n", "without any context")
+        self.refused(self.HEAD + "@@ -0,0 +1 @@\n+a\n", "without context")
         self.refused(self.HEAD.replace("toy", "boy") + "@@ -1 +1 @@\n-a\n+c\n",
                      "boy_optimizer")
 

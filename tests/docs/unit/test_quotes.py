@@ -68,7 +68,7 @@ class Value(QuoteCase):
                    "5", Home())
         self.shows("value", "arrays: #", "5",
                    Home("toy_optimizer", None, "amsgrad", True))
-        self.refused("value", "arrays: #", "is nowhere",
+        self.refused("value", "arrays: #", "does not appear",
                      home=Home("toy_optimizer", None, "amsgrad", False))
 
     def test_of_another_device(self):
@@ -80,15 +80,15 @@ class Value(QuoteCase):
                      "docs/samples/cpu/toy_optimizer.txt", RUN)
         self.refused("value", "eager", "no value 'eager'", "eager_us, ratio",
                      "docs/samples/cpu/toy_optimizer.json")
-        self.refused("value", "747.2 us <eager_us>", "grow old")
-        self.refused("value", "5 <lunches: #>", "'lunches: #' is nowhere")
+        self.refused("value", "747.2 us <eager_us>", "go stale")
+        self.refused("value", "5 <lunches: #>", "'lunches: #' does not appear")
         self.refused("value", "5 <launches: # @ No step>", "no step 'No step'")
         self.refused("value", "5 <#: #>", "one #")
         self.refused("value", "ratio / eager_us", "not a ratio")
         self.refused("value", "eager_us", "which recipe", home=Home())
-        self.refused("value", "8 <@ x: #>", "is nowhere")
+        self.refused("value", "8 <@ x: #>", "does not appear")
         # A number is whole: not the end or the beginning of a longer one.
-        self.refused("value", "7 <launches: #0, 754>", "is nowhere")
+        self.refused("value", "7 <launches: #0, 754>", "does not appear")
 
 
 class Constant(QuoteCase):
@@ -129,9 +129,9 @@ class Constant(QuoteCase):
         self.refused("constant", "six <i < #; ++i>", "says 'six'", "it is 5",
                      "recipes/toy_optimizer.cpp")
         self.refused("constant", "0.75", "'0.75' is not in the code")
-        self.refused("constant", "5", "too many places")
-        self.refused("constant", "five", "too many places")
-        self.refused("constant", "5 <j < #>", "nowhere")
+        self.refused("constant", "5", "too common")
+        self.refused("constant", "five", "too common")
+        self.refused("constant", "5 <j < #>", "does not appear")
         self.refused("constant", "5 <i < #>", "which recipe", home=Home())
 
 

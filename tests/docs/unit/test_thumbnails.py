@@ -29,12 +29,12 @@ class Bars(BookCase):
 
     def test_quotes_that_are_not_true(self):
         for bar, word in (("eager = lost_us", "no value 'lost_us'"),
-                          ("launches = calls: #", "is nowhere")):
+                          ("launches = calls: #", "does not appear")):
             with self.subTest(bar), self.assertRaisesRegex(BookError, word):
                 thumbnails.svg(self.book, replace(ENTRY, bars=(bar,)))
 
     def test_a_step_that_prints_nothing(self):
-        with self.assertRaisesRegex(BookError, "no step 'Lost' that prints"):
+        with self.assertRaisesRegex(BookError, "no step 'Lost' with output"):
             thumbnails.table_text(self.book,
                                   replace(ENTRY, bars=(), curves="Lost"))
 

@@ -67,12 +67,12 @@ class Verify(VerifyCase):
 
     def test_other_kernels(self):
         """Their text is what a GPU would run: nothing printed shows it."""
-        for kernels, words in ((["00aa", "22cc"], "1 new, 1 gone, 1 as"),
-                               (["00aa"], "0 new, 1 gone, 1 as"),
+        for kernels, words in ((["00aa", "22cc"], "1 new, 1 gone, 1 unchanged"),
+                               (["00aa"], "0 new, 1 gone, 1 unchanged"),
                                (["00aa", "11bb", "22cc"], "1 new, 0 gone")):
             record = toy_record()
             record["kernels"] = kernels
-            self.red(record, "other kernels", words,
+            self.red(record, "different kernels", words,
                      "./fusebook capture toy_optimizer")
         record["kernels"] = ["11bb", "00aa"]
         self.assertEqual(self.verify(record)[0], 0)
@@ -226,7 +226,7 @@ class Values(VerifyCase):
     def test_value_gone_or_new(self):
         record = toy_record()
         record["values"]["new_us"] = record["values"]["eager_us"]
-        self.red(record, "'new_us' is new")
+        self.red(record, "'new_us' is in this run, but not on")
         record = toy_record()
         text = record["steps"][2]["text"].replace("@{eager_us}", "7 us")
         record["steps"][2]["text"] = text
@@ -245,7 +245,7 @@ class Capture(BookCase):
         record = toy_record()
         record["values"]["eager_us"].update(value=9.0, shown="9.000 us")
         record["provenance"]["device"] = "Another CPU"
-        self.assertIn("nothing but timings moved", self.capture(record))
+        self.assertIn("only timings changed", self.capture(record))
         self.assertEqual(self.files(), before)
         self.capture(record, "--fresh")
         self.assertNotEqual(self.files(), before)
@@ -291,7 +291,7 @@ class Capture(BookCase):
         place = "recipes/toy_optimizer.cpp:99"
         record["values"]["here"].update(value=place, shown=place)
         record["values"]["eager_us"].update(value=9.0, shown="9.000 us")
-        self.assertIn("only places moved", self.capture(record))
+        self.assertIn("only source lines changed", self.capture(record))
         values = samples.load(self.book, "cpu", RECIPE).values
         self.assertEqual(values["here"].value, place)
         self.assertEqual(values["eager_us"].value, 747.2)
