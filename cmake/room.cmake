@@ -4,7 +4,7 @@
 #
 #   fuse_room(BELOW...)   in the folder's CMakeLists.txt
 #
-# makes the library fuse_FOLDER. Headers are included as "fusebook/FOLDER/x.h",
+# makes the library fuse_FOLDER, which users know as fusebook::FOLDER. Headers are included as "fusebook/FOLDER/x.h",
 # as from an installed copy: a folder in the build tree that holds nothing but a
 # link of that name is what the library exposes. Tests that compile the sources
 # once more find all such links in ${FUSEBOOK_ALL_HEADERS}, and the sources in the
@@ -36,10 +36,17 @@ function(fuse_room)
     add_library(fuse_${name} INTERFACE)
     set(scope INTERFACE)
   endif()
-  target_include_directories(fuse_${name} ${scope} ${view})
+  add_library(fusebook::${name} ALIAS fuse_${name})
+  set_target_properties(fuse_${name} PROPERTIES EXPORT_NAME ${name}
+                                                OUTPUT_NAME fusebook_${name})
+  target_compile_features(fuse_${name} ${scope} cxx_std_20)
+  target_include_directories(
+    fuse_${name} ${scope} $<BUILD_INTERFACE:${view}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   # Places that programs print are those of the checkout.
   target_compile_options(
-    fuse_${name} ${scope} -fmacro-prefix-map=${view}/fusebook/=${floor}/)
+    fuse_${name} ${scope}
+    $<BUILD_INTERFACE:-fmacro-prefix-map=${view}/fusebook/=${floor}/>)
   list(TRANSFORM ARGN PREPEND fuse_ OUTPUT_VARIABLE below)
   target_link_libraries(fuse_${name} ${scope} ${below})
   set_property(GLOBAL APPEND PROPERTY FUSEBOOK_ROOMS ${name})
@@ -62,4 +69,10 @@ function(fuse_x86_level chooser level)
     ${source} PROPERTIES COMPILE_OPTIONS "${ARGN};-march=x86-64-v${level}")
   set_source_files_properties(${chooser} PROPERTIES COMPILE_DEFINITIONS
                                                     FUSE_X86_LEVELS)
+endfunction()
+
+# fuse_headers_only(ROOM TARGET): a library of headers that the room's own sources
+# need, and users of the room do not.
+function(fuse_headers_only room target)
+  target_link_libraries(fuse_${room} PRIVATE $<BUILD_INTERFACE:${target}>)
 endfunction()

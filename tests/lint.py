@@ -199,10 +199,12 @@ class Contents:
 
 
 def built_elsewhere(path):
-    """Whether a source is a probe of clang or belongs to a sanitizer preset."""
+    """Whether a source is a probe of clang, belongs to a sanitizer preset, or is a
+    program outside of the build."""
     name = str(path.relative_to(ROOT))
-    return name in ("tests/fuzz/empty_fuzz.cpp",
-                    "tests/hardening/sanitized_kernels_test.cpp")
+    return (name.startswith("tests/consumers/") or
+            name in ("tests/fuzz/empty_fuzz.cpp",
+                     "tests/hardening/sanitized_kernels_test.cpp"))
 
 
 def entries(build):

@@ -76,6 +76,7 @@ doctor_line python python3 "test, docs, verify, capture"
 doctor_line venv venv "test, docs"
 doctor_line chromium chromium "test (pages)"
 doctor_line doxygen doxygen "test, docs (API reference)"
+doctor_line pkgconfig pkg-config "test (programs outside)"
 say "Python packages (installed by the command that needs them):"
 for name in lint docs pages interop cuda cublas; do
   if is_made "$name"; then state=ready; else state='not yet'; fi

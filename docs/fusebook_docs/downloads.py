@@ -47,7 +47,7 @@ def _without_tests(presets):
              if name not in ("testPresets", "workflowPresets")}
     for preset in whole["configurePresets"]:
         if preset.get("hidden"):
-            preset.setdefault("cacheVariables", {})["BUILD_TESTING"] = "OFF"
+            preset.setdefault("cacheVariables", {})["FUSEBOOK_TESTING"] = "OFF"
     return (json.dumps(whole, indent=2) + "\n").encode()
 
 

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "fusebook/support/version.h"
+
 namespace fuse {
 
 /// Element types of tensors. `float32` is IEEE binary32, `float64` binary64,

@@ -4,6 +4,8 @@
 #include <span>
 #include <string_view>
 
+#include "fusebook/support/version.h"
+
 namespace fuse {
 
 /// The rows of ops.def, in order, followed by four pseudo-operations of

@@ -71,6 +71,8 @@ def needs(words, build, files):
                     found.add("program=doxygen")
             case ["nvrtc", _]:
                 found.add("environment=cuda")
+    if any(word.endswith("/consumers_test.py") for word in words):
+        found.add("program=pkgconfig")
     return found
 
 

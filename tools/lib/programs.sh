@@ -91,6 +91,7 @@ is_found() {
     venv) find_python_with_venv ;;
     chromium) find_chromium ;;
     doxygen) have doxygen ;;
+    pkgconfig) have pkg-config ;;
   esac
 }
 
@@ -106,6 +107,7 @@ package_of() {
     python) echo python3 ;;
     venv) echo python3-venv ;;
     doxygen) echo doxygen ;;
+    pkgconfig) echo pkg-config ;;
     chromium) if is_like ubuntu; then echo chromium-browser; else
       echo chromium; fi ;;
   esac
@@ -136,6 +138,7 @@ version_of() {
     python | venv) "$python" -V | first_number ;;
     chromium) "$chromium" --version | first_number ;;
     doxygen) doxygen --version | first_number ;;
+    pkgconfig) pkg-config --version ;;
   esac 2>/dev/null
 }
 

@@ -68,7 +68,7 @@ class Downloads(unittest.TestCase):
         self.assertEqual([n for n in names if re.search(r"/recipes/.*cpp", n)],
                          [f"{FOLDER}/recipes/{NAME}.cpp"])
         self.assertNotIn("testPresets", presets)
-        self.assertEqual({preset["cacheVariables"]["BUILD_TESTING"] for preset
+        self.assertEqual({preset["cacheVariables"]["FUSEBOOK_TESTING"] for preset
                           in presets["configurePresets"]
                           if preset.get("hidden")}, {"OFF"})
         self.assertIn(f"./fusebook run {NAME}\n", readme)

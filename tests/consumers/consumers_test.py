@@ -1,0 +1,211 @@
+"""Builds programs outside of the repository with an installed copy of the library.
+
+    python3 consumers_test.py --build=BUILD ARCHIVE...
+                                    from what was built in BUILD
+    python3 consumers_test.py       from the sources, and with a shared library
+
+The copy is moved before it is used, so that nothing may depend on its place.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def run(*command, **options):
+    """Output and exit code of a command."""
+    done = subprocess.run([str(word) for word in command], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False, **options)
+    return done.returncode, done.stdout
+
+
+class Consumers:
+    """What must hold for any installed copy."""
+
+    @classmethod
+    def installed(cls, build, name):
+        """Where an installed copy lies after it was moved."""
+        first, last = cls.folder / "first" / name, cls.folder / name
+        code, text = run("cmake", "--install", build, "--prefix", first)
+        if code != 0:
+            raise RuntimeError(text)
+        shutil.move(first, last)
+        return last
+
+    def good(self, *command, **options):
+        code, text = run(*command, **options)
+        self.assertEqual(code, 0, text)
+        return text
+
+    def configure(self, project, build, prefix, *options):
+        return run("cmake", "-S", HERE / project, "-B", build,
+                   "-DCMAKE_BUILD_TYPE=Release",
+                   f"-DCMAKE_PREFIX_PATH={prefix}", *options)
+
+    def built(self, project, prefix, *options):
+        """The folder in which a project was built."""
+        build = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        code, text = self.configure(project, build, prefix, *options)
+        self.assertEqual(code, 0, text)
+        self.good("cmake", "--build", build, "-j2")
+        return build
+
+    def test_a_program_finds_the_package_and_its_components(self):
+        build = self.built("installed", self.prefix)
+        wanted = HERE / "installed" / "training.txt"
+        self.assertEqual(self.good(build / "training"), wanted.read_text())
+
+    def test_a_program_steps_its_own_memory(self):
+        build = self.built("own_memory", self.prefix)
+        text = self.good(build / "own_memory")
+        version = re.search(r"project\(fusebook VERSION (\S+)",
+                            (ROOT / "CMakeLists.txt").read_text())[1]
+        self.assertEqual(text, f"Fusebook {version}: 20 launches, equal\n")
+
+    def test_pkg_config_knows_it(self):
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(
+            next(self.prefix.rglob("fusebook.pc")).parent)}
+        build = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        self.good("cmake", "-S", HERE / "own_memory", "-B", build,
+                  "-DWITH_PKG_CONFIG=ON", env=environment)
+        self.good("cmake", "--build", build)
+        self.assertIn("equal", self.good(build / "own_memory"))
+
+    def test_nothing_names_the_checkout_or_the_first_prefix(self):
+        for path in self.prefix.rglob("*"):
+            if path.suffix in (".cmake", ".pc", ".h"):
+                text = path.read_text(encoding="utf-8")
+                self.assertNotIn(str(ROOT), text, path)
+                self.assertNotIn(str(self.folder / "first"), text, path)
+
+    def test_an_unknown_component_is_named(self):
+        project = self.folder / "unknown"
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(x LANGUAGES CXX)\n"
+            "find_package(fusebook CONFIG REQUIRED COMPONENTS optimizers)\n")
+        code, text = self.configure(project, project / "build", self.prefix)
+        self.assertNotEqual(code, 0)
+        self.assertIn("Fusebook has no component optimizers",
+                      " ".join(text.split()))
+
+    def test_headers_and_library_of_two_builds_do_not_link(self):
+        prefix = self.folder / "mixed"
+        shutil.copytree(self.prefix, prefix)
+        sources = self.folder / "changed"
+        for layer in ("common", "kernels"):
+            shutil.copytree(ROOT / layer, sources / layer)
+        table = sources / "kernels" / "ops" / "ops.def"
+        table.write_text(table.read_text() + "// one row more\n")
+        made = self.folder / "made"
+        self.good("cmake", "-D", f"ROOT={sources}", "-D", f"OUT={made}",
+                  "-D", "VERSION=0.1.0",
+                  "-P", ROOT / "cmake" / "headers_hash.cmake")
+        shutil.copy(made / "headers.h",
+                    prefix / "include" / "fusebook" / "support" / "headers.h")
+        build = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        code, text = self.configure("own_memory", build, prefix)
+        self.assertEqual(code, 0, text)
+        code, text = run("cmake", "--build", build)
+        self.assertNotEqual(code, 0)
+        self.assertRegex(text, r"undefined .*fuse::headers_\w+")
+
+    def test_an_old_compiler_is_refused(self):
+        for name, version, refused in (("Clang", "14.0.6", True),
+                                       ("Clang", "15.0.0", False),
+                                       ("GNU", "11.4.0", True),
+                                       ("GNU", "12.2.0", False)):
+            code, text = run("cmake", f"-DCMAKE_CXX_COMPILER_ID={name}",
+                             f"-DCMAKE_CXX_COMPILER_VERSION={version}",
+                             "-DCMAKE_CXX_COMPILER=c++",
+                             "-P", next(self.prefix.rglob("compiler.cmake")))
+            self.assertEqual(code != 0, refused, text)
+            if refused:
+                self.assertIn(f"c++ is {name} {version}",
+                              " ".join(text.split()))
+
+
+class Installed(Consumers, unittest.TestCase):
+    """A library for each room."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="fusebook-consumers-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.prefix = cls.installed(BUILD, "static")
+
+    def test_every_library_is_there(self):
+        self.assertEqual({path.name for path in self.prefix.rglob("*.a")},
+                         set(ARCHIVES))
+
+
+class FromSources(Consumers, unittest.TestCase):
+    """One shared library, and the sources in a project."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="fusebook-consumers-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        build = cls.folder / "build"
+        for command in (("cmake", "-S", ROOT, "-B", build,
+                         "-DFUSEBOOK_RECIPES=OFF", "-DBUILD_SHARED_LIBS=ON"),
+                        ("cmake", "--build", build, "-j2")):
+            code, text = run(*command)
+            if code != 0:
+                raise RuntimeError(text)
+        cls.prefix = cls.installed(build, "shared")
+
+    def test_only_our_names_are_visible(self):
+        library = next(self.prefix.rglob("libfusebook.so"))
+        names = [line.split(" ", 2)[2] for line in self.good(
+            "nm", "-D", "-C", "--defined-only", library).splitlines()]
+        foreign = [name for name in names if "fuse::" not in name]
+        self.assertEqual(foreign, [])
+        self.assertEqual([name for name in names if "nlohmann" in name
+                          and not name.startswith("fuse::")], [])
+
+    def test_sources_in_a_project_bring_the_library_alone(self):
+        build = self.folder / "added"
+        code, text = self.configure("added", build, "",
+                                    f"-DFUSEBOOK_SOURCE={ROOT}")
+        self.assertEqual(code, 0, text)
+        self.good("cmake", "--build", build, "-j2")
+        self.assertIn("equal", self.good(build / "bench"))
+        listed = self.good("ctest", "--test-dir", build, "-N")
+        self.assertIn("Total Tests: 1", listed)
+
+    def test_headers_compile_alone(self):
+        include = self.prefix / "include"
+        compiler = os.environ.get("CXX", "c++").split()
+        for path in sorted((include / "fusebook").rglob("*.h")):
+            if path.parent.name == "prelude":
+                continue  # texts of kernels, which are put together
+            with self.subTest(path.name):
+                self.good(*compiler, "-std=c++20", "-fsyntax-only", "-Wall",
+                          "-Wextra", "-Wconversion", "-Werror", "-x", "c++",
+                          f"-I{include}", path)
+
+
+if __name__ == "__main__":
+    BUILD, ARCHIVES = None, []
+    if sys.argv[1:]:
+        build, *archives = sys.argv[1:]
+        if not build.startswith("--build=") or not archives:
+            sys.exit(__doc__)
+        BUILD = pathlib.Path(build.removeprefix("--build=")).resolve()
+        ARCHIVES = [pathlib.Path(path).name for path in archives]
+    suite = unittest.defaultTestLoader.loadTestsFromTestCase(
+        FromSources if BUILD is None else Installed)
+    result = unittest.TextTestRunner(verbosity=2).run(suite)
+    sys.exit(0 if result.wasSuccessful() else 1)
