@@ -84,7 +84,7 @@ class Checkpoint(unittest.TestCase):
         safetensors.numpy.save_file(tensors, self.path, metadata)
         answer = run("read", self.path)
         self.assertEqual(answer.returncode, 1)
-        self.assertIn("its checksum does not fit", answer.stdout)
+        self.assertIn("its checksum does not match", answer.stdout)
 
 
 if __name__ == "__main__":

@@ -200,7 +200,7 @@ class OfTheBook(unittest.TestCase):
 
     def test_adam_moves_the_bytes_that_its_recipe_prints(self):
         text = self.book.sample_paths("cpu", "compiling_optimizer")[0].read_text()
-        self.assertIn("bytes an element: 28\n", text)
+        self.assertIn("bytes per element: 28\n", text)
         kernel = kept.load(self.book, "compiling_optimizer")
         element, loop = kernel.element(), kernel.ptx_loop()
         self.assertEqual(sum([*element.loaded.values(),
