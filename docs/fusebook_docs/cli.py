@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from . import (capturing, checking, examples, exercises, front, limits, literate,
-               patches, prose, samples)
+               new_recipe, patches, prose, samples)
 from .book import Book, capture_command
 from .errors import BookError
 from .machine import kept, making, promises
@@ -85,6 +85,12 @@ def _parser():
                       "samples")
     front_page.add_argument("--write", action="store_true",
                             help="update README.md and its picture")
+    new = _add(commands, "new", _new,
+               "make a recipe that keeps every rule, to be changed")
+    new.add_argument("--recipe", required=True, metavar="NAME")
+    new.add_argument("--title", help="default: made from the name")
+    new.add_argument("--check", action="store_true",
+                     help="only say whether it can have that name and title")
     apply = _add(commands, "apply", _apply,
                  "write a recipe with the answer to an exercise applied")
     apply.add_argument("--recipe", required=True)
@@ -246,6 +252,18 @@ def _capture(book, options):
     run = capturing.placed(run, options.folder, options.driver)
     done = capturing.keep(book, run, fresh=options.fresh)
     print(f"{_name(options)}: {done}")
+    return 0
+
+
+def _new(book, options):
+    try:
+        new_recipe.check(book, options.recipe, options.title)
+    except BookError as error:
+        print(f"fusebook: {error}", file=sys.stderr)
+        return 2
+    if not options.check:
+        for path in new_recipe.make(book, options.recipe, options.title):
+            print(f"wrote {book.show(path)}")
     return 0
 
 

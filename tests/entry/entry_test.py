@@ -145,7 +145,7 @@ class CommandLine(Entry):
         for arguments, wanted in (
                 (["rnu"], "Did you mean 'run'?"),
                 (["tset"], "Did you mean 'test'?"),
-                (["frobnicate"], "Known: run test lint docs"),
+                (["frobnicate"], "Known: run test lint docs verify capture new"),
                 (["run", "adm"], "Did you mean 'adam'? Known: adam broken sgd"),
                 (["run", "adam", "nothing at all"], "Known: adam broken sgd"),
                 (["run", ""], "Known: adam broken sgd"),
@@ -153,6 +153,10 @@ class CommandLine(Entry):
                 (["verify", "--frsh"], "'--frsh'"),
                 (["capture", "--frsh"], "Did you mean '--fresh'?"),
                 (["capture", "--device"], "--device needs a name"),
+                (["new"], "new needs the name of a recipe"),
+                (["new", "a", "b"], "new makes one recipe: 'a', or 'b'?"),
+                (["new", "a", "--titel", "b"], "Did you mean '--title'?"),
+                (["new", "a", "--title"], "--title needs a title"),
                 (["lint", "--fixx"], "Did you mean '--fix'?"),
                 (["docs", "--prot"], "Did you mean '--port'?"),
                 (["docs", "--port", "0"], "1 to 65535"),
@@ -188,6 +192,23 @@ class CommandLine(Entry):
                                            "bench,peers", "adam"]) + "\n")
         self.expect(2, "capture", "--out", "x")
         self.expect(2, "capture", "--only", "bench")
+
+    def test_new_asks_before_it_builds_and_then_captures(self):
+        write(self.checkout / "docs" / "fusebook_docs" / "__main__.py",
+              "import sys\nprint(sys.argv[1:])\n"
+              "sys.exit(2 if '--recipe=bad' in sys.argv else 0)\n")
+        done = self.expect(2, "new", "bad", "--title", "A b")
+        self.assertEqual(done.stdout, str(["new", "--recipe=bad", "--title=A b",
+                                           "--check"]) + "\n")
+        self.assertFalse((self.checkout / "build").exists())
+        done = self.expect(0, "new", "adam", "--no-install")
+        said = [line for line in done.stdout.split("\n")
+                if line.startswith("['")]
+        self.assertEqual(said[:2], [str(["new", "--recipe=adam", "--check"]),
+                                    str(["new", "--recipe=adam"])])
+        self.assertEqual([line.split("'")[1] for line in said[2:]],
+                         ["rebase-patch", "capture", "limits", "front"])
+        self.assertIn("recipes/adam.cpp is a page now", done.stdout)
 
     def test_help(self):
         for arguments in ([], ["help"], ["--help"], ["run", "--help"]):

@@ -62,8 +62,17 @@ class Loop:
 
 
 def element(cpp):
-    """What a kernel's C++ text says that it loads and stores."""
-    body = cpp[cpp.index("struct Body0 {"):]
+    """What a kernel's C++ text says that it loads and stores: of its bodies, the
+    one that moves most."""
+    bodies = [_element(body) for body in re.split(r"^struct Body\d+ {$", cpp,
+                                                  flags=re.MULTILINE)[1:]]
+    if not bodies:
+        raise BookError("the kernel has no body")
+    return max(bodies, key=lambda found: sum([*found.loaded.values(),
+                                              *found.stored.values()]))
+
+
+def _element(body):
     pointers = body[body.index("  struct Pointers {"):]
     sizes = {name: _SIZES[kind] for kind, name in
              _LIST.findall(pointers[:pointers.index("\n  };")])}

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from .. import cpp, gallery
 from ..errors import BookError
-from . import kept
+from . import explorer, kept
 
 ARCHITECTURE = 90  # whose PTX is shown
 _INCLUDE = re.compile(r'#ifndef FUSEBOOK_\w+\n#include "[^"]*"\n#endif\n')
@@ -26,7 +26,9 @@ MACHINE = "-march=x86-64-v3"
 _KEEP_SOURCES = "tests/gpu_code/keep_sources.sh"
 _PRELUDE_END = re.compile(r"^#endif  // FUSEBOOK_\w+\n", re.MULTILINE)
 _BODY = "struct Body0 {\n"
-_STAGES = ("  // Once a launch.\n", "  static FUSE_FN void load(")
+# What a body computes, which is the same for the CPU and for GPUs.
+_STAGES = re.compile(r"^  // Once a launch\.$.*?^  static FUSE_FN void load\(",
+                     re.MULTILINE | re.DOTALL)
 # What is not said of assembly. The language is said where there is no file name.
 _LINKING = {"-x", "c++", "-shared", "-nostdlib", "-nostartfiles"}
 
@@ -67,10 +69,13 @@ def make(book, recipe, program, checker):
         texts = {"cpp": _without_comments(host, recipe),
                  "cuda": _without_comments(cuda, recipe)}
         options = _options(_run([checker, "--host-options"]).split())
-        texts["x86"] = assembly(compiler, options, texts["cpp"])
+        # What the page's link opens is what is compiled.
+        source, options, _ = explorer.opened(
+            explorer.link(texts["cpp"], options))
+        texts["x86"] = assembly(compiler, options, source)
         texts["ptx"], gpus, nvrtc = _gpu_code(checker, texts["cuda"], folder)
-    return kept.Kernel(recipe, texts, compiler_name(compiler), options, nvrtc,
-                       gpus)
+    return kept.Kernel(recipe, texts, compiler_name(compiler), tuple(options),
+                       nvrtc, gpus)
 
 
 def _run(command, **settings):
@@ -96,7 +101,7 @@ def _sources(book, recipe, program, compiler, folder):
     for path in sorted(folder.glob("cxx.???")):
         text = path.read_text(encoding="utf-8")
         if _BODY in text and wanted in text:
-            stages = text[slice(*map(text.index, _STAGES))]
+            stages = _STAGES.findall(text)
             found = [_with(stages, kept_in.glob(f"*.{suffix}"))
                      for suffix in ("cpp", "cu")]
             if all(found):  # else a kernel of the library's own, such as a fill
@@ -108,7 +113,7 @@ def _sources(book, recipe, program, compiler, folder):
 def _with(stages, paths):
     for path in sorted(paths):
         text = path.read_text(encoding="utf-8")
-        if stages in text:
+        if _STAGES.findall(text) == stages:
             return text
     return None
 
