@@ -92,7 +92,8 @@ def _function(body, name):
 # ---- x86
 
 _MEMORY = re.compile(r"(?:(?P<size>[XYZ]MM|[QD]?)WORD|(?P<byte>BYTE)) PTR "
-                     r"(?P<sign>-?)(?P<before>[\w.]*)\[(?P<inside>[^]]*)\]")
+                     r"(?P<sign>-?)(?P<before>[\w.]*)\[(?P<inside>[^]]*)\]",
+                     re.IGNORECASE)
 _WIDTHS = {"ZMM": 64, "YMM": 32, "XMM": 16, "Q": 8, "D": 4, "": 2}
 _X86_LABEL = re.compile(r"(\.L\w+):")
 _X86_JUMP = re.compile(r"\s+j\w+\s+(\.L\w+)$")
@@ -123,7 +124,7 @@ def _x86_round(lines, first, end, framed):
             continue
         is_store = (match.start() == 0
                     and not words[0].startswith(_ONLY_READ))
-        width = 1 if match["byte"] else _WIDTHS[match["size"]]
+        width = 1 if match["byte"] else _WIDTHS[match["size"].upper()]
         accesses.append(Access("store" if is_store else "load", width,
                                re.sub(r"\s*[+-]\s*\d+$", "", match["inside"])))
     return Loop(first, end, tuple(accesses), calls, on_stack)

@@ -9,6 +9,7 @@ the comments of what every kernel begins with.
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -46,16 +47,17 @@ exec COMPILER "$@"
 
 
 def host_compiler():
-    words = os.environ.get("CXX", "g++").split()
-    if len(words) != 1 or shutil.which(words[0]) is None:
-        raise BookError("CXX must name one compiler, such as g++, not "
+    """The words that start it."""
+    words = shlex.split(os.environ.get("CXX", "g++"))
+    if not words or shutil.which(words[0]) is None:
+        raise BookError(f"CXX must name a compiler, such as g++, not "
                         f"{' '.join(words)!r}")
-    return words[0]
+    return words
 
 
 def compiler_name(compiler):
     """As samples name it: "g++ 12.2.0"."""
-    first = _run([compiler, "--version"]).split("\n")[0]
+    first = _run([*compiler, "--version"]).split("\n")[0]
     kind = "clang++" if "clang" in first else "g++"
     return f"{kind} {re.search(r'[0-9]+[.][0-9]+[.][0-9]+', first)[0]}"
 
@@ -90,7 +92,7 @@ def _run(command, **settings):
 def _sources(book, recipe, program, compiler, folder):
     """C++ and CUDA text of the kernel."""
     wrapper, kept_in = folder / "cxx", folder / "kept"
-    wrapper.write_text(_COMPILER.replace("COMPILER", compiler))
+    wrapper.write_text(_COMPILER.replace("COMPILER", shlex.join(compiler)))
     wrapper.chmod(0o755)
     _run(["sh", book.root / _KEEP_SOURCES, kept_in, "recipes",
           Path(program).resolve()], cwd=book.root,
@@ -136,7 +138,7 @@ def _options(words):
 
 def assembly(compiler, options, text):
     """Intel's syntax, without what is no instruction, label or constant."""
-    done = _run([compiler, "-x", "c++", *options, "-masm=intel", "-S", "-o",
+    done = _run([*compiler, "-x", "c++", *options, "-masm=intel", "-S", "-o",
                  "-", "-"], input=text)
     lines = [re.sub(r"\s*#.*$", "", line).rstrip() for line in done.split("\n")]
     lines = [line for line in lines

@@ -89,6 +89,18 @@ class Counting(unittest.TestCase):
         text = X86.replace("  mov       rbp, rsp\n", "")
         self.assertEqual(counted.x86_loop(text.split("\n")).on_stack, 0)
 
+    def test_as_clang_writes_it(self):
+        text = X86
+        for old, new in (("YMMWORD PTR", "ymmword ptr"),
+                         ("[rdi+rax]", "[rdi + 4*rax]"),
+                         ("32[rsi+rax]", "[rsi + 4*rax + 32]"),
+                         ("[rsi+rax]", "[rsi + 4*rax]")):
+            text = text.replace(old, new)
+        loop = counted.x86_loop(text.split("\n"))
+        self.assertEqual((len(loop.of("load")), loop.places("load"),
+                          loop.bytes("store"), loop.places("store")),
+                         (3, 2, 64, 1))
+
     def test_a_call_counts(self):
         text = X86.replace("  lea ", "  call      expf\n  lea ")
         self.assertEqual(counted.x86_loop(text.split("\n")).calls, 1)
@@ -226,7 +238,7 @@ class OfTheBook(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "a.cpp").write_text(source)
             done = subprocess.run(
-                [making.host_compiler(), *options, "-c", "a.cpp"],
+                [*making.host_compiler(), *options, "-c", "a.cpp"],
                 cwd=folder, capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
 
