@@ -31,7 +31,7 @@ html_baseurl = os.environ.get("FUSEBOOK_SITE_URL", "")
 extensions = ["sphinx_design", "sphinx_copybutton", "fusebook_docs.extension"]
 exclude_patterns = ["_build", "_templates", "about", "background/result.rst",
                     "examples", "exercises", "fusebook_docs", "kernels",
-                    "samples"]
+                    "measurements", "samples"]
 nitpicky = True
 # Of C++: the standard library, template parameters, and what is inside a class.
 nitpick_ignore_regex = [("cpp:identifier", ".*")]

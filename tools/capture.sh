@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# ./fusebook capture [--fresh] [RECIPE...] [examples] [kernels], and on a GPU
-# --device NAME
+# ./fusebook capture [--fresh] [RECIPE...] [examples] [kernels] [bench], and
+# on a GPU --device NAME
 : "${root:?}" # set by ./fusebook
 
 . "$root/tools/lib/samples.sh"
@@ -19,7 +19,7 @@ update_front() {
   "$python" -B "$root/docs/fusebook_docs" front --write
 }
 
-device=cpu fresh='' names='' out='' only='' examples=no kernels=no
+device=cpu fresh='' names='' out='' only='' examples=no kernels=no bench=no
 while [ $# -gt 0 ]; do
   case $1 in
     --device)
@@ -43,6 +43,7 @@ while [ $# -gt 0 ]; do
     --fresh) fresh=--fresh ;;
     examples) examples=only ;;
     kernels) kernels=only ;;
+    bench) bench=only ;;
     -*) unknown "capture option" "$1" --device --out --only --fresh ;;
     *)
       choose_recipes "$1"
@@ -51,6 +52,11 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+if [ "$bench" = only ]; then
+  [ -z "$names" ] || fail 2 "capture bench measures the library, not recipes"
+  capture_bench
+  return
+fi
 if [ "$examples" = only ] && [ -z "$names" ]; then
   run_examples --write
   update_front

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from . import (capturing, checking, examples, exercises, front, limits, literate,
-               new_recipe, patches, prose, samples)
+               measurements, new_recipe, patches, prose, samples)
 from .book import Book, capture_command
 from .errors import BookError
 from .machine import kept, making, promises
@@ -85,6 +85,15 @@ def _parser():
                       "samples")
     front_page.add_argument("--write", action="store_true",
                             help="update README.md and its picture")
+    measured = _add(commands, "measurements", _measurements,
+                    "keep what the benchmark measured as what its page shows")
+    measured.add_argument("--json", required=True, type=Path, metavar="FILE",
+                          help="what bench --json wrote")
+    measured.add_argument("--again", action="append", default=[], type=Path,
+                          metavar="FILE", help="the same of a single case, in "
+                                               "whose place it comes")
+    measured.add_argument("--command", required=True, dest="words",
+                          metavar="TEXT", help="the command that measured it")
     new = _add(commands, "new", _new,
                "make a recipe that keeps every rule, to be changed")
     new.add_argument("--recipe", required=True, metavar="NAME")
@@ -253,6 +262,22 @@ def _capture(book, options):
     done = capturing.keep(book, run, fresh=options.fresh)
     print(f"{_name(options)}: {done}")
     return 0
+
+
+def _measurements(book, options):
+    result = _json_of(options.json)
+    for path in options.again:
+        result = measurements.merged(result, _json_of(path))
+    measurements.store(book, result, options.words)
+    print(f"captured in {book.show(measurements.path(book))}")
+    return 0
+
+
+def _json_of(path):
+    try:
+        return samples.parse_json(path.read_bytes(), path)
+    except OSError as error:
+        raise BookError(f"cannot be read: {error.strerror}", path) from None
 
 
 def _new(book, options):

@@ -153,6 +153,7 @@ class CommandLine(Entry):
                 (["verify", "--frsh"], "'--frsh'"),
                 (["capture", "--frsh"], "Did you mean '--fresh'?"),
                 (["capture", "--device"], "--device needs a name"),
+                (["capture", "bench", "adam"], "measures the library"),
                 (["new"], "new needs the name of a recipe"),
                 (["new", "a", "b"], "new makes one recipe: 'a', or 'b'?"),
                 (["new", "a", "--titel", "b"], "Did you mean '--title'?"),

@@ -47,6 +47,18 @@ with_kernels() { # OPTION...
   return "$worst"
 }
 
+# What the page of benchmarks draws.
+capture_bench() {
+  need_to_build python
+  get_missing
+  find_python
+  build bench
+  end_turn
+  "$build/tests/bench" --device cpu --json "$build/measured.json" &&
+    "$python" -B "$root/docs/fusebook_docs" measurements \
+      --json "$build/measured.json" --command "./fusebook bench --device cpu"
+}
+
 # The examples of the API reference, all in one program.
 run_examples() { # OPTION...
   need_to_build python

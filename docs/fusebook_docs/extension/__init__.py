@@ -10,13 +10,13 @@ from pathlib import Path
 
 from . import (api, api_example, bars, code_links, code_words, downloads,
                drawing, equations, excerpt, exercise, gallery, graph_picture,
-               kernel_view, ladder, machine_code, nodes, op_table, page,
-               picture, plot, quote, readme, recipe, site)
+               kernel_view, ladder, machine_code, measured, nodes, op_table,
+               page, picture, plot, quote, readme, recipe, site)
 
 _PARTS = (nodes, drawing, downloads, recipe, excerpt, exercise, gallery,
           op_table, picture, plot, ladder, quote, api, api_example, code_links,
-          code_words, graph_picture, kernel_view, machine_code, readme, site,
-          equations, bars)
+          code_words, graph_picture, kernel_view, machine_code, measured, readme,
+          site, equations, bars)
 
 
 def setup(app):

@@ -10,6 +10,7 @@ from ..machine import explorer, kept, occupancy, promises
 from . import downloads
 from . import nodes as own
 from . import page as pages
+from .tables import table
 
 TITLE = "From C++ to machine code"
 _TABS = {"cpp": "C++", "cuda": "CUDA", "x86": "x86 assembly", "ptx": "PTX"}
@@ -107,7 +108,7 @@ def _counts(kernel):
               for kind, word in (("load", "loaded"), ("store", "stored"))),
             ("calls, and accesses to the stack",
              *(f"{loop.calls + loop.on_stack or 'none'}" for loop in loops))]
-    return _table(("counted", "x86 assembly", "PTX"), rows)
+    return table(("counted", "x86 assembly", "PTX"), rows)
 
 
 def _read_twice(kernel):
@@ -138,24 +139,8 @@ def _gpus(kernel):
                      str(gpu.registers),
                      str(gpu.spill_stores + gpu.spill_loads),
                      f"{some} of {most} warps"))
-    return _table(("compute capability", "registers per thread",
+    return table(("compute capability", "registers per thread",
                    "spilled bytes", "occupancy"), rows)
-
-
-def _table(head, rows):
-    table = nodes.table(classes=["counted"])
-    group = nodes.tgroup(cols=len(head))
-    group += [nodes.colspec(colwidth=1) for _ in head]
-    body = nodes.tbody()
-    body += [_row(row) for row in rows]
-    group += [nodes.thead("", _row(head)), body]
-    table += group
-    return table
-
-
-def _row(texts):
-    return nodes.row("", *(nodes.entry("", nodes.paragraph("", text))
-                           for text in texts))
 
 
 class MachineText(SphinxDirective):

@@ -139,11 +139,12 @@ def _even(low, high, most):
     return [round(n * step, 12) for n in range(first, last + 1)]
 
 
-def draw(names, rows, alt):
-    """The table as SVG."""
+def draw(names, rows, alt, evenly=True):
+    """The table as SVG. `evenly`: places to the right are not by logarithm."""
     pictures = panels(names, rows)
     height = len(pictures) * (_HEAD + _PANEL + _GAP) - _GAP + _FOOT
-    across = Scale([row[0] for row in rows], _LEFT, _WIDTH - _RIGHT, False)
+    across = Scale([row[0] for row in rows], _LEFT, _WIDTH - _RIGHT,
+                   False if evenly else None)
     body = [f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" '
             f'aria-label="{html.escape(alt)}" '
             'xmlns="http://www.w3.org/2000/svg">']

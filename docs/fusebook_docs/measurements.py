@@ -1,0 +1,161 @@
+"""What `./fusebook bench --json` measured and was committed:
+`docs/measurements/<device>.json`, as the benchmark wrote it, with the command and
+a digest over both.
+
+Nothing is measured when the book is built, and no number is typed: the page of
+benchmarks draws these.
+"""
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+
+from . import samples
+from .book import check_name
+from .errors import BookError
+
+FORMAT = 1
+HOW = "./fusebook capture bench"
+KINDS = {"step": "rows", "gradients": "gradients", "groups": "groups",
+         "host": "host", "compile": "compile"}
+_FACTS = ("device", "compiler", "system", "date")
+# A step that is faster than the machine's limit was measured on a busy machine.
+_LEAST = 0.97
+_LARGE = "10 x 1024 x 1024"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure: the median over the processes."""
+
+    of_case: str
+    variant: str
+    us: float
+    ratio: float | None = None  # of the median of what it was divided by
+    divided_by: str | None = None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """All of a file."""
+
+    command: str
+    facts: dict
+    rows: dict  # kind -> its rows
+
+    def row(self, kind, of_case, variant):
+        for row in self.rows[kind]:
+            if (row.of_case, row.variant) == (of_case, variant):
+                return row
+        here = sorted({r.of_case for r in self.rows[kind]})
+        known = [r.variant for r in self.rows[kind] if r.of_case == of_case]
+        raise BookError(f"{kind} has no {variant!r} of {of_case!r}; there are: "
+                        + ", ".join(known or here))
+
+    def provenance(self):
+        """Where and when, in one line."""
+        facts, processes = self.facts, self.facts["processes"]
+        threads = facts["threads"]
+        return " · ".join([
+            f"{facts['device']}, {threads} thread{'' if threads == 1 else 's'}",
+            facts["compiler"], facts["date"],
+            f"medians over {processes} process"
+            f"{'' if processes == 1 else 'es'}"])
+
+
+def path(book, device="cpu"):
+    check_name("device", device)
+    return book.root / "docs" / "measurements" / f"{device}.json"
+
+
+def _digest(command, result):
+    whole = json.dumps([command, result], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def store(book, result, command, device="cpu"):
+    """Keeps what the benchmark wrote; refuses what cannot be shown."""
+    show = book.show(path(book, device))
+    found = _read(result, command, show)
+    for problem in unfit(found):
+        raise BookError(f"not captured: {problem}. Measure again when the machine "
+                        "is quiet")
+    document = {"format": FORMAT, "command": command, "result": result,
+                "digest": _digest(command, result)}
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    samples.write_files({path(book, device): f"{text}\n"})
+
+
+def merged(result, again):
+    """A result with one case measured again, on the same machine and day."""
+    for name in (*_FACTS, "threads", "processes"):
+        if result.get(name) != again.get(name):
+            raise BookError(f"{name!r} is {again.get(name)!r} when measured again, "
+                            f"and was {result.get(name)!r}")
+    found = dict(result)
+    for name in KINDS.values():
+        new = {(row["case"], row["variant"]): row for row in again[name]}
+        found[name] = [new.pop((row["case"], row["variant"]), row)
+                       for row in result[name]]
+        if new:
+            raise BookError(f"was not measured before: {', '.join(map(str, new))}")
+    return found
+
+
+def load(book, device="cpu"):
+    """Reads them; a file that was edited since it was captured is refused."""
+    file = path(book, device)
+    show = book.show(file)
+    try:
+        raw = samples.parse_json(file.read_bytes(), show)
+    except OSError as error:
+        raise BookError(f"cannot be read ({error.strerror}); make it with: {HOW}",
+                        show) from None
+    if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+        raise BookError(f"has not format {FORMAT}", show)
+    command, result = raw.get("command"), raw.get("result")
+    if not isinstance(command, str) or raw.get("digest") != _digest(command,
+                                                                   result):
+        raise BookError("was edited after it was captured: it is not what the "
+                        f"digest was made of. Take it from a run: {HOW}", show)
+    return _read(result, command, show)
+
+
+def unfit(measurement):
+    """Why a measurement should not be shown."""
+    for variant in ("compiled", "by hand"):
+        row = measurement.row("step", _LARGE, variant)
+        if row.ratio is None or row.ratio < _LEAST:
+            yield (f"{variant}, {_LARGE}: {row.ratio} of the machine's limit, and "
+                   f"nothing is faster than that; at least {_LEAST} is kept")
+
+
+def _read(result, command, show):
+    if not isinstance(result, dict):
+        raise BookError("'result' must be what bench --json wrote", show)
+    for name in _FACTS:
+        if not isinstance(result.get(name), str) or not result[name]:
+            raise BookError(f"'result' lacks {name!r}", show)
+    for name in ("threads", "processes"):
+        if not isinstance(result.get(name), int) or result[name] < 1:
+            raise BookError(f"'result' lacks {name!r}", show)
+    facts = {name: result[name] for name in (*_FACTS, "threads", "processes")}
+    rows = {}
+    for kind, name in KINDS.items():
+        if not isinstance(result.get(name), list):
+            raise BookError(f"'result' lacks {name!r}: measure everything", show)
+        rows[kind] = [_row(raw, show) for raw in result[name]]
+    return Measurement(command, facts, rows)
+
+
+def _row(raw, show):
+    try:
+        row = Row(raw["case"], raw["variant"], float(raw["us"]),
+                  raw.get("ratio"), raw.get("divided_by"))
+    except (KeyError, TypeError, ValueError):
+        raise BookError(f"{raw!r} is not a row of bench", show) from None
+    if not math.isfinite(row.us) or row.us <= 0:
+        raise BookError(f"{row.variant!r} of {row.of_case!r} took {row.us} us",
+                        show)
+    return row

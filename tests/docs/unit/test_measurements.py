@@ -1,0 +1,114 @@
+"""What the benchmark measured is kept as it is, or not at all."""
+
+import copy
+import json
+import unittest
+
+from support import BookCase
+
+from fusebook_docs import measurements
+from fusebook_docs.errors import BookError
+
+LARGE = "10 x 1024 x 1024"
+
+
+def step(of_case, variant, us, ratio):
+    return {"case": of_case, "variant": variant, "us": us, "ratio": ratio,
+            "divided_by": "limit", "gb_per_s": 1.5}
+
+
+def toy_result():
+    """What bench --json would write."""
+    return copy.deepcopy({
+        "device": "Toy CPU 9", "threads": 2, "compiler": "g++ 12.2.0",
+        "system": "Debian", "date": "2026-11-21", "processes": 3,
+        "rows": [step(LARGE, "compiled", 5000.5, 1.02),
+                 step(LARGE, "by hand", 4900, 1.0),
+                 step(LARGE, "foreach", 20000, 4.1),
+                 step("1000 x 64", "compiled", 20, 1.9)],
+        "gradients": [], "groups": [], "memory": [{"case": LARGE, "variant": "p",
+                                                   "bytes": 7}],
+        "host": [{"case": "2 threads", "variant": "region", "us": 3}],
+        "compile": [{"case": f"{n} tensors", "variant": name, "us": us}
+                    for n in (1, 100) for name, us in (("cold", 90000 + n),
+                                                       ("disk", 700 + n))]})
+
+
+class Kept(BookCase):
+    def keep(self, result, words="./fusebook bench"):
+        file = self.root / "bench.json"
+        file.write_text(json.dumps(result))
+        return self.command("measurements", "--json", file, "--command", words)
+
+    def test_comes_back(self):
+        self.assertEqual(self.keep(toy_result())[0], 0)
+        found = measurements.load(self.book)
+        self.assertEqual(found.command, "./fusebook bench")
+        self.assertEqual(found.provenance(), "Toy CPU 9, 2 threads · g++ 12.2.0 · "
+                         "2026-11-21 · medians over 3 processes")
+        row = found.row("step", LARGE, "compiled")
+        self.assertEqual((row.us, row.ratio, row.divided_by),
+                         (5000.5, 1.02, "limit"))
+        self.assertIsNone(found.row("compile", "1 tensors", "cold").ratio)
+
+    def test_a_name_that_nothing_has(self):
+        self.keep(toy_result())
+        found = measurements.load(self.book)
+        for words, wanted in (((LARGE, "quick"), "compiled, by hand, foreach"),
+                              (("2 x 2", "compiled"), LARGE)):
+            with self.assertRaises(BookError) as raised:
+                found.row("step", *words)
+            self.assertIn(wanted, str(raised.exception))
+
+    def test_one_that_was_edited_is_refused(self):
+        self.keep(toy_result())
+        path = measurements.path(self.book)
+        before = path.read_text()
+        for old, new in (("5000.5", "500.5"), ("Toy CPU 9", "Toy CPU 10"),
+                         ("./fusebook bench", "./fusebook bench --fast")):
+            path.write_text(before.replace(old, new, 1))
+            self.assertNotEqual(path.read_text(), before)
+            with self.assertRaisesRegex(BookError, "edited after"):
+                measurements.load(self.book)
+
+    def test_faster_than_the_machine_is_not_kept(self):
+        result = toy_result()
+        result["rows"][0]["ratio"] = 0.9
+        code, out = self.keep(result)
+        self.assertEqual(code, 1)
+        self.assertIn("compiled, 10 x 1024 x 1024: 0.9 of the machine's limit",
+                      out)
+        self.assertFalse(measurements.path(self.book).exists())
+
+    def test_a_case_that_was_measured_again(self):
+        again = toy_result()
+        again.update(host=[], compile=[],
+                     rows=[step(LARGE, "compiled", 5100, 1.05)])
+        found = measurements.merged(toy_result(), again)
+        self.assertEqual([row["us"] for row in found["rows"]],
+                         [5100, 4900, 20000, 20])
+        self.assertEqual(found["compile"], toy_result()["compile"])
+        for change, words in (
+                (lambda r: r.update(date="2026-11-22"), "'date'"),
+                (lambda r: r["rows"][0].update(variant="new"), "before")):
+            other = copy.deepcopy(again)
+            change(other)
+            with self.assertRaisesRegex(BookError, words):
+                measurements.merged(toy_result(), other)
+
+    def test_what_is_not_a_measurement(self):
+        for change, words in (
+                (lambda r: r.pop("host"), "lacks 'host': measure everything"),
+                (lambda r: r.pop("date"), "lacks 'date'"),
+                (lambda r: r.update(processes=0), "lacks 'processes'"),
+                (lambda r: r["host"][0].pop("us"), "is not a row of bench"),
+                (lambda r: r["host"][0].update(us=0), "took 0.0 us")):
+            result = toy_result()
+            change(result)
+            code, out = self.keep(result)
+            self.assertEqual(code, 1)
+            self.assertIn(words, out)
+
+
+if __name__ == "__main__":
+    unittest.main()
