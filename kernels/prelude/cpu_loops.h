@@ -1,4 +1,4 @@
-// The loops around generated code on a CPU; gpu_loops.h has those of a GPU.
+// The loops around generated code on a CPU; gpu_loops.h has those for a GPU.
 #ifndef FUSEBOOK_CPU_LOOPS_H
 #define FUSEBOOK_CPU_LOOPS_H
 
@@ -11,7 +11,7 @@
 
 namespace fuse::FUSE_DEVICE {
 
-// Elements that lie `stride` apart.
+// Elements `stride` apart.
 template <class T>
 struct Line {
   Unaligned<T>* address;
@@ -25,7 +25,7 @@ struct Line {
 #if !defined(FUSE_GPU)  // gpu_loops.h has other loops
 // The loop over elements [begin, end) of one tensor, or of one line of it.
 // `Body` is generated: Pointers, PerTensor, Element, load, compute, store; and
-// Lines in place of Pointers where elements may lie apart.
+// Lines instead of Pointers where elements may be strided.
 template <class Body, class At>
 FUSE_FN void run_at(const typename Body::PerTensor entry, const At at,
                     i64 begin, i64 end) {
@@ -49,8 +49,8 @@ FUSE_FN void run_elements(const typename Body::PerTensor entry,
   }
 }
 
-// Where all elements lie side by side, as in tensors that are dense in the same
-// order, the loop is the one without strides.
+// Where all elements are contiguous, as in tensors that are dense in the same
+// order, the loop without strides runs.
 template <class Body>
 FUSE_FN void run_line(const typename Body::PerTensor entry,
                       void* const* pointers, const i64* strides, i64 begin,

@@ -1,27 +1,27 @@
-// What every generated GPU kernel has between cpu_loops.h and its bodies: the work
-// of one block of threads. Never included by the library itself; only its text
-// is.
+// Inserted into every generated GPU kernel between cpu_loops.h and its bodies:
+// the work of one block of threads. The library never includes this file, only
+// its text.
 #ifndef FUSEBOOK_GPU_LOOPS_H
 #define FUSEBOOK_GPU_LOOPS_H
 
 namespace fuse {
 namespace FUSE_DEVICE {
 
-// Neighbours that go through memory together, 16 bytes at a time.
+// Adjacent elements that are loaded and stored together, 16 bytes at a time.
 template <class T, int count>
 struct alignas(16) Pack {
   T value[count];
 };
 
-// Elements lie in the memory of the device, never in that of a block. The
-// compiler cannot know, because their addresses come out of a table.
+// Elements are in global memory, never in shared memory. The compiler cannot
+// know this, because their addresses come from a table.
 #if defined(__CUDACC__)
 #define FUSE_IN_GLOBAL(address) __builtin_assume(__isGlobal(address))
 #else
 #define FUSE_IN_GLOBAL(address) ((void)0)
 #endif
 
-// Asks for the memory around an address, and waits for nothing.
+// Prefetches the memory around an address, without waiting.
 FUSE_FN void want(const void* address) {
 #if defined(__CUDACC__)
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
@@ -90,7 +90,7 @@ FUSE_FN void run_elements(const typename Body::PerTensor& t,
   run_single<Body>(t, at, whole, end);
 }
 
-// A line whose elements lie apart goes one by one.
+// A strided line is processed one element at a time.
 template <class Body>
 FUSE_FN void run_line(const typename Body::PerTensor& t, void* const* pointers,
                       const i64* strides, i64 begin, i64 end) {
@@ -111,9 +111,9 @@ struct BlockState {
   bool ready;
 };
 
-// Runs shares of tensors of one body. The per-tensor stage belongs to the first
-// thread, and is evaluated again only where its inputs differ from those of the
-// tensor before.
+// Runs shares of tensors of one body. The first thread evaluates the per-tensor
+// stage, and again only where its inputs differ from those of the previous
+// tensor.
 template <class Body>
 class BlockRunner {
  public:
@@ -125,10 +125,10 @@ class BlockRunner {
   FUSE_FN void run(const Chunk& chunk) const {
     void* const* pointers = launch_.table.pointers + chunk.pointers;
     ask_for_elements(chunk, pointers);
-    __syncthreads();  // the others may still read the last tensor's
+    __syncthreads();  // others may still read the last tensor's
     if (threadIdx.x == 0) prepare(state(), chunk, pointers);
     __syncthreads();
-    // The ticket is taken before the elements: nobody waits for the answer.
+    // The ticket is taken before the elements, so that nothing waits for it.
     const bool is_last =
         Body::stores_per_tensor && threadIdx.x == 0 && take_ticket(chunk);
     if constexpr (requires { typename Body::Lines; }) {
@@ -138,12 +138,12 @@ class BlockRunner {
     } else {
       run_elements<Body>(state().t, pointers, chunk.begin, chunk.end);
     }
-    // After them: a tensor of one element may share its memory.
+    // After the elements: a tensor of one element may share its memory.
     if (is_last) Body::finish(state().t, pointers);
   }
 
  private:
-  // They are on their way while the first thread prepares.
+  // These loads overlap with the preparation by the first thread.
   static FUSE_FN void ask_for_elements(const Chunk& chunk,
                                        void* const* pointers) {
     if constexpr (!requires { typename Body::Lines; }) {
@@ -181,8 +181,8 @@ class BlockRunner {
     return true;
   }
 
-  // Every share of a tensor reads its per-tensor scalars, so the one that has
-  // read them last stores them. It also leaves the ticket as it was.
+  // Every share of a tensor reads its per-tensor scalars, so the last one to
+  // read them stores the new ones. It also resets the ticket.
   FUSE_FN bool take_ticket(const Chunk& chunk) const {
     if (chunk.shares == 1) return true;
     unsigned* const ticket = launch_.tickets + chunk.entry;

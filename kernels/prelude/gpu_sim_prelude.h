@@ -1,6 +1,6 @@
-// What stands before CUDA text that the simulator runs on the CPU: the words of
-// CUDA as the host's compiler can understand them. Never included by the
-// library; only its text is. `fuse_sim` is filled in by gpu_sim_block.cpp.
+// Precedes CUDA text that the simulator runs on the CPU: CUDA's keywords,
+// defined for the host compiler. The library never includes this file, only its
+// text. gpu_sim_block.cpp sets `fuse_sim`.
 
 struct SimIndex {
   unsigned x;

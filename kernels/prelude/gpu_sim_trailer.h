@@ -1,6 +1,5 @@
-// What stands behind CUDA text that the simulator runs: how the host reaches
-// the kernel that FUSE_SIM_KERNEL names. Never included by the library; only
-// its text is.
+// Follows CUDA text that the simulator runs: how the host calls the kernel that
+// FUSE_SIM_KERNEL names. The library never includes this file, only its text.
 namespace fuse {
 namespace device {
 #ifdef FUSEBOOK_MATH_H
@@ -17,7 +16,7 @@ struct SimKernel<void (*)(Parameters...)> {
     const unsigned long sizes[] = {sizeof(Parameters)..., 0};
     return sizes[k];
   }
-  // Braces evaluate their parts from left to right; a call need not.
+  // Braces evaluate from left to right; a call need not.
   struct Call {
     Call(void (*kernel)(Parameters...), Parameters... values) {
       kernel(values...);

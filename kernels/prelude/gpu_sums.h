@@ -1,6 +1,6 @@
-// The kernel that sums on a GPU: a block of threads for each chunk, a thread for
-// each lane. It stands behind cpu_loops.h and sums.h; never included by the library
-// itself, only its text is.
+// The kernel that sums on a GPU: a block of threads for each chunk, a thread
+// for each lane. It follows cpu_loops.h and sums.h; the library never includes
+// it, only its text.
 #ifndef FUSEBOOK_GPU_SUMS_H
 #define FUSEBOOK_GPU_SUMS_H
 
@@ -9,7 +9,7 @@ namespace FUSE_DEVICE {
 
 class SumBlock {
  public:
-  // Memory is far away: several loads have to be under way.
+  // Memory latency is high, so several loads must be in flight.
   static constexpr int rows = 4;
 
   template <class Visit>
@@ -22,7 +22,7 @@ class SumBlock {
   }
   FUSE_FN double& own(int) { return own_; }
   FUSE_FN void share() const {
-    __syncthreads();  // the others may still read the sum of the chunk before
+    __syncthreads();  // others may still read the sum of the last chunk
     part(int(threadIdx.x)) = own_;
     __syncthreads();
   }

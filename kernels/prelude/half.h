@@ -1,4 +1,4 @@
-// Elements in memory, among them numbers of 16 bits.
+// Elements in memory, including 16-bit numbers.
 #ifndef FUSEBOOK_HALF_H
 #define FUSEBOOK_HALF_H
 
@@ -9,13 +9,13 @@
 namespace fuse::FUSE_DEVICE {
 
 #if defined(__CUDACC__)
-// A GPU reads elements only where they are aligned to their size.
+// A GPU can only read elements that are aligned to their size.
 template <class T>
 struct UnalignedOf {
   typedef T type;
 };
 #else
-// Elements may lie at any address.
+// Elements may be at any address.
 typedef float unaligned_f32 __attribute__((aligned(1), may_alias));
 typedef double unaligned_f64 __attribute__((aligned(1), may_alias));
 template <class T>
@@ -32,12 +32,12 @@ struct UnalignedOf<double> {
 template <class T>
 using Unaligned = typename UnalignedOf<T>::type;
 
-// Numbers of 16 bits, of which no compiler here knows: float16 (IEEE binary16)
-// and bfloat16 (the upper half of a float). Memory holds their bits; registers
-// hold floats. All conversions round once, halves to even; numbers beyond the
-// range become infinite, denormals stay, and a NaN stays one. They are written
-// without branches, so that loops over them become vector code; lanes.h has the
-// same in instructions made for it.
+// 16-bit numbers, which the compilers do not all support: float16 (IEEE
+// binary16) and bfloat16 (the upper half of a float). Memory holds their bits;
+// registers hold floats. All conversions round once, ties to even; numbers out
+// of range become infinite, denormals are kept, and a NaN stays a NaN. They are
+// written without branches, so that loops over them become vector code; lanes.h
+// does the same with dedicated instructions.
 typedef unsigned short bits16;
 
 FUSE_FN unsigned bits_of(float value) {
@@ -51,8 +51,8 @@ FUSE_FN float float_of(unsigned bits) {
   return value;
 }
 
-// A double as a float whose last bit is set if anything was cut off. Rounding
-// that to 11 bits or fewer gives what rounding the double itself would.
+// A double as a float whose last bit is set if any bits were dropped. Rounding
+// that to 11 bits or fewer gives the same as rounding the double itself.
 FUSE_FN float round_to_odd(double value) {
   const float nearest = float(value);
   const double back = double(nearest);
@@ -86,8 +86,8 @@ FUSE_FN bits16 to_bfloat16(double value) {
   return to_bfloat16(round_to_odd(value));
 }
 
-// Compilers make vector code of choices between numbers of one width alone, so
-// all of these have 32 bits until the end.
+// Compilers vectorise a choice only between numbers of the same width, so all
+// of these have 32 bits until the end.
 FUSE_FN float from_float16(bits16 bits) {
   const unsigned sign = unsigned(bits) << 16 & 0x80000000U;
   const unsigned size = unsigned(bits) << 13 & 0x0fffe000U;
@@ -134,7 +134,7 @@ typedef bits16 unaligned_bits16;
 #else
 typedef bits16 unaligned_bits16 __attribute__((aligned(1), may_alias));
 #endif
-// What stands for them where a type is asked for.
+// Tags for them where a type is needed.
 struct f16;
 struct bf16;
 template <>
@@ -146,7 +146,7 @@ struct UnalignedOf<bf16> {
   typedef unaligned_bits16 type;
 };
 
-// A number in the memory of a type.
+// How numbers of a type are kept in memory.
 template <class T>
 struct Memory {
   static FUSE_FN T load(T stored) { return stored; }

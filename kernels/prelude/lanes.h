@@ -1,8 +1,8 @@
-// Many floats at once, for kernels on numbers of 16 bits. Every operation on
-// those ends with a conversion, and a CPU has instructions for that which
-// compilers do not find from a loop over single elements. Included by the
-// prebuilt loops, and behind cpu_loops.h in the source of a kernel with elements
-// of 16 bits; without such instructions it has only single floats.
+// Many floats at once, for kernels on 16-bit numbers. Every operation on those
+// ends with a conversion, and a CPU has instructions for it that compilers do
+// not use in a loop over single elements. The prebuilt loops include this, and
+// the source of a kernel with 16-bit elements has it after cpu_loops.h; without
+// such instructions it has only single floats.
 #ifndef FUSEBOOK_LANES_H
 #define FUSEBOOK_LANES_H
 
@@ -12,9 +12,9 @@
 #define FUSE_LANES 8
 #endif
 
-// The result of arithmetic on bfloat16 alone. If it is a NaN, it is a quiet one
-// whose lower half is empty, as that of its operands was: rounding then leaves
-// it as it is, and need not ask.
+// The result of arithmetic on bfloat16 only. If it is a NaN, it is a quiet one
+// whose lower half is zero, as in its operands: rounding then keeps it as it
+// is, without a test.
 namespace fuse {
 namespace FUSE_DEVICE {
 FUSE_FN float round_result_bfloat16(float value) {
@@ -33,8 +33,8 @@ FUSE_FN float round_result_bfloat16(float value) {
 namespace fuse {
 namespace FUSE_DEVICE {
 
-// Fewer elements than there are lanes, once at the end of a tensor. The empty
-// instruction keeps compilers from making more of the loop than it is worth.
+// Fewer elements than lanes, once at the end of a tensor. The empty instruction
+// keeps compilers from optimizing the loop more than it is worth.
 typedef bits16 Word __attribute__((aligned(1), may_alias));
 inline __attribute__((noinline)) void copy_words(void* to, const void* from,
                                                  i64 n) {
@@ -47,8 +47,8 @@ inline __attribute__((noinline)) void copy_words(void* to, const void* from,
 template <class T>
 constexpr i64 words_of = sizeof(T) / 2;
 
-// As wide as the registers are. In memory a full set of 16-bit numbers is half
-// as wide.
+// As wide as a register. In memory a full set of 16-bit numbers is half as
+// wide.
 struct Floats {
   static constexpr int count = FUSE_LANES;
   typedef float Values __attribute__((vector_size(4 * FUSE_LANES)));
@@ -56,22 +56,22 @@ struct Floats {
   typedef short Halves __attribute__((vector_size(2 * FUSE_LANES)));
 
   Values value;
-  Halves rounded;  // the same as memory holds it, where a rounding gave it
+  Halves rounded;  // the same as stored in memory, if a rounding made it
 
   Floats() = default;
   FUSE_FN Floats(Values values) : value(values), rounded() {}
   FUSE_FN Floats(Values values, Halves halves)
       : value(values), rounded(halves) {}
   FUSE_FN Floats(float number) : rounded() {
-    // A NaN as numbers of 16 bits can have it: see round_result_bfloat16.
+    // A NaN that 16-bit numbers can represent: see round_result_bfloat16.
     const float repeated =
         number != number ? float_of((bits_of(number) & 0xffff0000U) | 0x400000U)
                          : number;
     FUSE_UNROLLED
     for (int k = 0; k < count; ++k) value[k] = repeated;
 #if !defined(__clang__)
-    // g++ would choose by a repeated number lane by lane, in scalar code. It
-    // does not look into this: all lanes are the first.
+    // g++ would evaluate a choice on a repeated number lane by lane, in scalar
+    // code. It cannot see through this: every lane is the first.
     if (!__builtin_constant_p(repeated)) value = first_everywhere(value);
 #endif
   }
@@ -107,8 +107,8 @@ struct Floats {
     }
   }
 
-  // The instructions round halves to even whatever the modes of the CPU are,
-  // keep denormals, and make NaNs quiet: bit for bit as in half.h.
+  // These instructions round ties to even in every mode of the CPU, keep
+  // denormals, and make NaNs quiet: bit-identical to half.h.
 #if FUSE_LANES == 16
   static FUSE_FN Values from_halves(Halves halves) {
     return __builtin_ia32_vcvtph2ps512_mask(halves, Values{}, -1, 4);
@@ -120,7 +120,7 @@ struct Floats {
   static FUSE_FN Values from_halves(Halves halves) {
 #if __has_builtin(__builtin_ia32_vcvtph2ps256)
     return __builtin_ia32_vcvtph2ps256(halves);
-#else  // newer versions of clang, which say it so
+#else  // newer versions of clang spell it this way
     typedef _Float16 Numbers __attribute__((vector_size(2 * FUSE_LANES)));
     return __builtin_convertvector(Numbers(halves), Values);
 #endif
@@ -183,7 +183,7 @@ struct Floats {
     store(rounded, to, n);
   }
 
-  // The loop over elements [begin, end) that lie side by side.
+  // The loop over contiguous elements [begin, end).
   template <class Body>
   static FUSE_FN void run(const typename Body::PerTensor& entry,
                           const typename Body::Pointers& at, i64 begin,
@@ -217,8 +217,8 @@ FUSE_FN Floats round_result_bfloat16(Floats floats) {
   return {Floats::Values(bits), Floats::upper_halves(bits)};
 }
 
-// An operation on floats, in each lane: the compiler makes one instruction of
-// them again.
+// An operation on floats, in each lane: the compiler turns them back into one
+// instruction.
 template <auto operation, class... Operands>
 FUSE_FN Floats in_lanes(const Operands&... operands) {
   Floats::Values results;

@@ -1,4 +1,4 @@
-// What a kernel is given, on the host and on a GPU.
+// The arguments of a kernel, on the host and on a GPU.
 #ifndef FUSEBOOK_LAUNCH_H
 #define FUSEBOOK_LAUNCH_H
 
@@ -9,7 +9,7 @@
 namespace fuse {
 
 // One tensor of a list, in every slot of its body; or one line of it, where
-// lists are strided. The lines of a tensor follow each other.
+// lists are strided. The lines of a tensor are adjacent.
 struct Row {
   i64 numel;
   i64 pointers;  // where its addresses start in Launch::pointers
@@ -28,8 +28,8 @@ struct Part {
 };
 
 // A share of a GPU's work: elements [begin, end) of one row, with what a block
-// has to know of that row. `shares` are all that its tensor has; the one that
-// read the per-tensor scalars last makes the per-tensor stores.
+// must know about that row. Its tensor has `shares` of them; the last one to
+// read the per-tensor scalars does the per-tensor stores.
 struct Chunk {
   i64 pointers;
   i64 entry;
@@ -40,7 +40,7 @@ struct Chunk {
   i64 shares;
 };
 
-// Everything a kernel is given.
+// All arguments of a kernel.
 struct Launch {
   const Row* rows;
   void* const* pointers;
@@ -52,9 +52,9 @@ struct Launch {
   i64 row_count;
 };
 
-// What a kernel on a GPU is given; all of it in the memory of the device.
-// `tickets` counts the shares of each tensor that have read its scalars, and is
-// zero between launches. Chunks say all about rows, so the table has none.
+// The arguments of a kernel on a GPU, all in device memory. `tickets` counts
+// the shares of each tensor that have read its scalars, and is zero between
+// launches. Chunks describe the rows, so the table has none.
 struct GpuLaunch {
   Launch table;
   const Chunk* chunks;

@@ -1,4 +1,4 @@
-// The functions that operations of ops.def are written with.
+// The functions that the operations of ops.def use.
 #ifndef FUSEBOOK_MATH_H
 #define FUSEBOOK_MATH_H
 
@@ -9,8 +9,8 @@
 namespace fuse {
 
 // Functions of the C library, with one operand and with two, under the names
-// that they have there and in CUDA. A compiler must not see through them: it
-// would fold and vectorise them to other bits than the library's. An operation
+// that they have there and in CUDA. The compiler must not see through them:
+// folding and vectorising would give other bits than the library. An operation
 // may use each of them as math::name.
 // clang-format off
 #define FUSE_FUNCTIONS_1(F)                                        \
@@ -20,7 +20,7 @@ namespace fuse {
 #define FUSE_FUNCTIONS_2(F) F(pow) F(fmod) F(atan2) F(hypot)
 // clang-format on
 
-// The host's, filled once (host_math.cpp).
+// The host's functions, set once (host_math.cpp).
 struct Calls {
 #define FUSE_CALL_1(name)     \
   float (*name##_f32)(float); \
@@ -85,7 +85,7 @@ FUSE_FUNCTIONS_2(FUSE_FUNCTION_2)
 #undef FUSE_CALL_F32
 #undef FUSE_CALL_F64
 
-// All but pow, which is more below.
+// All but pow, which is defined below.
 #define FUSE_FUNCTION(name) using library::name;
 FUSE_FUNCTIONS_1(FUSE_FUNCTION)
 FUSE_FUNCTION(fmod)
@@ -93,7 +93,7 @@ FUSE_FUNCTION(atan2)
 FUSE_FUNCTION(hypot)
 #undef FUSE_FUNCTION
 
-// What is left of a division by `b`, in the half open range from 0 to `b`
+// The remainder of a division by `b`, in the half-open range from 0 to `b`
 // instead of with the sign of the dividend.
 template <class T>
 FUSE_FN T wrap(T rest, T b) {
@@ -132,7 +132,7 @@ FUSE_FN TwoDoubles reciprocal(double x) {
   return {high, FUSE_BUILTIN(fma)(-high, x, 1.0) / x};
 }
 
-// base to a whole power, the same on every machine. Negative powers multiply
+// base to an integer power, the same on every machine. Negative powers multiply
 // reciprocals: dividing at the end would overflow where the result is small.
 // On a GPU, where a whole block waits for one thread's power, the two products
 // of a round overlap because nothing branches between them.
@@ -154,7 +154,7 @@ FUSE_CALLED double power(double base, i64 exponent) {
   return result.high;
 }
 
-// Whole exponents of this size go through `power`, all others to the host.
+// Integer exponents of this size use `power`, all others the library.
 FUSE_FN bool is_whole(double exponent) {
   return exponent == rint(exponent) && abs(exponent) <= 2147483648.0;
 }

@@ -1,6 +1,6 @@
 // Random bits that are a function of a key and a counter: Philox 4x32-10 of
-// Salmon and others, "Parallel random numbers: as easy as 1, 2, 3" (2011). Any
-// thread, tile or device can make any of them by itself, in any order.
+// Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011). Any
+// thread, tile or device can compute any of them independently, in any order.
 #ifndef FUSEBOOK_PHILOX_H
 #define FUSEBOOK_PHILOX_H
 
@@ -19,7 +19,7 @@ struct RandomBits {
 };
 
 // The 128 bits of one counter. `key` is a seed; `index` counts within a stream,
-// and `stream` tells apart what one seed is used for.
+// and `stream` distinguishes the uses of one seed.
 FUSE_FN RandomBits philox(u64 key, u64 stream, u64 index) {
   u32 c0 = u32(index), c1 = u32(index >> 32);
   u32 c2 = u32(stream), c3 = u32(stream >> 32);

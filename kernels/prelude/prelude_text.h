@@ -4,7 +4,7 @@ namespace fuse {
 
 /// Texts of headers of this room, as built into the library. `device_text` is
 /// that of target.h, launch.h, half.h, math.h and cpu_loops.h, in this order;
-/// the simulator puts its two around CUDA text.
+/// the simulator puts its two texts around CUDA text.
 extern const char* const device_text;
 extern const char* const lanes_text;
 extern const char* const gpu_loops_text;

@@ -1,7 +1,7 @@
-// The one order in which the elements of a tensor are added up. The library
+// The one order in which the elements of a tensor are summed. The library
 // includes this for the CPU, and its text, after that of half.h, is part of
 // the kernel that sums on a GPU (gpu_sums.h): one text for both, so that both
-// round alike, however many threads there are.
+// round alike, with any number of threads.
 //
 // A tensor is cut into chunks. Element i of a chunk belongs to lane
 // i % sum_lanes; each lane adds its elements in order, as float64, from 0. Then
@@ -19,9 +19,9 @@ namespace fuse {
 constexpr int sum_lanes = 256;
 constexpr i64 sum_chunk_size = 8192;
 
-// What is summed, all of it where the summing happens: `count` elements at `a`;
-// where `b` is not null the squares of their differences from those at `b`.
-// `dtype` is the number of a DType. The sum of chunk k goes to sums[k].
+// What to sum, all in the memory of the device that sums: `count` elements at
+// `a`, or if `b` is not null the squares of their differences from those at
+// `b`. `dtype` is the number of a DType. The sum of chunk k goes to sums[k].
 struct SumWork {
   int dtype;
   const void* a;
@@ -53,18 +53,18 @@ struct SquaredDifferences {
   }
 };
 
-// `Team` is who works on one chunk: all(visit) calls visit(lane) for all lanes,
-// each(n, visit) for those below n; own(lane) is where a lane adds up. After
-// share(), a lane's sum is part(lane) for all of them; sync() lies between two
-// turns of that. How many elements a lane loads at once is the team's business:
-// `rows` changes nothing about the order.
+// A `Team` works on one chunk: all(visit) calls visit(lane) for all lanes,
+// each(n, visit) for those below n; own(lane) is the accumulator of a lane.
+// After share(), every lane can read a lane's sum as part(lane); sync()
+// separates two rounds of that. `rows`, how many elements a lane loads at once,
+// is up to the team and does not affect the order.
 template <class Team, class Value>
 FUSE_FN double sum_in_lanes(Team& team, const Value value, i64 begin, i64 end) {
   team.all([&](int lane) { team.own(lane) = 0; });
   constexpr int rows = Team::rows;
   i64 first = begin;
   for (; first + rows * sum_lanes <= end; first += rows * sum_lanes) {
-    // Loads that do not wait for each other.
+    // Independent loads.
     team.all([&](int lane) {
       double next[rows];
       for (int k = 0; k < rows; ++k) {

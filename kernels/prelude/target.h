@@ -1,13 +1,13 @@
-// What every generated kernel starts with, and what the prebuilt loops of the
-// library are made of: target.h, launch.h, half.h, math.h and cpu_loops.h, one
-// text for both, so that they cannot drift apart. A kernel includes nothing: it
-// is their text one after the other, and without headers it compiles in a third
-// of the time.
+// The start of every generated kernel, which the prebuilt loops of the library
+// share: target.h, launch.h, half.h, math.h and cpu_loops.h, one text for both,
+// so that they cannot drift apart. A kernel includes nothing: it contains their
+// texts one after the other, and without headers it compiles in a third of the
+// time.
 #ifndef FUSEBOOK_TARGET_H
 #define FUSEBOOK_TARGET_H
 
-// What the two kinds of compiler call differently. A GPU's has no builtins: its
-// functions of <math.h> are declared from the start.
+// What the two kinds of compiler name differently. A GPU compiler has no
+// builtins: it declares the functions of <math.h> itself.
 #if defined(__CUDACC__)
 #define FUSE_FN __device__ __forceinline__
 #define FUSE_CALLED __device__ inline
@@ -28,7 +28,7 @@
 #endif
 
 // Each instruction set has its own copy of everything below: the linker must
-// never replace one by another.
+// never replace one with another.
 #ifndef FUSE_DEVICE
 #define FUSE_DEVICE device
 #endif
