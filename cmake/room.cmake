@@ -32,6 +32,8 @@ function(fuse_room)
   if(sources)
     add_library(fuse_${name} STATIC ${sources})
     set(scope PUBLIC)
+    # Messages, in all rooms; nothing that a header needs.
+    target_link_libraries(fuse_${name} PRIVATE fmt::fmt)
   else()
     add_library(fuse_${name} INTERFACE)
     set(scope INTERFACE)

@@ -1,5 +1,7 @@
 #include "fusebook/bench/adam_by_hand.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -103,8 +105,8 @@ void AdamByHand::step() {
   for (std::size_t i = 0; i < params_.size(); ++i) {
     const Tensor grad = params_[i].grad();
     if (!grad.defined()) {
-      throw Error("parameter " + std::to_string(i) +
-                  " has no gradient; call backward() first");
+      throw Error(fmt::format(
+          "parameter {} has no gradient; call backward() first", i));
     }
     if (!grad.is_contiguous()) {
       throw Error("the hand-written Adam supports only contiguous gradients");

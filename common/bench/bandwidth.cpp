@@ -1,5 +1,7 @@
 #include "fusebook/bench/bandwidth.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -181,9 +183,10 @@ AccessPattern::AccessPattern(std::vector<std::vector<Tensor>> arrays,
 
 void AccessPattern::check() const {
   if (1 <= writes_ && writes_ <= reads_ && reads_ <= most_arrays) return;
-  throw Error("invalid access pattern of " + std::to_string(reads_) +
-              " reads and " + std::to_string(writes_) +
-              " writes; 1 <= writes <= reads <= 8 must hold");
+  throw Error(fmt::format(
+      "invalid access pattern of {} reads and {} writes; 1 <= writes "
+      "<= reads <= 8 must hold",
+      reads_, writes_));
 }
 
 void AccessPattern::check_there(std::source_location call) const {
@@ -196,9 +199,10 @@ const Tensor& AccessPattern::array(std::size_t read, std::size_t index) const {
   if (read < arrays_.size() && index < arrays_[read].size()) {
     return arrays_[read][index];
   }
-  throw Error("AccessPattern::array: array " + std::to_string(read) +
-              " of tensor " + std::to_string(index) +
-              " is out of range, or not in host memory");
+  throw Error(fmt::format(
+      "AccessPattern::array: array {} of tensor {} is out of range, or not in "
+      "host memory",
+      read, index));
 }
 
 void AccessPattern::add_sizes() {

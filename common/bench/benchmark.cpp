@@ -1,5 +1,7 @@
 #include "fusebook/bench/benchmark.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -48,9 +50,9 @@ std::int64_t estimate_block(const std::function<void()>& fn,
 
 void check_time(double seconds) {
   if (seconds > 0 && std::isfinite(seconds)) return;
-  throw Error(
-      "the minimum run time must be a positive number of seconds, not " +
-      std::to_string(seconds));
+  throw Error(fmt::format(
+      "the minimum run time must be a positive number of seconds, not {:f}",
+      seconds));
 }
 
 void shuffle(std::vector<std::size_t>& order, Generator& generator) {

@@ -1,5 +1,7 @@
 #include "fusebook/bench/fusion_grid.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 #include <sstream>
@@ -143,7 +145,7 @@ std::string to_string(const FusionGrid& grid, std::size_t most_rows) {
     for (const std::int64_t launch : grid.cells[i]) {
       cells.push_back(std::to_string(launch));
     }
-    text += row_text("tensor " + std::to_string(i), cells, grid.operations);
+    text += row_text(fmt::format("tensor {}", i), cells, grid.operations);
   }
   return text;
 }

@@ -1,5 +1,7 @@
 #include "fusebook/checkpoint/checkpoint.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -26,19 +28,20 @@ std::string quoted(const std::string& text) { return "\"" + text + "\""; }
 std::string on_off(bool on) { return on ? "true" : "false"; }
 
 std::string group_place(std::size_t group) {
-  return "param_groups." + number_text(group) + ".";
+  return fmt::format("param_groups.{}.", number_text(group));
 }
 
 std::string param_place(std::size_t group, std::size_t param) {
-  return group_place(group) + "params." + number_text(param);
+  return fmt::format("{}params.{}", group_place(group), number_text(param));
 }
 
 std::string name_place(std::size_t group, std::size_t param) {
-  return group_place(group) + "param_names." + number_text(param);
+  return fmt::format("{}param_names.{}", group_place(group),
+                     number_text(param));
 }
 
 std::string state_place(std::size_t group, std::size_t param) {
-  return group_place(group) + "state." + number_text(param) + ".";
+  return fmt::format("{}state.{}.", group_place(group), number_text(param));
 }
 
 std::string kind_of(const Tensor& tensor) {
@@ -120,7 +123,7 @@ void put_schedulers(Metadata& texts, const std::string& place,
                     const std::vector<SchedulerState>& states) {
   texts[place] = number_text(states.size());
   for (std::size_t i = 0; i < states.size(); ++i) {
-    const std::string one = place + "." + number_text(i);
+    const std::string one = fmt::format("{}.{}", place, number_text(i));
     texts[one] = states[i].kind;
     for (const auto& [name, values] : states[i].values) {
       texts[one + "." + name] = list_text(values);
@@ -301,8 +304,8 @@ SchedulerState take_state(Loading& in, const std::string& place,
   const std::string parts = place + ".schedulers";
   in.same_text(parts, number_text(here.schedulers.size()));
   for (std::size_t i = 0; i < here.schedulers.size(); ++i) {
-    state.schedulers.push_back(
-        take_state(in, parts + "." + number_text(i), here.schedulers[i]));
+    state.schedulers.push_back(take_state(
+        in, fmt::format("{}.{}", parts, number_text(i)), here.schedulers[i]));
   }
   return state;
 }
@@ -322,7 +325,8 @@ void load_run(Loading& in, Optimizer& optimizer,
   in.same_text("param_groups", number_text(optimizer.group_count()));
   in.same_text("schedulers", number_text(schedulers.size()));
   for (std::size_t i = 0; i < schedulers.size(); ++i) {
-    load_scheduler(in, "schedulers." + number_text(i), *schedulers[i]);
+    load_scheduler(in, fmt::format("schedulers.{}", number_text(i)),
+                   *schedulers[i]);
   }
   const Places places = take_places(in, optimizer, options);
   for (std::size_t g = 0; g < optimizer.group_count(); ++g) {

@@ -1,6 +1,7 @@
 #include "fusebook/checkpoint/safetensors.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -116,8 +117,9 @@ void check_layout(const SafetensorsHeader& header, std::size_t size) {
     end = range.second;
   }
   if (std::uint64_t(end) == size) return;
-  throw Error("truncated or damaged: the tensors take " + std::to_string(end) +
-              " bytes, but the file holds " + std::to_string(size));
+  throw Error(fmt::format(
+      "truncated or damaged: the tensors take {} bytes, but the file holds {}",
+      end, size));
 }
 
 std::size_t header_length(std::string_view bytes, std::size_t size) {
@@ -126,16 +128,16 @@ std::size_t header_length(std::string_view bytes, std::size_t size) {
     return std::size_t(length);
   }
   throw Error(
-      "truncated, or not a safetensors file: its header would have "
-      "a length of " +
-      std::to_string(length) + " bytes");
+      fmt::format("truncated, or not a safetensors file: its header would have "
+                  "a length of {} bytes",
+                  length));
 }
 
 SafetensorsHeader read_header(int file, std::size_t size) {
   std::string bytes;
   if (size < kLengthSize) {
-    throw Error("truncated, or not a safetensors file: it has only " +
-                std::to_string(size) + " bytes");
+    throw Error(fmt::format(
+        "truncated, or not a safetensors file: it has only {} bytes", size));
   }
   if (!read_exactly(file, kLengthSize, &bytes)) throw Error(errno_text());
   const std::size_t length = header_length(bytes, size);

@@ -1,5 +1,7 @@
 // Checks that a function can launch inside a CUDA graph: nothing is missing,
 // and no number that moves would be frozen.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -53,9 +55,10 @@ std::string value_text(double value) {
 std::string frozen_text(const ScalarLeaf& number, const char* what,
                         const char* also = "") {
   const std::string value = value_text(number.value);
-  return ": a graph would freeze " + to_string(number.origin) + " at " + value +
-         ", " + what + "; make it a tensor on the GPU, tensor(" + value +
-         ").to(device), which replays read" + also;
+  return fmt::format(
+      ": a graph would freeze {} at {}, {}; make it a tensor on the GPU, "
+      "tensor({}).to(device), which replays read{}",
+      to_string(number.origin), value, what, value, also);
 }
 
 std::string given_text(const ScalarLeaf& number, bool plain) {
@@ -69,17 +72,18 @@ std::string given_text(const ScalarLeaf& number, bool plain) {
 // Explains why there will never be a kernel for what was recorded.
 std::string eager_text(KernelLimit limit, const RecompileReport& why) {
   if (limit == KernelLimit::operations) {
-    return " cannot be captured: what it records now always runs eagerly, "
-           "operation by operation, because it already has the maximum of " +
-           std::to_string(operations_limit) +
-           " kernels for different operations; compile a function for each "
-           "way it is called";
+    return fmt::format(
+        " cannot be captured: what it records now always runs eagerly, "
+        "operation by operation, because it already has the maximum of {} "
+        "kernels for different operations; compile a function for each way it "
+        "is called",
+        operations_limit);
   }
-  return " cannot be captured: for these values of " + join(why.moved()) +
-         " it always runs eagerly, operation by operation, because "
-         "Policy::specialize allows at most " +
-         std::to_string(specialization_limit) +
-         " kernels; make each of them a tensor on the GPU";
+  return fmt::format(
+      " cannot be captured: for these values of {} it always runs eagerly, "
+      "operation by operation, because Policy::specialize allows at most {} "
+      "kernels; make each of them a tensor on the GPU",
+      join(why.moved()), specialization_limit);
 }
 
 // Explains why there is no kernel yet for what was recorded.
@@ -87,8 +91,8 @@ std::string missing_text(const RecompileReport& why) {
   std::string text =
       " cannot be captured before it is compiled for this call: ";
   for (const GuardFailure& failure : why.failures) {
-    text += failure.path + " was " + number_text(failure.guarded) +
-            " and now is " + number_text(failure.now) + "; ";
+    text += fmt::format("{} was {} and now is {}; ", failure.path,
+                        number_text(failure.guarded), number_text(failure.now));
   }
   for (const std::string& change : why.changes) text += change + "; ";
   if (why.failures.empty() && why.changes.empty()) {
@@ -100,7 +104,7 @@ std::string missing_text(const RecompileReport& why) {
 }  // namespace
 
 std::string Function::where() const {
-  return "function " + options_.name + " in " + short_place(place_);
+  return fmt::format("function {} in {}", options_.name, short_place(place_));
 }
 
 Device Function::device() const {

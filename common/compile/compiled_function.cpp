@@ -1,5 +1,7 @@
 #include "fusebook/compile/compiled_function.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <atomic>
 
@@ -279,8 +281,8 @@ void Function::graph_break(const std::string& why) {
 
 void Function::count_break(const std::string& why, const char* advice) {
   if (options_.fullgraph) {
-    throw Error("graph break in function " + options_.name + " (" + at(place_) +
-                "): " + why + "; " + advice);
+    throw Error(fmt::format("graph break in function {} ({}): {}; {}",
+                            options_.name, at(place_), why, advice));
   }
   count({.graph_breaks = 1});
   break_ = "graph break: " + why;

@@ -1,5 +1,7 @@
 #include "fusebook/compile/fusion_report.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <sstream>
 
@@ -14,7 +16,7 @@ namespace {
 
 std::string counted(std::int64_t count, const std::string& what,
                     const char* ending = "s") {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : ending);
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : ending);
 }
 
 std::string indented(const std::string& text) {

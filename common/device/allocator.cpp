@@ -1,5 +1,6 @@
 #include "fusebook/device/allocator.h"
 
+#include <fmt/core.h>
 #include <sys/mman.h>
 
 #include <cstdlib>
@@ -111,10 +112,10 @@ bool CachingAllocator::has_room(std::int64_t bytes) {
 }
 
 [[noreturn]] void throw_out_of_memory(std::int64_t bytes) {
-  throw Error("out of memory: " + std::to_string(bytes) + " bytes (" +
-              format_bytes(bytes) + ") were requested and " +
-              format_bytes(available_memory()) +
-              " are available; use fewer or smaller tensors");
+  throw Error(fmt::format(
+      "out of memory: {} bytes ({}) were requested and {} are available; use "
+      "fewer or smaller tensors",
+      bytes, format_bytes(bytes), format_bytes(available_memory())));
 }
 
 void* CachingAllocator::take_cached(std::size_t size) {
@@ -199,8 +200,9 @@ Storage::~Storage() {
 
 std::shared_ptr<Storage> allocate_storage(std::size_t bytes) {
   if (bytes > largest_request) {
-    throw Error("out of memory: " + std::to_string(bytes) +
-                " bytes were requested; use fewer or smaller tensors");
+    throw Error(fmt::format(
+        "out of memory: {} bytes were requested; use fewer or smaller tensors",
+        bytes));
   }
   const std::size_t size = rounded_size(bytes);
   auto storage = std::make_shared<Storage>(nullptr, size, false);

@@ -1,5 +1,7 @@
 #include "fusebook/device/device.h"
 
+#include <fmt/core.h>
+
 #include <atomic>
 #include <optional>
 #include <vector>
@@ -44,7 +46,7 @@ std::string one_of(const std::vector<std::string>& names) {
 std::string to_string(const Device& device) {
   const DeviceBackend& backend = backend_of(device);
   return backend.is_numbered()
-             ? backend.name() + ":" + std::to_string(device.index)
+             ? fmt::format("{}:{}", backend.name(), device.index)
              : backend.name();
 }
 

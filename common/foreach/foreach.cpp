@@ -1,5 +1,7 @@
 #include "fusebook/foreach/foreach.h"
 
+#include <fmt/core.h>
+
 #include <string>
 #include <string_view>
 
@@ -46,9 +48,8 @@ void check_given(std::string_view name, Operands operands,
                  std::source_location place) {
   for (std::size_t k = 0; k < operands.size(); ++k) {
     if (!operands[k]->is_list || operands[k]->list.defined()) continue;
-    throw Error("foreach_" + std::string(name) + ": operand " +
-                std::to_string(k + 1) + " was moved from, at " +
-                at(CallPlace::or_else(place)));
+    throw Error(fmt::format("foreach_{}: operand {} was moved from, at {}",
+                            name, k + 1, at(CallPlace::or_else(place))));
   }
 }
 

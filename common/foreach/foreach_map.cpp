@@ -1,5 +1,7 @@
 #include "fusebook/foreach/foreach_map.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -91,8 +93,8 @@ void MapCall::check_given(std::span<const MapOperand> operands) const {
     const Operand& operand = operands[k].operand();
     if (!operand.is_list || operand.list.defined()) continue;
     refuse((k < callee_.outputs
-                ? "output " + std::to_string(k + 1)
-                : "operand " + std::to_string(k - callee_.outputs + 1)) +
+                ? fmt::format("output {}", k + 1)
+                : fmt::format("operand {}", k - callee_.outputs + 1)) +
            " was moved from");
   }
 }
@@ -139,8 +141,7 @@ Operand MapCall::value_of(std::span<const Element> results,
                           std::size_t k) const {
   const Element& result = results[k];
   if (result.operand().is_list && !result.operand().list.defined()) {
-    refuse("result " + std::to_string(k + 1) +
-           " of the function was moved from");
+    refuse(fmt::format("result {} of the function was moved from", k + 1));
   }
   if (!result.operand().is_list) return number_of(result.operand());
   const bool again =
@@ -156,19 +157,21 @@ Operand MapCall::value_of(std::span<const Element> results,
 TensorList MapCall::list_of(std::span<const Element> results,
                             std::size_t k) const {
   if (!results[k].operand().is_list) {
-    refuse("result " + std::to_string(k + 1) +
-           " of the function is a number that does not depend on any list; "
-           "combine it with an element, or use foreach_map_, which repeats it");
+    refuse(fmt::format(
+        "result {} of the function is a number that does not depend on any "
+        "list; combine it with an element, or use foreach_map_, which repeats "
+        "it",
+        k + 1));
   }
   return value_of(results, k).list;
 }
 
 void MapCall::check_results(std::span<const Element> results) const {
   if (results.size() != callee_.outputs) {
-    refuse("the function returns " + std::to_string(results.size()) +
-           (results.size() == 1 ? " value for " : " values for ") +
-           std::to_string(callee_.outputs) +
-           (callee_.outputs == 1 ? " output" : " outputs"));
+    refuse(fmt::format("the function returns {} {} for {} {}", results.size(),
+                       results.size() == 1 ? "value" : "values",
+                       callee_.outputs,
+                       callee_.outputs == 1 ? "output" : "outputs"));
   }
   for (std::size_t k = 0; k < results.size(); ++k) {
     const Operand& result = results[k].operand();
@@ -178,9 +181,10 @@ void MapCall::check_results(std::span<const Element> results) const {
       check_result(callee_, operands_, k, result.list);
       continue;
     }
-    refuse("result " + std::to_string(k + 1) +
-           " of the function varies by element, but " +
-           callee_.describe(operands_, k) + " holds one number per tensor");
+    refuse(fmt::format(
+        "result {} of the function varies by element, but {} holds one number "
+        "per tensor",
+        k + 1, callee_.describe(operands_, k)));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "fusebook/foreach/output_aliasing.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -58,8 +60,8 @@ bool harmless(const Range& a, const Range& b, std::size_t outputs) {
 }
 
 std::string name(const Callee& callee, Operands operands, const Range& range) {
-  return "tensor " + std::to_string(range.entry) + " of " +
-         callee.describe(operands, range.operand);
+  return fmt::format("tensor {} of {}", range.entry,
+                     callee.describe(operands, range.operand));
 }
 
 }  // namespace
@@ -86,10 +88,11 @@ void check_overlap(const Callee& callee, Operands operands,
       const bool first = range.operand < other->operand;
       const Range& output = first ? range : *other;
       const Range& reader = first ? *other : range;
-      throw Error(callee.function() + ": " + name(callee, operands, output) +
-                  " is stored but overlaps " + name(callee, operands, reader) +
-                  " in memory, at " + callee.where() +
-                  "; give each tensor its own memory");
+      throw Error(fmt::format(
+          "{}: {} is stored but overlaps {} in memory, at {}; give each tensor "
+          "its own memory",
+          callee.function(), name(callee, operands, output),
+          name(callee, operands, reader), callee.where()));
     }
     // A tensor repeated for a whole list is kept once.
     const bool again = !open.empty() && same_tensor(*open.back(), range) &&

@@ -1,5 +1,6 @@
 #include "fusebook/harness/options.h"
 
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -16,8 +17,7 @@ constexpr std::size_t help_column = 24;
 constexpr std::size_t most_columns = 78;
 
 std::string range_text(std::int64_t low, std::int64_t high) {
-  return "an integer from " + std::to_string(low) + " to " +
-         std::to_string(high);
+  return fmt::format("an integer from {} to {}", low, high);
 }
 
 std::int64_t parse_number(const std::string& name, const std::string& text,
@@ -58,9 +58,8 @@ Error undeclared(const std::string& name) {
 }
 
 std::string default_text(const NumberOption& number) {
-  return number.help + " (default " + std::to_string(number.value) + ", " +
-         std::to_string(number.low) + " to " + std::to_string(number.high) +
-         ")";
+  return fmt::format("{} (default {}, {} to {})", number.help, number.value,
+                     number.low, number.high);
 }
 
 // The names in lines of their own, as many in each as fit.
@@ -171,13 +170,14 @@ CommandLine::CommandLine(const std::string& program, Options& options)
       [&options](const std::string& text) {
         options.device_ = parse_device_option(text);
       });
-  add_option(app, "threads", "N",
-             "threads to use, 1 to " + std::to_string(most_threads) +
-                 " (default FUSEBOOK_THREADS, else all CPUs)",
-             [&options](const std::string& text) {
-               options.threads_ =
-                   int(parse_number("threads", text, 1, most_threads));
-             });
+  add_option(
+      app, "threads", "N",
+      fmt::format(
+          "threads to use, 1 to {} (default FUSEBOOK_THREADS, else all CPUs)",
+          most_threads),
+      [&options](const std::string& text) {
+        options.threads_ = int(parse_number("threads", text, 1, most_threads));
+      });
   add_option(
       app, "json", "FILE", "write the results to FILE",
       [&options](const std::string& text) { options.json_file_ = text; });

@@ -1,5 +1,7 @@
 #include "fusebook/harness/provenance.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -17,13 +19,11 @@ namespace {
 
 std::string compiler_name() {
 #if defined(__clang__)
-  return "clang++ " + std::to_string(__clang_major__) + "." +
-         std::to_string(__clang_minor__) + "." +
-         std::to_string(__clang_patchlevel__);
+  return fmt::format("clang++ {}.{}.{}", __clang_major__, __clang_minor__,
+                     __clang_patchlevel__);
 #elif defined(__GNUC__)
-  return "g++ " + std::to_string(__GNUC__) + "." +
-         std::to_string(__GNUC_MINOR__) + "." +
-         std::to_string(__GNUC_PATCHLEVEL__);
+  return fmt::format("g++ {}.{}.{}", __GNUC__, __GNUC_MINOR__,
+                     __GNUC_PATCHLEVEL__);
 #else
   return "unknown compiler";
 #endif

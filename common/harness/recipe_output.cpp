@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cctype>
@@ -103,9 +104,9 @@ RecordedValue varying_number(const std::string& name, double value, double low,
                              double high) {
   const bool inside = value >= low && value <= high;
   if (!inside) {
-    throw Error("the value '" + name + "' is " + number_text(value) +
-                "; it must lie from " + number_text(low) + " to " +
-                number_text(high));
+    throw Error(fmt::format("the value '{}' is {}; it must lie from {} to {}",
+                            name, number_text(value), number_text(low),
+                            number_text(high)));
   }
   RecordedValue kept;
   kept.kind = RecordedValue::Kind::varying;
@@ -231,8 +232,9 @@ Printable left(const Printable& value, std::size_t width) {
 Printable measured(const std::string& name, double value,
                    const std::string& unit) {
   if (!std::isfinite(value) || value <= 0) {
-    throw Error("the measured value '" + name + "' is " + number_text(value) +
-                "; it must be finite and positive");
+    throw Error(fmt::format(
+        "the measured value '{}' is {}; it must be finite and positive", name,
+        number_text(value)));
   }
   RecordedValue kept;
   kept.kind = RecordedValue::Kind::measured;
@@ -313,7 +315,8 @@ Printable add_exact(const std::string& name, const Printable& shown,
 void check(bool holds, const std::string& message,
            const std::source_location& location) {
   if (holds) return;
-  throw Error("check failed: " + message + ", at " + short_place(location));
+  throw Error(
+      fmt::format("check failed: {}, at {}", message, short_place(location)));
 }
 
 }  // namespace fuse

@@ -1,5 +1,7 @@
 #include "fusebook/json/json.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +19,7 @@ using Event = ParsedJson::parse_event_t;
 constexpr double kLargestWhole = 9007199254740992;  // 2^53
 
 [[noreturn]] void fail(const std::string& what, std::size_t byte) {
-  throw Error(what + ", at byte " + std::to_string(byte));
+  throw Error(fmt::format("{}, at byte {}", what, byte));
 }
 
 // Walks through the text and tells how far the parser has read.

@@ -1,5 +1,7 @@
 #include "fusebook/lr_scheduler/by_name.h"
 
+#include <fmt/core.h>
+
 #include "fusebook/lr_scheduler/all.h"
 #include "fusebook/support/error.h"
 #include "fusebook/support/join.h"
@@ -101,8 +103,8 @@ std::unique_ptr<LRScheduler> make_scheduler(const std::string& name,
                                             Optimizer& optimizer,
                                             std::int64_t steps) {
   if (steps < 4) {
-    throw Error("make_scheduler: a schedule needs at least 4 steps, not " +
-                number_text(steps));
+    throw Error(fmt::format(
+        "make_scheduler: a schedule needs at least 4 steps, not {}", steps));
   }
   for (const Row& row : rows) {
     if (name == row.name) return row.make(optimizer, steps);

@@ -1,5 +1,7 @@
 #include "fusebook/lr_scheduler/composite.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -16,10 +18,10 @@ void check_once(const std::string& name, const SchedulerList& schedulers) {
     for (const SchedulerBase* part : schedulers[i]->with_parts()) {
       const auto [first, fresh] = seen.try_emplace(part, i);
       if (fresh) continue;
-      throw Error(name + ": the schedulers at index " +
-                  number_text(first->second) + " and " + number_text(i) +
-                  " are the same " + part->name() +
-                  "; make a separate scheduler for each place");
+      throw Error(fmt::format(
+          "{}: the schedulers at index {} and {} are the same {}; make a "
+          "separate scheduler for each place",
+          name, first->second, i, part->name()));
     }
   }
 }
@@ -32,15 +34,14 @@ Optimizer& check_schedulers(const std::string& name,
   }
   for (std::size_t i = 0; i < schedulers.size(); ++i) {
     if (schedulers[i] == nullptr) {
-      throw Error(name + ": the scheduler at index " + number_text(i) +
-                  " is null");
+      throw Error(
+          fmt::format("{}: the scheduler at index {} is null", name, i));
     }
     if (&schedulers[i]->optimizer() != &schedulers[0]->optimizer()) {
-      throw Error(name +
-                  " expects all schedulers to belong to the same "
-                  "optimizer, but got scheduler " +
-                  schedulers[i]->name() + " at index " + number_text(i) +
-                  ", which belongs to another one");
+      throw Error(fmt::format(
+          "{} expects all schedulers to belong to the same optimizer, but got "
+          "scheduler {} at index {}, which belongs to another one",
+          name, schedulers[i]->name(), i));
     }
   }
   check_once(name, schedulers);
@@ -64,13 +65,11 @@ SequentialLR::SequentialLR(Optimizer& optimizer, SequentialLROptions options)
         "optimizer, but they belong to a different one");
   }
   if (milestones_.size() + 1 != schedulers_.size()) {
-    throw Error(
-        "Sequential Schedulers expects number of schedulers provided "
-        "to be one more than the number of milestone points, but got "
-        "number of schedulers " +
-        number_text(schedulers_.size()) +
-        " and the number of milestones to be equal to " +
-        number_text(milestones_.size()));
+    throw Error(fmt::format(
+        "Sequential Schedulers expects number of schedulers provided to be one "
+        "more than the number of milestone points, but got number of "
+        "schedulers {} and the number of milestones to be equal to {}",
+        schedulers_.size(), milestones_.size()));
   }
   if (!std::is_sorted(milestones_.begin(), milestones_.end()) ||
       (!milestones_.empty() && milestones_.front() < 0)) {

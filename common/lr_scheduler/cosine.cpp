@@ -1,5 +1,7 @@
 #include "fusebook/lr_scheduler/cosine.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 #include <numbers>
 
@@ -15,8 +17,9 @@ constexpr double pi = std::numbers::pi;
 
 void CosineAnnealingLROptions::validate(std::size_t /*groups*/) const {
   if (T_max > 0) return;
-  throw Error("CosineAnnealingLR: expected positive T_max, but got " +
-              number_text(T_max));
+  throw Error(
+      fmt::format("CosineAnnealingLR: expected positive T_max, but got {}",
+                  number_text(T_max)));
 }
 
 double CosineAnnealingLROptions::next_lr(const Moment& now) const {
@@ -40,15 +43,14 @@ void CosineAnnealingWarmRestartsOptions::validate(
     std::size_t /*groups*/) const {
   if (T_0 <= 0) {
     throw Error(
-        "CosineAnnealingWarmRestarts: Expected positive integer T_0, "
-        "but got " +
-        number_text(T_0));
+        fmt::format("CosineAnnealingWarmRestarts: Expected positive integer "
+                    "T_0, but got {}",
+                    number_text(T_0)));
   }
   if (T_mult < 1) {
-    throw Error(
-        "CosineAnnealingWarmRestarts: Expected integer T_mult >= 1, "
-        "but got " +
-        number_text(T_mult));
+    throw Error(fmt::format(
+        "CosineAnnealingWarmRestarts: Expected integer T_mult >= 1, but got {}",
+        number_text(T_mult)));
   }
 }
 
@@ -94,10 +96,9 @@ void CosineAnnealingWarmRestartsOptions::visit_state(StateFields& fields) {
 
 void CosineAnnealingWarmRestarts::step(double epoch) {
   if (!(epoch >= 0 && epoch <= 0x1p53)) {
-    throw Error(
-        "CosineAnnealingWarmRestarts: Expected non-negative epoch, but "
-        "got " +
-        number_text(epoch));
+    throw Error(fmt::format(
+        "CosineAnnealingWarmRestarts: Expected non-negative epoch, but got {}",
+        number_text(epoch)));
   }
   about_to_change();
   take_in_groups();

@@ -1,5 +1,7 @@
 #include "fusebook/lr_scheduler/cycles.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -66,8 +68,8 @@ void OneCycleLROptions::validate(std::size_t groups) const {
   const std::string where = name;
   const auto positive = [&](const char* what, std::int64_t count) {
     if (count > 0) return;
-    throw Error(where + ": Expected positive integer " + what + ", but got " +
-                number_text(count));
+    throw Error(fmt::format("{}: Expected positive integer {}, but got {}",
+                            where, what, number_text(count)));
   };
   if (total_steps) {
     positive("total_steps", *total_steps);
@@ -80,8 +82,9 @@ void OneCycleLROptions::validate(std::size_t groups) const {
                 "steps_per_epoch)");
   }
   if (!(pct_start >= 0 && pct_start <= 1)) {
-    throw Error(where + ": Expected float between 0 and 1 pct_start, but got " +
-                number_text(pct_start));
+    throw Error(
+        fmt::format("{}: Expected float between 0 and 1 pct_start, but got {}",
+                    where, number_text(pct_start)));
   }
   if (anneal_strategy != "cos" && anneal_strategy != "linear") {
     throw Error(where +
@@ -110,9 +113,10 @@ double OneCycleLROptions::end_of(int phase) const {
 
 OneCycleLROptions::Place OneCycleLROptions::place(std::int64_t epoch) const {
   if (epoch > steps()) {
-    throw Error("OneCycleLR: Tried to step " + number_text(epoch) +
-                " times. The specified number of total steps is " +
-                number_text(steps()));
+    throw Error(
+        fmt::format("OneCycleLR: Tried to step {} times. The specified number "
+                    "of total steps is {}",
+                    number_text(epoch), number_text(steps())));
   }
   const double now = double(epoch);
   const int last = three_phase ? 2 : 1;
@@ -121,10 +125,10 @@ OneCycleLROptions::Place OneCycleLROptions::place(std::int64_t epoch) const {
   for (; phase < last && now > end_of(phase); ++phase) start = end_of(phase);
   const double length = end_of(phase) - start;
   if (length == 0) {
-    throw Error("OneCycleLR: pct_start " + number_text(pct_start) + " of " +
-                number_text(steps()) +
-                " steps leaves a phase without steps; choose another "
-                "pct_start or total_steps");
+    throw Error(fmt::format(
+        "OneCycleLR: pct_start {} of {} steps leaves a phase without steps; "
+        "choose another pct_start or total_steps",
+        number_text(pct_start), number_text(steps())));
   }
   return {phase, (now - start) / length};
 }

@@ -1,5 +1,7 @@
 #include "fusebook/lr_scheduler/lambda.h"
 
+#include <fmt/core.h>
+
 #include "fusebook/support/error.h"
 #include "fusebook/support/number_text.h"
 
@@ -10,8 +12,8 @@ void check_lambdas(const char* scheduler, const PerGroup<LRLambda>& lr_lambda,
   const std::string place = scheduler;
   if (!lr_lambda.given()) throw Error(place + " needs lr_lambda");
   if (lr_lambda.is_list() && lr_lambda.size() != groups) {
-    throw Error(place + ": Expected " + number_text(groups) +
-                " lr_lambdas, but got " + number_text(lr_lambda.size()));
+    throw Error(fmt::format("{}: Expected {} lr_lambdas, but got {}", place,
+                            number_text(groups), lr_lambda.size()));
   }
   for (std::size_t i = 0; i < lr_lambda.size(); ++i) {
     if (!lr_lambda[i]) {

@@ -1,5 +1,7 @@
 #include "fusebook/lr_scheduler/plateau.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "fusebook/support/error.h"
@@ -18,14 +20,14 @@ void check_options(const ReduceLROnPlateauOptions& options,
   if (!(options.factor < 1)) throw Error(place + "Factor should be < 1.0.");
   const auto check_count = [&](const char* what, std::int64_t count) {
     if (count >= 0) return;
-    throw Error(place + what + " must not be negative, but is " +
-                number_text(count));
+    throw Error(fmt::format("{}{} must not be negative, but is {}", place, what,
+                            count));
   };
   check_count("patience", options.patience);
   check_count("cooldown", options.cooldown);
   if (options.min_lr.is_list() && options.min_lr.size() != groups) {
-    throw Error(place + "expected " + number_text(groups) + " min_lrs, got " +
-                number_text(options.min_lr.size()));
+    throw Error(fmt::format("{}expected {} min_lrs, got {}", place,
+                            number_text(groups), options.min_lr.size()));
   }
   if (options.mode != "min" && options.mode != "max") {
     throw Error(place + "mode " + options.mode + " is unknown!");

@@ -1,5 +1,7 @@
 #include "fusebook/lr_scheduler/ramps.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 
 #include "fusebook/support/error.h"
@@ -10,9 +12,8 @@ namespace {
 
 void check_total_iters(const char* scheduler, std::int64_t total_iters) {
   if (total_iters >= 0) return;
-  throw Error(std::string(scheduler) +
-              ": total_iters cannot be negative, but is " +
-              number_text(total_iters));
+  throw Error(fmt::format("{}: total_iters cannot be negative, but is {}",
+                          scheduler, number_text(total_iters)));
 }
 
 }  // namespace
@@ -20,9 +21,9 @@ void check_total_iters(const char* scheduler, std::int64_t total_iters) {
 void ConstantLROptions::validate(std::size_t /*groups*/) const {
   if (!(factor >= 0 && factor <= 1)) {
     throw Error(
-        "ConstantLR: Constant multiplicative factor expected to be "
-        "between 0 and 1, but is " +
-        number_text(factor));
+        fmt::format("ConstantLR: Constant multiplicative factor expected to be "
+                    "between 0 and 1, but is {}",
+                    number_text(factor)));
   }
   check_total_iters(name, total_iters);
 }
@@ -31,9 +32,10 @@ double ConstantLROptions::next_lr(const Moment& now) const {
   if (now.epoch == 0) return now.lr * factor;
   if (now.epoch != total_iters) return now.lr;
   if (factor == 0) {
-    throw Error("ConstantLR: cannot restore the rate at epoch " +
-                number_text(total_iters) +
-                " after a factor of 0; use a small factor instead");
+    throw Error(fmt::format(
+        "ConstantLR: cannot restore the rate at epoch {} after a factor of 0; "
+        "use a small factor instead",
+        number_text(total_iters)));
   }
   return now.lr * (1.0 / factor);
 }
@@ -45,15 +47,15 @@ double ConstantLROptions::restart_lr(const Moment& now) const {
 void LinearLROptions::validate(std::size_t /*groups*/) const {
   if (!(start_factor > 0 && start_factor <= 1)) {
     throw Error(
-        "LinearLR: Starting multiplicative factor expected to be "
-        "greater than 0 and less or equal to 1, but is " +
-        number_text(start_factor));
+        fmt::format("LinearLR: Starting multiplicative factor expected to be "
+                    "greater than 0 and less or equal to 1, but is {}",
+                    number_text(start_factor)));
   }
   if (!(end_factor >= 0 && end_factor <= 1)) {
     throw Error(
-        "LinearLR: Ending multiplicative factor expected to be between "
-        "0 and 1, but is " +
-        number_text(end_factor));
+        fmt::format("LinearLR: Ending multiplicative factor expected to be "
+                    "between 0 and 1, but is {}",
+                    number_text(end_factor)));
   }
   check_total_iters(name, total_iters);
 }
@@ -71,8 +73,8 @@ double LinearLROptions::next_lr(const Moment& now) const {
 void PolynomialLROptions::validate(std::size_t /*groups*/) const {
   check_total_iters(name, total_iters);
   if (!(power >= 0)) {
-    throw Error("PolynomialLR: power cannot be negative, but is " +
-                number_text(power));
+    throw Error(fmt::format("PolynomialLR: power cannot be negative, but is {}",
+                            number_text(power)));
   }
 }
 

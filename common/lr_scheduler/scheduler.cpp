@@ -1,5 +1,7 @@
 #include "fusebook/lr_scheduler/scheduler.h"
 
+#include <fmt/core.h>
+
 #include <bit>
 
 #include "fusebook/support/error.h"
@@ -93,10 +95,11 @@ std::vector<const SchedulerBase*> SchedulerBase::with_parts() const {
 double SchedulerBase::initial_lr(std::size_t group) const {
   const auto& rate = optimizer_->group(group).initial_lr;
   if (rate) return *rate;
-  throw Error(name() + ": param_groups[" + number_text(group) +
-              "] was added after this scheduler was made and has no "
-              "initial_lr; set it to the rate from which the group's schedule "
-              "starts, or make the scheduler again");
+  throw Error(fmt::format(
+      "{}: param_groups[{}] was added after this scheduler was made and has no "
+      "initial_lr; set it to the rate from which the group's schedule starts, "
+      "or make the scheduler again",
+      name(), group));
 }
 
 double SchedulerBase::lr(std::size_t group) const {
@@ -148,9 +151,9 @@ void SchedulerBase::check_state(const SchedulerState& state) const {
   }
   const std::vector<SchedulerBase*> own = parts();
   if (state.schedulers.size() != own.size()) {
-    throw Error("state of " + name() + ": has " +
-                number_text(state.schedulers.size()) +
-                " inner schedulers instead of " + number_text(own.size()));
+    throw Error(
+        fmt::format("state of {}: has {} inner schedulers instead of {}",
+                    name(), state.schedulers.size(), own.size()));
   }
   SchedulerState copy = state;
   StateFields fields(StateFields::Mode::check, copy);
@@ -203,10 +206,10 @@ void RuleScheduler::check_momentum() {
 
 void RuleScheduler::start(std::int64_t last_epoch) {
   if (last_epoch < -1) {
-    throw Error(name() +
-                ": last_epoch must be -1 (for a new run) or the last "
-                "epoch of the run to resume, but is " +
-                number_text(last_epoch));
+    throw Error(fmt::format(
+        "{}: last_epoch must be -1 (for a new run) or the last epoch of the "
+        "run to resume, but is {}",
+        name(), last_epoch));
   }
   if (optimizer().group_count() == 0) {
     throw Error(name() +
@@ -220,12 +223,11 @@ void RuleScheduler::start(std::int64_t last_epoch) {
       begin(group, g);
       if (!group.initial_lr) group.initial_lr = lr(g);
     } else if (!group.initial_lr) {
-      throw Error(name() +
-                  ": param 'initial_lr' is not specified in "
-                  "param_groups[" +
-                  number_text(g) +
-                  "] when resuming scheduler with last_epoch >= 0; set it to "
-                  "the rate that the run started from");
+      throw Error(fmt::format(
+          "{}: param 'initial_lr' is not specified in param_groups[{}] when "
+          "resuming scheduler with last_epoch >= 0; set it to the rate that "
+          "the run started from",
+          name(), g));
     }
     base_lrs_.push_back(*group.initial_lr);
   }
@@ -240,9 +242,10 @@ void RuleScheduler::take_in_groups() {
   const std::size_t now = optimizer().group_count();
   if (now == before) return;
   if (now < before) {
-    throw Error(name() + ": the optimizer has " + number_text(now) +
-                " parameter groups, but had " + number_text(before) +
-                " when this scheduler was made; make the scheduler again");
+    throw Error(
+        fmt::format("{}: the optimizer has {} parameter groups, but had {} "
+                    "when this scheduler was made; make the scheduler again",
+                    name(), now, before));
   }
   for (std::size_t g = before; g < now; ++g) {
     static_cast<void>(initial_lr(g));

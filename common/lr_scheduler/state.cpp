@@ -1,5 +1,7 @@
 #include "fusebook/lr_scheduler/state.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 
 #include "fusebook/support/error.h"
@@ -20,10 +22,10 @@ const std::vector<double>& StateFields::stored(const char* name,
     throw Error(place + "\"" + name + "\" is missing");
   }
   if (found->second.size() != size) {
-    throw Error(place + "\"" + name + "\" holds " +
-                number_text(found->second.size()) + " numbers instead of " +
-                number_text(size) +
-                "; the optimizer had a different number of parameter groups");
+    throw Error(fmt::format(
+        "{}\"{}\" holds {} numbers instead of {}; the optimizer had a "
+        "different number of parameter groups",
+        place, name, found->second.size(), size));
   }
   return found->second;
 }
@@ -73,8 +75,9 @@ void StateFields::operator()(const char* name, std::int64_t& count) {
   if (mode_ == Mode::check) {
     const double kept = stored(name, 1)[0];
     if (std::trunc(kept) != kept || std::abs(kept) > kLargestCount) {
-      throw Error("state of " + state_.kind + ": \"" + name + "\" is " +
-                  number_text(kept) + ", which is not a valid count");
+      throw Error(
+          fmt::format("state of {}: \"{}\" is {}, which is not a valid count",
+                      state_.kind, name, number_text(kept)));
     }
   }
   count = std::int64_t(exchange(name, {double(count)})[0]);
@@ -82,9 +85,10 @@ void StateFields::operator()(const char* name, std::int64_t& count) {
 
 void StateFields::check_no_others() const {
   if (state_.values.size() == seen_) return;
-  throw Error("state of " + state_.kind + ": has " +
-              number_text(state_.values.size()) + " named values instead of " +
-              number_text(seen_) + "; it is not from this scheduler");
+  throw Error(fmt::format(
+      "state of {}: has {} named values instead of {}; it is not from this "
+      "scheduler",
+      state_.kind, state_.values.size(), seen_));
 }
 
 }  // namespace fuse

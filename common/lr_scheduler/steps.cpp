@@ -1,5 +1,7 @@
 #include "fusebook/lr_scheduler/steps.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "fusebook/support/error.h"
@@ -9,8 +11,8 @@ namespace fuse {
 
 void StepLROptions::validate(std::size_t /*groups*/) const {
   if (step_size <= 0) {
-    throw Error("StepLR: expected positive step_size, but got " +
-                number_text(step_size));
+    throw Error(fmt::format("StepLR: expected positive step_size, but got {}",
+                            number_text(step_size)));
   }
 }
 
@@ -21,8 +23,9 @@ void MultiStepLROptions::validate(std::size_t /*groups*/) const {
         "epochs");
   }
   if (!milestones.empty() && milestones.front() < 0) {
-    throw Error("MultiStepLR: milestones must not be negative, but one is " +
-                number_text(milestones.front()));
+    throw Error(fmt::format(
+        "MultiStepLR: milestones must not be negative, but one is {}",
+        number_text(milestones.front())));
   }
 }
 

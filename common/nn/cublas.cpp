@@ -1,5 +1,7 @@
 #include "fusebook/nn/cublas.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -39,7 +41,7 @@ int newest_cuda() {
 
 const CublasApi* load_cublas() {
   for (int major = newest_cuda(); major >= 12; --major) {
-    const std::string file = "libcublas.so." + std::to_string(major);
+    const std::string file = fmt::format("libcublas.so.{}", major);
     if (const CublasApi* const api = fill_table(file)) return api;
     for (const std::string& folder : cuda_library_folders(nvrtc_folders)) {
       if (const auto* const api = fill_table(folder + "/" + file)) return api;
@@ -95,8 +97,10 @@ Handles& handles() {
 
 int checked_size(std::int64_t size) {
   if (size <= std::numeric_limits<int>::max()) return int(size);
-  throw Error("a matrix of " + std::to_string(size) +
-              " rows or columns is too large for cuBLAS; use smaller layers");
+  throw Error(
+      fmt::format("a matrix of {} rows or columns is too large for cuBLAS; use "
+                  "smaller layers",
+                  size));
 }
 
 int operation(const CublasMatrix& matrix) {
@@ -119,8 +123,8 @@ Cublas::~Cublas() {
 
 void Cublas::check(int code, const char* call) const {
   if (code == CublasApi::success) return;
-  throw Error(gpu_->label() + ": " + call + " failed with code " +
-              std::to_string(code) + " (" + api_.get_status_string(code) + ")");
+  throw Error(fmt::format("{}: {} failed with code {} ({})", gpu_->label(),
+                          call, code, api_.get_status_string(code)));
 }
 
 void Cublas::multiply(DType dtype, const ProductSizes& sizes,

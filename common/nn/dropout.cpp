@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <cstdint>
 #include <string>
 
@@ -51,8 +53,9 @@ Tensor dropout(const Tensor& input, double p, std::uint64_t seed,
                std::uint64_t offset) {
   if (!input.defined()) throw Error("dropout: the input is undefined");
   if (!(p >= 0 && p <= 1)) {
-    throw Error("dropout: the probability must be from 0 to 1, not " +
-                number_text(p));
+    throw Error(
+        fmt::format("dropout: the probability must be from 0 to 1, not {}",
+                    number_text(p)));
   }
   if (p == 0) return input;
   return mul(input, make_noise(input, 1 - p, seed, offset));

@@ -1,5 +1,7 @@
 #include "fusebook/nn/gemm.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -88,8 +90,7 @@ struct Blocks {
 };
 
 std::string text_of(const GemmSizes& sizes) {
-  return std::to_string(sizes.m) + " x " + std::to_string(sizes.k) + " by " +
-         std::to_string(sizes.k) + " x " + std::to_string(sizes.n);
+  return fmt::format("{} x {} by {} x {}", sizes.m, sizes.k, sizes.k, sizes.n);
 }
 
 }  // namespace

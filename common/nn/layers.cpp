@@ -1,5 +1,7 @@
 #include "fusebook/nn/layers.h"
 
+#include <fmt/core.h>
+
 #include "fusebook/support/error.h"
 #include "fusebook/support/number_text.h"
 
@@ -18,8 +20,8 @@ Tensor Flatten::operator()(const Tensor& input) const {
 Dropout::Dropout(double p, Generator& generator)
     : Dropout(State{p, generator.bits()}) {
   if (p >= 0 && p <= 1) return;
-  throw Error("Dropout: the probability must be from 0 to 1, not " +
-              number_text(p));
+  throw Error(fmt::format(
+      "Dropout: the probability must be from 0 to 1, not {}", number_text(p)));
 }
 
 Tensor Dropout::operator()(const Tensor& input) const {
@@ -32,7 +34,7 @@ Tensor Dropout::operator()(const Tensor& input) const {
 Dropout Dropout::clone() const { return Dropout(self()); }
 
 std::string Dropout::name() const {
-  return "Dropout(" + number_text(self().p) + ")";
+  return fmt::format("Dropout({})", number_text(self().p));
 }
 
 }  // namespace fuse

@@ -1,5 +1,7 @@
 #include "fusebook/nn/loss.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <source_location>
 #include <string>
@@ -76,16 +78,15 @@ Samples check_samples(const Tensor& input,
   }
   const std::int64_t batch = input.dim() == 2 ? input.shape()[0] : 1;
   if (batch != std::int64_t(target.size())) {
-    refuse("the input has " + std::to_string(batch) +
-           " samples, but the target has " + std::to_string(target.size()));
+    refuse(fmt::format("the input has {} samples, but the target has {}", batch,
+                       target.size()));
   }
   Samples samples = {input.shape().back()};
   for (std::size_t i = 0; i < target.size(); ++i) {
     if (target[i] == ignore_index) continue;
     if (target[i] < 0 || target[i] >= samples.classes) {
-      refuse("target[" + std::to_string(i) + "] is " +
-             std::to_string(target[i]) + ", but there are only " +
-             std::to_string(samples.classes) + " classes");
+      refuse(fmt::format("target[{}] is {}, but there are only {} classes", i,
+                         target[i], samples.classes));
     }
     ++samples.counted;
   }

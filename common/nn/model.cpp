@@ -1,5 +1,7 @@
 #include "fusebook/nn/model.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 #include <limits>
 #include <string>
@@ -44,8 +46,7 @@ Tensor copy_of_parameter(const Tensor& tensor) {
 
 void check_size(std::int64_t value, const char* what) {
   if (value >= 1) return;
-  throw Error(std::string(what) + " must be at least 1, not " +
-              std::to_string(value));
+  throw Error(fmt::format("{} must be at least 1, not {}", what, value));
 }
 
 }  // namespace
@@ -67,8 +68,7 @@ Linear::Linear(std::int64_t in, std::int64_t out, Generator& generator,
 
 std::string Linear::name() const {
   const Shape& sizes = self().weight_.shape();
-  return "Linear(" + std::to_string(sizes[1]) + ", " +
-         std::to_string(sizes[0]) + ")";
+  return fmt::format("Linear({}, {})", sizes[1], sizes[0]);
 }
 
 std::string Linear::problem_with(const Tensor& input) const {
@@ -118,10 +118,10 @@ Sequential::Sequential(std::vector<Layer> layers) : layers_(std::move(layers)) {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Linear* const linear = layers_[i].as<Linear>();
     if (linear != nullptr && before != nullptr && !fits(*linear, *before)) {
-      throw Error("Sequential: " + place_of(layers_, i) + " of " +
-                  name_of(linear->weight().dtype()) +
-                  " cannot take the output of " + place_of(layers_, last) +
-                  " of " + name_of(before->weight().dtype()));
+      throw Error(fmt::format(
+          "Sequential: {} of {} cannot take the output of {} of {}",
+          place_of(layers_, i), name_of(linear->weight().dtype()),
+          place_of(layers_, last), name_of(before->weight().dtype())));
     }
     if (keeps_shape(layers_[i])) continue;
     before = linear;
@@ -143,7 +143,7 @@ NamedTensors Sequential::named_parameters() const {
   NamedTensors all;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     for (const auto& [name, parameter] : layers_[i].named_parameters()) {
-      all.emplace_back(std::to_string(i) + "." + name, parameter);
+      all.emplace_back(fmt::format("{}.{}", i, name), parameter);
     }
   }
   return all;

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -101,9 +103,8 @@ void check_dim(const char* name, const Tensor& input, std::int64_t dim) {
   }
   const std::int64_t rank = std::max<std::int64_t>(input.dim(), 1);
   if (dim >= -rank && dim < rank) return;
-  throw Error(std::string(name) + ": a tensor of shape " +
-              to_string(input.shape()) + " has no dimension " +
-              std::to_string(dim));
+  throw Error(fmt::format("{}: a tensor of shape {} has no dimension {}", name,
+                          to_string(input.shape()), dim));
 }
 
 /// Aligned rows along `dim` in host memory, one after another.

@@ -1,5 +1,7 @@
 #include "fusebook/optim_base/optimizer.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <typeinfo>
@@ -43,9 +45,9 @@ class PutBack {
 
 void Optimizer::check_group(std::size_t index) const {
   if (index < group_count()) return;
-  throw Error(name() + ": parameter group " + number_text(index) +
-              " is out of range; group_count() is " +
-              number_text(group_count()));
+  throw Error(
+      fmt::format("{}: parameter group {} is out of range; group_count() is {}",
+                  name(), index, group_count()));
 }
 
 void Optimizer::check_groups() const {
@@ -103,12 +105,11 @@ void Optimizer::check_count(const GradientAddresses& gradients) const {
     count += group(g).params.size();
   }
   if (gradients.grads.size() == count) return;
-  throw Error(
-      name() + ": step expected " + number_text(count) +
-      " gradient addresses, one per parameter in the order of parameters(), "
-      "but got " +
-      number_text(gradients.grads.size()) +
-      "; pass null for a parameter without a gradient");
+  throw Error(fmt::format(
+      "{}: step expected {} gradient addresses, one per parameter in "
+      "the order of parameters(), but got {}; pass null for a "
+      "parameter without a gradient",
+      name(), count, gradients.grads.size()));
 }
 
 void Optimizer::make_step(const GradientSource& gradients,

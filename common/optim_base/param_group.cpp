@@ -1,5 +1,7 @@
 #include "fusebook/optim_base/param_group.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -15,8 +17,7 @@ namespace fuse {
 namespace {
 
 std::string full_name(const char* name, int index) {
-  return index < 0 ? name
-                   : std::string(name) + "[" + std::to_string(index) + "]";
+  return index < 0 ? name : fmt::format("{}[{}]", name, index);
 }
 
 // True if `text` is "name", or "name[index]". Allocates nothing.
@@ -143,9 +144,10 @@ std::string describe(const std::vector<const ParamGroup*>& groups,
                                const Place& first, const Place& again) {
   const std::string start = "optimizer: " + describe(groups, again);
   if (first.group == again.group) {
-    throw Error(start + " is the same tensor as parameter " +
-                std::to_string(first.param) +
-                " of that group; list each parameter once");
+    throw Error(fmt::format(
+        "{} is the same tensor as parameter {} of that group; list each "
+        "parameter once",
+        start, first.param));
   }
   throw Error(start + " is the same tensor as " + describe(groups, first) +
               "; put each parameter in one group only");
@@ -154,9 +156,8 @@ std::string describe(const std::vector<const ParamGroup*>& groups,
 void check_count(const ParamGroup& group, std::size_t g) {
   const std::size_t names = group.param_names.size();
   if (names == 0 || names == group.params.size()) return;
-  throw Error("optimizer: group " + std::to_string(g) + " has " +
-              std::to_string(names) + " names for " +
-              std::to_string(group.params.size()) + " parameters");
+  throw Error(fmt::format("optimizer: group {} has {} names for {} parameters",
+                          g, names, group.params.size()));
 }
 
 void check_names(const std::vector<const ParamGroup*>& groups) {
@@ -174,9 +175,10 @@ void check_names(const std::vector<const ParamGroup*>& groups) {
     }
   }
   if (!named || !unnamed) return;
-  throw Error("optimizer: the parameters of group " + std::to_string(*named) +
-              " have names, but those of group " + std::to_string(*unnamed) +
-              " do not; name all of them or none");
+  throw Error(fmt::format(
+      "optimizer: the parameters of group {} have names, but those of group {} "
+      "do not; name all of them or none",
+      *named, *unnamed));
 }
 
 }  // namespace
@@ -184,11 +186,11 @@ void check_names(const std::vector<const ParamGroup*>& groups) {
 std::string describe_param(const std::vector<const ParamGroup*>& groups,
                            std::size_t group, std::size_t param) {
   if (group >= groups.size() || groups[group] == nullptr) {
-    throw Error("describe_param: no group " + std::to_string(group));
+    throw Error(fmt::format("describe_param: no group {}", group));
   }
   const auto& names = groups[group]->param_names;
-  const std::string place = "parameter " + std::to_string(param) +
-                            " of group " + std::to_string(group);
+  const std::string place =
+      fmt::format("parameter {} of group {}", param, group);
   return param < names.size() ? place + " (\"" + names[param] + "\")" : place;
 }
 
@@ -196,7 +198,7 @@ void check_parameters(const std::vector<const ParamGroup*>& groups) {
   std::unordered_map<const TensorImpl*, Place> seen;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     if (groups[g] == nullptr) {
-      throw Error("check_parameters: group " + std::to_string(g) + " is null");
+      throw Error(fmt::format("check_parameters: group {} is null", g));
     }
     for (std::size_t i = 0; i < groups[g]->params.size(); ++i) {
       const Tensor& param = groups[g]->params[i];

@@ -1,5 +1,7 @@
 #include "fusebook/optim_base/param_names.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -20,7 +22,7 @@ std::string quoted(const std::string& name) { return "\"" + name + "\""; }
 std::string listed(const Names& names) { return join(names, ", ", quoted); }
 
 std::string place_of(std::size_t group) {
-  return "param_groups[" + number_text(group) + "]";
+  return fmt::format("param_groups[{}]", group);
 }
 
 // Those of `names` that are not in `others`.
@@ -90,8 +92,8 @@ class Differences {
 
 void check_count(const ParamGroup& here, const Names& saved, std::size_t g) {
   if (saved.empty() || saved.size() == here.params.size()) return;
-  throw Error(place_of(g) + " has " + number_text(saved.size()) +
-              " names for " + number_text(here.params.size()) + " parameters");
+  throw Error(fmt::format("{} has {} names for {} parameters", place_of(g),
+                          saved.size(), here.params.size()));
 }
 
 std::vector<std::size_t> in_order(std::size_t count) {

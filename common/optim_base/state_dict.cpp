@@ -1,5 +1,7 @@
 #include "fusebook/optim_base/state_dict.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -18,7 +20,7 @@ namespace {
 }
 
 std::string place_of(std::size_t group) {
-  return "param_groups[" + number_text(group) + "]";
+  return fmt::format("param_groups[{}]", group);
 }
 
 void check_option(ParamGroup& group, const std::string& place,
@@ -35,9 +37,8 @@ void check_options(ParamGroup& here, const StateDict::Group& there,
                    std::size_t g) {
   const std::string place = place_of(g);
   if (there.params.size() != here.params.size()) {
-    refuse(place + " has " + number_text(there.params.size()) +
-           " parameters in the state dict, but " +
-           number_text(here.params.size()) + " here");
+    refuse(fmt::format("{} has {} parameters in the state dict, but {} here",
+                       place, there.params.size(), here.params.size()));
   }
   for (const auto& option : there.options) check_option(here, place, option);
   const auto has = [&](const std::string& name) {
@@ -148,9 +149,8 @@ void Optimizer::load_state_dict(const StateDict& all,
     refuse("it was saved by " + all.optimizer + ", but this is " + name());
   }
   if (all.param_groups.size() != group_count()) {
-    refuse("it has " + number_text(all.param_groups.size()) +
-           " parameter groups, but this optimizer has " +
-           number_text(group_count()));
+    refuse(fmt::format("it has {} parameter groups, but this optimizer has {}",
+                       all.param_groups.size(), group_count()));
   }
   std::vector<const ParamGroup*> groups;
   for (std::size_t g = 0; g < group_count(); ++g) {
@@ -170,8 +170,8 @@ void Optimizer::load_state_dict(const StateDict& all,
       params.push_back(group(g).params[places[g][i]]);
       loaded.push_back(found != all.state.end() ? found->second
                                                 : ParamStates());
-      check_states("cannot load the state dict: state[" +
-                       number_text(there.params[i]) + "].",
+      check_states(fmt::format("cannot load the state dict: state[{}].",
+                               number_text(there.params[i])),
                    g, params.back(), loaded.back());
     }
   }

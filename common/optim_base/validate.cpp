@@ -1,5 +1,7 @@
 #include "fusebook/optim_base/validate.h"
 
+#include <fmt/core.h>
+
 #include <string>
 
 #include "fusebook/support/error.h"
@@ -10,8 +12,8 @@ namespace fuse {
 void check_argument(const char* optimizer, const char* what,
                     const Scalar& value, bool valid) {
   if (valid) return;
-  throw Error(std::string(optimizer) + ": invalid " + what + ": " +
-              number_text(value.value()));
+  throw Error(fmt::format("{}: invalid {}: {}", optimizer, what,
+                          number_text(value.value())));
 }
 
 void check_not_negative(const char* optimizer, const char* what,
@@ -21,7 +23,7 @@ void check_not_negative(const char* optimizer, const char* what,
 
 void check_betas(const char* optimizer, std::span<const Scalar> betas) {
   for (std::size_t i = 0; i < betas.size(); ++i) {
-    const std::string what = "beta parameter at index " + std::to_string(i);
+    const std::string what = fmt::format("beta parameter at index {}", i);
     const double beta = betas[i].value();
     check_argument(optimizer, what.c_str(), betas[i], beta >= 0 && beta < 1);
   }

@@ -1,5 +1,7 @@
 #include "fusebook/reports/guard_report.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -25,7 +27,7 @@ GuardFailure failure_of(const Guard& guard, const Origin& origin, double now) {
     failure.place = log_place(origin.place);
     failure.path =
         (origin.index < 0 ? std::string("scalar")
-                          : "operand " + std::to_string(origin.index)) +
+                          : fmt::format("operand {}", origin.index)) +
         " at " + to_string(failure.place);
   }
   return failure;
@@ -119,7 +121,8 @@ std::string to_string(const RecompileReport& report) {
   std::string text = "Recompiling function " + report.where() +
                      "\n    triggered by the following guard failure(s):";
   for (const GuardFailure& failure : report.failures) {
-    text += "\n    - " + failure.path + " == " + number_text(failure.guarded);
+    text += fmt::format("\n    - {} == {}", failure.path,
+                        number_text(failure.guarded));
   }
   for (const std::string& change : report.changes) text += "\n    - " + change;
   if (report.failures.empty() && report.changes.empty()) {

@@ -1,5 +1,7 @@
 #include "fusebook/reports/recompile.h"
 
+#include <fmt/core.h>
+
 #include "fusebook/reports/recording_diff.h"
 #include "fusebook/support/join.h"
 
@@ -42,19 +44,18 @@ RecompileReport explain(const std::string& function,
 std::string limit_warning(KernelLimit limit, const RecompileReport& why) {
   const std::string function = "function " + why.where() + " has ";
   if (limit == KernelLimit::values) {
-    return function + std::to_string(specialization_limit) +
-           " kernels for values of " + join(why.moved()) +
-           "; for other values it runs eagerly from now on. Make it a 0-d "
-           "tensor, or compile with Policy::promote";
+    return fmt::format(
+        "{}{} kernels for values of {}; for other values it runs eagerly from "
+        "now on. Make it a 0-d tensor, or compile with Policy::promote",
+        function, specialization_limit, join(why.moved()));
   }
   std::string last;
   for (const std::string& change : why.changes) last += " (" + change + ")";
-  return function + std::to_string(operations_limit) +
-         " kernels for different operations; others run eagerly from now "
-         "on" +
-         last +
-         ". Keep switches and the lengths of loops constant, or compile a "
-         "function for each way it is called";
+  return fmt::format(
+      "{}{} kernels for different operations; others run eagerly from now "
+      "on{}. Keep switches and the lengths of loops constant, or compile a "
+      "function for each way it is called",
+      function, operations_limit, last);
 }
 
 std::string limit_event(KernelLimit limit) {

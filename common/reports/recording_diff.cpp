@@ -1,5 +1,7 @@
 #include "fusebook/reports/recording_diff.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -17,10 +19,10 @@ using Kind = OptionFact::Kind;
 // ---- optimizers -------------------------------------------------------------
 
 std::string path_of(std::size_t group, const OptionFact& option) {
-  std::string path = "param_groups[" + std::to_string(group) + "]";
+  std::string path = fmt::format("param_groups[{}]", group);
   if (option.name == nullptr) return path;
   path += "[\"" + std::string(option.name) + "\"]";
-  if (option.index >= 0) path += "[" + std::to_string(option.index) + "]";
+  if (option.index >= 0) path += fmt::format("[{}]", option.index);
   return path;
 }
 
@@ -41,9 +43,9 @@ std::string group_text(std::size_t group, std::int64_t before,
                        std::int64_t now) {
   const std::string path = path_of(group, {});
   if (before == 0) {
-    return path + " is now updated: " + std::to_string(now) +
-           (now == 1 ? " parameter has a gradient"
-                     : " parameters have a gradient");
+    return fmt::format(
+        "{} is now updated: {}{}", path, now,
+        now == 1 ? " parameter has a gradient" : " parameters have a gradient");
   }
   return path + " is no longer updated: no parameter has a gradient";
 }
@@ -162,8 +164,7 @@ std::string operation_text(const Program& program, ValueId id,
 
 std::string more_text(std::size_t count) {
   if (count == 1) return "";
-  return count == 2 ? ", and 1 more"
-                    : ", and " + std::to_string(count - 1) + " more";
+  return count == 2 ? ", and 1 more" : fmt::format(", and {} more", count - 1);
 }
 
 RecordingDiff diff_operations(const Program& before, const Program& now) {
@@ -175,7 +176,7 @@ RecordingDiff diff_operations(const Program& before, const Program& now) {
     ++k;
   }
   RecordingDiff diff;
-  const std::string number = "operation " + std::to_string(k + 1);
+  const std::string number = fmt::format("operation {}", k + 1);
   if (k < old.size() && k < own.size()) {
     diff.text = number + " was " + operation_text(before, old[k], diff.places) +
                 " and is " + operation_text(now, own[k], diff.places);

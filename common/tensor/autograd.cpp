@@ -1,5 +1,7 @@
 #include "fusebook/tensor/autograd.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <atomic>
 #include <iterator>
@@ -94,9 +96,9 @@ class BackwardPass {
       const std::shared_ptr<GradFn> node = last.mapped().node;
       Grads grads = node->backward_(last.mapped().grad);
       if (grads.size() != node->edges_.size()) {
-        throw Error("a backward function returned " +
-                    std::to_string(grads.size()) + " gradients for " +
-                    std::to_string(node->edges_.size()) + " inputs");
+        throw Error(fmt::format(
+            "a backward function returned {} gradients for {} inputs",
+            grads.size(), node->edges_.size()));
       }
       for (std::size_t k = 0; k < grads.size(); ++k) {
         deliver(node->edges_[k], std::move(grads[k]));

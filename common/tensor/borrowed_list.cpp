@@ -1,5 +1,7 @@
 #include "fusebook/tensor/borrowed_list.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -19,7 +21,7 @@ namespace {
 
 std::string name_of(const ListImpl& list, std::size_t i) {
   const std::string label = list.label.empty() ? "tensor list" : list.label;
-  return label + "[" + std::to_string(i) + "]";
+  return fmt::format("{}[{}]", label, i);
 }
 
 // Everything of a list except its addresses and strides, in the dtype of its
@@ -86,10 +88,11 @@ void check_gradient(const ListImpl& params, std::size_t i) {
     return;
   }
   const std::source_location place = CallPlace::or_else({});
-  throw Error("the gradient of " + name_of(params, i) + " has " +
-              kind_of(gradient) + ", but the parameter has " + kind_of(param) +
-              (place.line() == 0 ? "" : ", at " + at(place)) +
-              "; set it with set_grad, which checks that it fits");
+  throw Error(fmt::format(
+      "the gradient of {} has {}, but the parameter has {}{}; set it with "
+      "set_grad, which checks that it fits",
+      name_of(params, i), kind_of(gradient), kind_of(param),
+      place.line() == 0 ? "" : ", at " + at(place)));
 }
 
 void put(ListImpl& list, std::size_t i, void* address) {
@@ -170,9 +173,9 @@ Change follow(TensorList& handle, Find find) {
 void check_addresses(const ListImpl& list, std::span<void* const> addresses,
                      const std::string& call) {
   if (addresses.size() != list.count) {
-    throw Error(call + ": expected " + std::to_string(list.count) +
-                " addresses, one per tensor, but got " +
-                std::to_string(addresses.size()));
+    throw Error(
+        fmt::format("{}: expected {} addresses, one per tensor, but got {}",
+                    call, list.count, addresses.size()));
   }
   const std::size_t alignment =
       backend_of(list.device).alignment(size_of(list.dtype));

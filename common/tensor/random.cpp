@@ -1,5 +1,7 @@
 #include "fusebook/tensor/random.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 #include <type_traits>
 
@@ -41,8 +43,8 @@ void uniform_(const Tensor& tensor, double low, double high,
               Generator& generator) {
   check_defined(tensor);
   if (!(low <= high) || !std::isfinite(high - low)) {
-    throw Error("uniform_: the range from " + std::to_string(low) + " to " +
-                std::to_string(high) + " is not finite");
+    throw Error(fmt::format("uniform_: the range from {} to {} is not finite",
+                            low, high));
   }
   if (!tensor.is_contiguous() || !tensor.device().is_cpu()) {
     const Tensor drawn = empty(tensor.shape(), tensor.dtype(), cpu_device);

@@ -1,5 +1,7 @@
 #include "fusebook/tensor/tensor_list.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <mutex>
 
@@ -14,7 +16,7 @@ namespace {
 
 std::string name_of(const ListImpl& list, std::size_t i) {
   const std::string label = list.label.empty() ? "tensor list" : list.label;
-  return label + "[" + std::to_string(i) + "]";
+  return fmt::format("{}[{}]", label, i);
 }
 
 void check(const ListImpl& list, const std::vector<Tensor>& tensors) {
@@ -24,16 +26,16 @@ void check(const ListImpl& list, const std::vector<Tensor>& tensors) {
                   " is an undefined tensor; remove it from the list");
     }
     if (tensors[i].dtype() != tensors[0].dtype()) {
-      throw Error(name_of(list, i) + " is " + name_of(tensors[i].dtype()) +
-                  " but " + name_of(list, 0) + " is " +
-                  name_of(tensors[0].dtype()) +
-                  "; make one list for each dtype");
+      throw Error(
+          fmt::format("{} is {} but {} is {}; make one list for each dtype",
+                      name_of(list, i), name_of(tensors[i].dtype()),
+                      name_of(list, 0), name_of(tensors[0].dtype())));
     }
     if (tensors[i].device() != tensors[0].device()) {
-      throw Error(name_of(list, i) + " is on " +
-                  to_string(tensors[i].device()) + " but " + name_of(list, 0) +
-                  " is on " + to_string(tensors[0].device()) +
-                  "; make one list for each device");
+      throw Error(fmt::format(
+          "{} is on {} but {} is on {}; make one list for each device",
+          name_of(list, i), to_string(tensors[i].device()), name_of(list, 0),
+          to_string(tensors[0].device())));
     }
     if (list.rate == Rate::entry && tensors[i].dim() != 0) {
       throw Error(name_of(list, i) + " has shape " +
@@ -182,9 +184,10 @@ const std::vector<Tensor>& TensorList::tensors() const { return read(self()); }
 const Tensor& TensorList::operator[](std::size_t i) const {
   const std::vector<Tensor>& all = read(self());
   if (i < all.size()) return all[i];
-  throw Error("TensorList::operator[]: index " + std::to_string(i) +
-              " is out of range for a list of " + std::to_string(all.size()) +
-              " tensors");
+  throw Error(fmt::format(
+      "TensorList::operator[]: index {} is out of range for a list of {} "
+      "tensors",
+      i, all.size()));
 }
 
 const std::vector<Tensor>& TensorList::read(ListImpl& list) {

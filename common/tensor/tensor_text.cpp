@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -62,7 +64,8 @@ NumberFormat::NumberFormat(const std::vector<double>& values) {
 std::string NumberFormat::unpadded(double value) const {
   if (exponent_) return number_text("%.4e", value);
   if (!whole_) return number_text("%.4f", value);
-  return number_text("%.0f", value) + (std::isfinite(value) ? "." : "");
+  return fmt::format("{}{}", number_text("%.0f", value),
+                     std::isfinite(value) ? "." : "");
 }
 
 std::string NumberFormat::operator()(double value) const {
@@ -190,9 +193,11 @@ std::string with_suffixes(std::string text,
 
 void check_comparable(const Tensor& a, const Tensor& b) {
   if (a.shape() == b.shape() && a.dtype() == b.dtype()) return;
-  throw Error("allclose: a tensor of shape " + to_string(a.shape()) + " and " +
-              name_of(a.dtype()) + " cannot be compared with one of shape " +
-              to_string(b.shape()) + " and " + name_of(b.dtype()));
+  throw Error(
+      fmt::format("allclose: a tensor of shape {} and {} cannot be compared "
+                  "with one of shape {} and {}",
+                  to_string(a.shape()), name_of(a.dtype()),
+                  to_string(b.shape()), name_of(b.dtype())));
 }
 
 bool same_bits(double a, double b) {

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -24,11 +26,11 @@ std::size_t dimension(const char* function, const Tensor& tensor,
   if (dim >= -rank && dim < rank) {
     return std::size_t(dim < 0 ? dim + rank : dim);
   }
-  const std::string range = rank == 0 ? "there are none"
-                                      : "use " + std::to_string(-rank) +
-                                            " to " + std::to_string(rank - 1);
+  const std::string range = rank == 0
+                                ? "there are none"
+                                : fmt::format("use {} to {}", -rank, rank - 1);
   refuse(function, tensor,
-         "dimension " + std::to_string(dim) + " is out of range; " + range);
+         fmt::format("dimension {} is out of range; {}", dim, range));
 }
 
 std::int64_t product(const Shape& shape) {
@@ -140,8 +142,8 @@ Shape resolve(const Tensor& tensor, const Shape& shape) {
                                     : known > 0 && tensor.numel() % known == 0;
   if (!fits) {
     refuse("view", tensor,
-           "shape " + to_string(shape) + " does not hold the " +
-               std::to_string(tensor.numel()) + " elements");
+           fmt::format("shape {} does not hold the {} elements",
+                       to_string(shape), tensor.numel()));
   }
   if (open != nullptr) *open = tensor.numel() / known;
   return resolved;
@@ -207,10 +209,10 @@ Tensor Tensor::narrow(std::int64_t dim, std::int64_t start,
   const bool inside = start >= -size && start <= size;
   const std::int64_t first = inside && start < 0 ? start + size : start;
   if (!inside || length < 0 || length > size - first) {
-    refuse("narrow", *this,
-           std::to_string(length) + " elements from index " +
-               std::to_string(start) + " on do not fit into dimension " +
-               std::to_string(d));
+    refuse(
+        "narrow", *this,
+        fmt::format("{} elements from index {} on do not fit into dimension {}",
+                    length, start, d));
   }
   return part(*this, d, first, length, 1);
 }
@@ -221,8 +223,7 @@ Tensor Tensor::select(std::int64_t dim, std::int64_t index) const {
   const std::int64_t size = shape()[d];
   if (index < -size || index >= size) {
     refuse("select", *this,
-           "index " + std::to_string(index) +
-               " is out of range for dimension " + std::to_string(d));
+           fmt::format("index {} is out of range for dimension {}", index, d));
   }
   Shape sizes = shape();
   Shape steps = strides();
@@ -242,7 +243,7 @@ Tensor Tensor::slice(std::int64_t dim, std::int64_t start, std::int64_t end,
   const std::size_t d = dimension("slice", *this, dim);
   if (step < 1) {
     refuse("slice", *this,
-           "the step must be positive, not " + std::to_string(step));
+           fmt::format("the step must be positive, not {}", step));
   }
   const std::int64_t size = shape()[d];
   const auto place = [&](std::int64_t index) {

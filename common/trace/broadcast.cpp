@@ -1,5 +1,7 @@
 #include "fusebook/trace/broadcast.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <mutex>
 #include <string>
@@ -87,11 +89,11 @@ const ListImpl* elements(const Operand& operand) {
       if (other == nullptr) continue;
       const Shape& before = other->models()[i].shape();
       if (broadcast_shape(before, shape)) continue;
-      throw Error(callee.function() + ": tensor " + std::to_string(i) + " of " +
-                  callee.describe(operands, k) + " has shape " +
-                  to_string(shape) + " but " + callee.describe(operands, j) +
-                  " has " + to_string(before) +
-                  ", and these do not broadcast, at " + callee.where());
+      throw Error(fmt::format(
+          "{}: tensor {} of {} has shape {} but {} has {}, and these do not "
+          "broadcast, at {}",
+          callee.function(), i, callee.describe(operands, k), to_string(shape),
+          callee.describe(operands, j), to_string(before), callee.where()));
     }
   }
   throw Error(callee.function() + ": shapes do not broadcast, at " +
@@ -108,13 +110,12 @@ const ListImpl* elements(const Operand& operand) {
     return *broadcast_shape(to.models()[i].shape(), from.models()[i].shape());
   };
   while (all() == to.models()[i].shape()) ++i;
-  throw Error(callee.function() + ": output with shape " +
-              to_string(to.models()[i].shape()) +
-              " doesn't match the broadcast shape " + to_string(all()) +
-              ": tensor " + std::to_string(i) + " of " +
-              callee.describe(operands, target) + " is written but " + name +
-              " has shape " + to_string(from.models()[i].shape()) + ", at " +
-              callee.where());
+  throw Error(
+      fmt::format("{}: output with shape {} doesn't match the broadcast shape "
+                  "{}: tensor {} of {} is written but {} has shape {}, at {}",
+                  callee.function(), to_string(to.models()[i].shape()),
+                  to_string(all()), i, callee.describe(operands, target), name,
+                  to_string(from.models()[i].shape()), callee.where()));
 }
 
 Tensor in_shape(const Tensor& tensor, const Shape& shape) {
@@ -185,8 +186,7 @@ void check_result(const Callee& callee, Operands operands, std::size_t output,
   if (to->shape_hash == from.shape_hash) return;
   const SharedShapes own = shapes_in(*to);
   const SharedShapes both = together(own, from);
-  const std::string name =
-      "result " + std::to_string(output + 1) + " of the function";
+  const std::string name = fmt::format("result {} of the function", output + 1);
   if (both != nullptr) {
     if (both->hash == own->hash) return;
     refuse_output(callee, operands, output, from, name);
@@ -196,11 +196,12 @@ void check_result(const Callee& callee, Operands operands, std::size_t output,
     return list.models()[i].shape();
   };
   while (broadcast_shape(shape(*to), shape(from))) ++i;
-  throw Error(callee.function() + ": " + name + " has shape " +
-              to_string(shape(from)) + " for tensor " + std::to_string(i) +
-              " but " + callee.describe(operands, output) + " has " +
-              to_string(shape(*to)) + ", and these do not broadcast, at " +
-              callee.where());
+  throw Error(
+      fmt::format("{}: {} has shape {} for tensor {} but {} has {}, and these "
+                  "do not broadcast, at {}",
+                  callee.function(), name, to_string(shape(from)), i,
+                  callee.describe(operands, output), to_string(shape(*to)),
+                  callee.where()));
 }
 
 std::shared_ptr<ListImpl> broadcast_list(const std::shared_ptr<ListImpl>& list,

@@ -1,5 +1,7 @@
 #include "fusebook/trace/operands.h"
 
+#include <fmt/core.h>
+
 #include "fusebook/support/call_place.h"
 #include "fusebook/support/error.h"
 #include "fusebook/support/source_place.h"
@@ -9,11 +11,11 @@ namespace {
 
 [[noreturn]] void refuse_length(const Callee& callee, Operands operands,
                                 std::size_t first, std::size_t k) {
-  throw Error(callee.function() + ": " + callee.describe(operands, k) +
-              " has " + std::to_string(operands[k]->list.size()) +
-              " tensors but " + callee.describe(operands, first) + " has " +
-              std::to_string(operands[first]->list.size()) + ", at " +
-              callee.where());
+  throw Error(fmt::format("{}: {} has {} tensors but {} has {}, at {}",
+                          callee.function(), callee.describe(operands, k),
+                          operands[k]->list.size(),
+                          callee.describe(operands, first),
+                          operands[first]->list.size(), callee.where()));
 }
 
 // The device of a list, or the one where it will be allocated.
@@ -23,11 +25,12 @@ const Device& device_of(const ListImpl& list) {
 
 [[noreturn]] void refuse_devices(const Callee& callee, Operands operands,
                                  std::size_t first, std::size_t k) {
-  throw Error(callee.function() + ": " + callee.describe(operands, k) +
-              " is on " + to_string(device_of(*operands[k]->list.impl())) +
-              " but " + callee.describe(operands, first) + " is on " +
-              to_string(device_of(*operands[first]->list.impl())) + ", at " +
-              callee.where() + "; move the tensors with to()");
+  throw Error(fmt::format(
+      "{}: {} is on {} but {} is on {}, at {}; move the tensors with to()",
+      callee.function(), callee.describe(operands, k),
+      to_string(device_of(*operands[k]->list.impl())),
+      callee.describe(operands, first),
+      to_string(device_of(*operands[first]->list.impl())), callee.where()));
 }
 
 }  // namespace
@@ -35,8 +38,8 @@ const Device& device_of(const ListImpl& list) {
 std::string Callee::where() const { return at(CallPlace::or_else(place)); }
 
 std::string Callee::describe(Operands operands, std::size_t k) const {
-  std::string text = k < outputs ? "output " + std::to_string(k + 1)
-                                 : "operand " + std::to_string(k - outputs + 1);
+  std::string text = k < outputs ? fmt::format("output {}", k + 1)
+                                 : fmt::format("operand {}", k - outputs + 1);
   if (!operands[k]->is_list) return text;
   const std::string& label = operands[k]->list.impl()->label;
   return label.empty() ? text : text + " (" + label + ")";

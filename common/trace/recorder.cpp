@@ -1,5 +1,7 @@
 #include "fusebook/trace/recorder.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -128,10 +130,11 @@ void Recorder::check_device(const ListImpl& list) const {
     if (!each.label.empty()) return each.label;
     return std::string(each.rate == Rate::uniform ? "a number" : "a list");
   };
-  throw Error(name(*first) + " is on " + to_string(first->device) + " but " +
-              name(list) + " is on " + to_string(list.device) +
-              "; a launch runs on one device: move the tensors with to(), or "
-              "compile a function for each");
+  throw Error(fmt::format(
+      "{} is on {} but {} is on {}; a launch runs on one device: move the "
+      "tensors with to(), or compile a function for each",
+      name(*first), to_string(first->device), name(list),
+      to_string(list.device)));
 }
 
 std::int32_t Recorder::slot_of(const std::shared_ptr<ListImpl>& list) {

@@ -1,5 +1,7 @@
 #include "fusebook/trace/scalar.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
@@ -15,11 +17,11 @@ Scalar::Scalar(const Tensor& tensor, std::source_location place)
     : tensor_(tensor) {
   origin_.place = place;
   if (!tensor.defined() || tensor.dim() != 0) {
-    throw Error("expected a number or a 0-d tensor, got " +
-                (tensor.defined()
-                     ? "a tensor of shape " + to_string(tensor.shape())
-                     : std::string("an undefined tensor")) +
-                ", at " + at(place));
+    throw Error(fmt::format(
+        "expected a number or a 0-d tensor, got {}, at {}",
+        tensor.defined() ? "a tensor of shape " + to_string(tensor.shape())
+                         : std::string("an undefined tensor"),
+        at(place)));
   }
 }
 
@@ -42,9 +44,10 @@ Number Scalar::number() const {
   if (recorder != nullptr && recorded(recorder->serial()) >= 0) {
     return recorder->number(recorded_);
   }
-  throw Error("the number computed at " + at(origin_.place) +
-              " differs between parameter groups, and the step that computed "
-              "it is over; compute it again");
+  throw Error(fmt::format(
+      "the number computed at {} differs between parameter groups, and the "
+      "step that computed it is over; compute it again",
+      at(origin_.place)));
 }
 
 bool Scalar::is_zero() const {
@@ -67,9 +70,11 @@ double Scalar::value() const {
     return recorder->number(recorded_).value;
   }
   if (later_->value) return *later_->value;
-  throw Error("the number computed at " + at(origin_.place) +
-              " comes from a tensor on a GPU, and its recording ended with an "
-              "exception before the number was read; compute it again");
+  throw Error(fmt::format(
+      "the number computed at {} comes from a tensor on a GPU, and its "
+      "recording ended with an exception before the number was read; compute "
+      "it again",
+      at(origin_.place)));
 }
 
 bool Scalar::is_on_gpu() const {

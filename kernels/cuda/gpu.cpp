@@ -1,5 +1,7 @@
 #include "fusebook/cuda/gpu.h"
 
+#include <fmt/core.h>
+
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -17,7 +19,7 @@ cuda::Address address_of(const void* pointer) {
 }
 
 std::string copying(std::size_t bytes, const char* where) {
-  return "copying " + std::to_string(bytes) + " bytes " + where;
+  return fmt::format("copying {} bytes {}", bytes, where);
 }
 
 // The last copy on the stream uses the caller's memory, which becomes invalid
@@ -116,8 +118,7 @@ void Gpu::fill_bytes(void* to, unsigned char value, std::size_t bytes) {
   const CurrentContext current(context_);
   context_.check(context_.api().memset_d8_async(address_of(to), value, bytes,
                                                 context_.stream()),
-                 "cuMemsetD8Async",
-                 "filling " + std::to_string(bytes) + " bytes");
+                 "cuMemsetD8Async", fmt::format("filling {} bytes", bytes));
 }
 
 GpuBlock::GpuBlock(std::shared_ptr<Gpu> gpu, std::size_t bytes)

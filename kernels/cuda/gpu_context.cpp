@@ -1,5 +1,7 @@
 #include "fusebook/cuda/gpu_context.h"
 
+#include <fmt/core.h>
+
 #include <cstdlib>
 #include <utility>
 
@@ -27,7 +29,7 @@ GpuContext::GpuContext(const CudaApi& api, const GpuDevice& device,
 // destructor.
 GpuContext::GpuContext(const CudaApi& api, const std::string& platform,
                        const GpuDevice& device)
-    : GpuContext(api, device, platform + ":" + std::to_string(device.ordinal)) {
+    : GpuContext(api, device, fmt::format("{}:{}", platform, device.ordinal)) {
   constexpr const char* doing = "starting the device";
   check(api.device_get(&handle_, device.ordinal), "cuDeviceGet", doing);
   check(api.primary_ctx_retain(&context_, handle_), "cuDevicePrimaryCtxRetain",

@@ -1,5 +1,7 @@
 #include "fusebook/cuda/gpu_error.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <cstdio>
 
@@ -10,7 +12,7 @@ std::string code_text(const CudaApi& api, cuda::Result code) {
   const char* text = nullptr;
   api.get_error_name(code, &name);
   api.get_error_string(code, &text);
-  std::string line = "code " + std::to_string(code);
+  std::string line = fmt::format("code {}", code);
   if (name != nullptr) line += std::string(" (") + name + ")";
   if (text != nullptr) line += std::string(": ") + text;
   return line;
@@ -48,8 +50,7 @@ std::string_view advice_for(cuda::Result code) {
       return "the process is ending and the driver has already shut down";
     case cuda::device_unavailable:
       return "another process has exclusive use of the device, or its compute "
-             "mode "
-             "forbids use (nvidia-smi -q -d COMPUTE)";
+             "mode forbids use (nvidia-smi -q -d COMPUTE)";
     case cuda::no_binary_for_gpu:
     case cuda::invalid_image:
       return "the code was compiled for another device, or by an NVRTC newer "

@@ -1,5 +1,7 @@
 #include "fusebook/cuda/gpu_memory.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -66,8 +68,7 @@ cuda::Address GpuMemory::ask_device(std::size_t size, std::size_t* count) {
     code = api.mem_alloc(&start, size);
   }
   if (code == cuda::out_of_memory) throw_full(size, code);
-  context_.check(code, "cuMemAlloc",
-                 "asking for " + std::to_string(size) + " bytes");
+  context_.check(code, "cuMemAlloc", fmt::format("asking for {} bytes", size));
   ++statistics_.device_allocations;
   return start;
 }
@@ -96,8 +97,8 @@ void GpuMemory::add_slab(std::size_t size) {
 
 cuda::Address GpuMemory::allocate(std::size_t bytes) {
   if (context_.is_capturing()) {
-    context_.refuse_while_capturing(std::to_string(bytes) +
-                                    " bytes of new memory");
+    context_.refuse_while_capturing(
+        fmt::format("{} bytes of new memory", bytes));
   }
   // Before the mutex: a capturing thread may have memory to release.
   const StreamHold hold(context_.gate(), StreamHold::Kind::use);
@@ -158,11 +159,11 @@ GpuMemoryStatistics GpuMemory::statistics() const {
 }
 
 void GpuMemory::throw_full(std::size_t bytes, cuda::Result code) {
-  std::string message = context_.label() +
-                        ": out of memory: " + std::to_string(bytes) +
-                        " bytes (" + byte_text(static_cast<long long>(bytes)) +
-                        ") were requested; this program has " +
-                        byte_text(statistics_.bytes_in_use) + " in use";
+  std::string message = fmt::format(
+      "{}: out of memory: {} bytes ({}) were requested; this program has {} in "
+      "use",
+      context_.label(), bytes, byte_text(static_cast<long long>(bytes)),
+      byte_text(statistics_.bytes_in_use));
   std::size_t free = 0;
   std::size_t total = 0;
   const CurrentContext current(context_);

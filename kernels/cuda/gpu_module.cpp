@@ -1,5 +1,7 @@
 #include "fusebook/cuda/gpu_module.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "fusebook/prelude/gpu_layout.h"
@@ -26,11 +28,10 @@ GpuModule::GpuModule(GpuContext& context, const ModuleImage& image)
 
 unsigned GpuModule::resident_blocks() const {
   if (resident_blocks_ > 0) return resident_blocks_;
-  throw Error(context_.label() +
-              ": the kernel needs more resources than a multiprocessor has, "
-              "with blocks of " +
-              std::to_string(gpu_block) +
-              " threads; compile the step as several functions");
+  throw Error(fmt::format(
+      "{}: the kernel needs more resources than a multiprocessor has, with "
+      "blocks of {} threads; compile the step as several functions",
+      context_.label(), gpu_block));
 }
 
 void GpuModule::ask_resources() {

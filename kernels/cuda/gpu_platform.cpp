@@ -1,5 +1,7 @@
 #include "fusebook/cuda/gpu_platform.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -8,8 +10,8 @@ namespace {
 
 std::string list_devices(const std::string& platform, std::size_t count) {
   if (count == 1) return "the only one is " + platform + ":0";
-  return "there are " + std::to_string(count) + ", from " + platform +
-         ":0 to " + platform + ":" + std::to_string(count - 1);
+  return fmt::format("there are {}, from {}:0 to {}:{}", count, platform,
+                     platform, count - 1);
 }
 
 }  // namespace
@@ -40,8 +42,8 @@ std::shared_ptr<Gpu> GpuPlatform::gpu(int ordinal) {
   if (!found.usable()) throw NoGpu(found.problem);
   const std::size_t count = found.devices.size();
   if (ordinal < 0 || std::size_t(ordinal) >= count) {
-    throw Error("no such device: " + name_ + ":" + std::to_string(ordinal) +
-                ": " + list_devices(name_, count));
+    throw Error(fmt::format("no such device: {}:{}: {}", name_, ordinal,
+                            list_devices(name_, count)));
   }
   gpus_.resize(count);
   std::weak_ptr<Gpu>& known = gpus_[ordinal];

@@ -1,5 +1,7 @@
 #include "fusebook/cuda/gpu_status.h"
 
+#include <fmt/core.h>
+
 #include <array>
 
 #include "fusebook/cuda/gpu_error.h"
@@ -122,8 +124,7 @@ GpuDevice ask_device(const CudaApi& api, int ordinal, Questions* asked) {
 }  // namespace
 
 std::string cuda_version_text(int version) {
-  return std::to_string(version / 1000) + "." +
-         std::to_string(version % 1000 / 10);
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
 GpuStatus look_for_gpus(const CudaDriver& driver) {

@@ -1,5 +1,7 @@
 #include "fusebook/cuda_launch/gpu_kernel.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -48,10 +50,10 @@ std::string first_change(const char* what, std::span<const double> old,
          std::memcmp(&old[i], &now[i], sizeof(double)) == 0) {
     ++i;
   }
-  std::string text = std::string(what) + " " + std::to_string(i);
+  std::string text = fmt::format("{} {}", what, i);
   if (i < old.size() && i < now.size()) {
-    text += ", whose value has changed from " + number_text(old[i]) + " to " +
-            number_text(now[i]);
+    text += fmt::format(", whose value has changed from {} to {}",
+                        number_text(old[i]), number_text(now[i]));
   }
   return text;
 }
@@ -101,10 +103,9 @@ GpuKernel::DeviceTable& GpuKernel::find_table(const Table& table) {
     return *tables_.back();
   }
   const GpuTableLayout layout = lay_out(table);
-  gpu_->context().refuse_while_capturing(
-      "the addresses of its " + std::to_string(table.rows().size()) +
-      " tensors on the device (an upload of " + std::to_string(layout.bytes) +
-      " bytes)");
+  gpu_->context().refuse_while_capturing(fmt::format(
+      "the addresses of its {} tensors on the device (an upload of {} bytes)",
+      table.rows().size(), layout.bytes));
   upload_table(table, layout, *take_table());
   return *tables_.back();
 }
@@ -174,7 +175,7 @@ void GpuKernel::update_scalars(const Table& table, DeviceTable& to) {
         to.scalars->values, wanted_));
   }
   gpu_->context().refuse_while_capturing(
-      "its " + std::to_string(wanted_.size()) + " scalars on the device");
+      fmt::format("its {} scalars on the device", wanted_.size()));
   // A graph keeps reading the scalars it was captured with.
   if (to.scalars == nullptr || to.scalars.use_count() > 1) {
     to.scalars = std::make_shared<Scalars>();
@@ -223,9 +224,9 @@ void GpuKernel::run(DeviceTable& table, const GpuLaunch& launch) {
       module_->function(), grid, 1, 1, unsigned(gpu_block), 1, 1, 0,
       context.stream(), parameters.data(), nullptr);
   if (code != cuda::success) {
-    context.check(code, "cuLaunchKernel",
-                  "launching a kernel over " +
-                      std::to_string(launch.chunk_count) + " chunks");
+    context.check(
+        code, "cuLaunchKernel",
+        fmt::format("launching a kernel over {} chunks", launch.chunk_count));
   }
   ++counters_.launches;
   table.was_launched = true;

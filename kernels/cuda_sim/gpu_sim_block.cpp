@@ -1,5 +1,7 @@
 #include "fusebook/cuda_sim/gpu_sim_block.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -186,10 +188,11 @@ void SimKernel::launch(SimSize grid, SimSize block,
   for (const std::int64_t b : arranged(grid.count(), order, state)) {
     thread.block = index_of(b, grid);
     if (run.run(order, state)) continue;
-    throw Error("simulated kernel '" + name_ + "': in block " +
-                std::to_string(b) +
-                " some threads wait at a __syncthreads() that the others "
-                "never reach; every thread of a block must reach it");
+    throw Error(
+        fmt::format("simulated kernel '{}': in block {} some threads wait at a "
+                    "__syncthreads() that the others never reach; every thread "
+                    "of a block must reach it",
+                    name_, b));
   }
 }
 

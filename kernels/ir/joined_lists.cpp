@@ -1,5 +1,7 @@
 #include "fusebook/ir/joined_lists.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -8,8 +10,8 @@ namespace fuse {
 namespace {
 
 std::string name(const ListView& list, std::size_t entry) {
-  return (list.label != nullptr ? list.label : "list") + std::string("[") +
-         std::to_string(entry) + "]";
+  return fmt::format("{}[{}]", list.label != nullptr ? list.label : "list",
+                     entry);
 }
 
 // Empty if the sizes are equal.
@@ -18,8 +20,8 @@ std::string compare_sizes(const ListView& a, const ListView& b) {
   const auto at = std::mismatch(a.numels, a.numels + count, b.numels);
   if (at.first == a.numels + count) return "";
   const auto e = std::size_t(at.first - a.numels);
-  return name(a, e) + " has " + std::to_string(a.numels[e]) + " elements but " +
-         name(b, e) + " has " + std::to_string(b.numels[e]);
+  return fmt::format("{} has {} elements but {} has {}", name(a, e),
+                     a.numels[e], name(b, e), b.numels[e]);
 }
 
 std::string compare_shapes(const ListView& a, const ListView& b) {

@@ -1,5 +1,7 @@
 #include "fusebook/ir/memory_ranges.h"
 
+#include <fmt/core.h>
+
 #include "fusebook/support/error.h"
 #include "fusebook/support/source_place.h"
 
@@ -58,12 +60,12 @@ std::string describe(const Program& program, const MemoryRange& range) {
     return list.label != nullptr ? list.label : "a number";
   }
   const std::string label = list.label != nullptr ? list.label : "list";
-  return label + "[" + std::to_string(range.entry) + "]";
+  return fmt::format("{}[{}]", label, range.entry);
 }
 
 std::string at_place(const char* what, const std::source_location& place) {
   if (place.line() == 0) return "";
-  return std::string(what) + " at " + at(place);
+  return fmt::format("{} at {}", what, at(place));
 }
 
 void refuse_overlap(const Program& program, const MemoryRange& a,

@@ -1,5 +1,7 @@
 #include "fusebook/ir/program.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <sstream>
@@ -41,7 +43,7 @@ std::string to_string(const Origin& origin) {
   std::ostringstream text;
   if (origin.name == nullptr) {
     text << (origin.index < 0 ? "scalar"
-                              : "operand " + std::to_string(origin.index))
+                              : fmt::format("operand {}", origin.index))
          << " at " << at(origin.place);
     return text.str();
   }

@@ -1,6 +1,7 @@
 #include "fusebook/jit/cache_directory.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -72,8 +73,8 @@ std::string why_not_opened(const std::string& path, int error) {
 
 std::string why_not_trusted(const struct stat& status) {
   if (status.st_uid != geteuid()) {
-    return "belongs to user " + std::to_string(status.st_uid) +
-           ", not to user " + std::to_string(geteuid());
+    return fmt::format("belongs to user {}, not to user {}", status.st_uid,
+                       geteuid());
   }
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
   std::array<char, 16> mode;

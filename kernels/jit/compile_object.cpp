@@ -1,5 +1,6 @@
 // Runs the host compiler, and explains failures.
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,8 +79,8 @@ std::string numbered_lines(const std::string& source, std::size_t line) {
   for (std::size_t number = 1; begin < source.size(); ++number) {
     const std::size_t end = std::min(source.find('\n', begin), source.size());
     if (number + 2 >= line && number <= line + 2) {
-      text += (number == line ? "  > " : "    ") + std::to_string(number) +
-              " | " + source.substr(begin, end - begin) + "\n";
+      text += fmt::format("{}{} | {}\n", number == line ? "  > " : "    ",
+                          number, source.substr(begin, end - begin));
     }
     begin = end + 1;
   }
@@ -90,7 +91,7 @@ std::string how_it_ended(const ProcessResult& result) {
   if (result.signal != 0) {
     return "was killed by " + signal_text(result.signal);
   }
-  return "failed with exit code " + std::to_string(result.exit_code);
+  return fmt::format("failed with exit code {}", result.exit_code);
 }
 
 // The problem with the directory according to the compiler's output; empty if

@@ -1,5 +1,6 @@
 #include "fusebook/jit/host_compiler.h"
 
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,11 +35,9 @@ std::string describe_program(const std::string& path) {
   char* const resolved = realpath(path.c_str(), nullptr);
   std::string text = path + " -> " + (resolved != nullptr ? resolved : "?");
   std::free(resolved);
-  return text + " size " + std::to_string(status.st_size) + " changed " +
-         std::to_string(status.st_mtim.tv_sec) + "." +
-         std::to_string(status.st_mtim.tv_nsec) + " inode " +
-         std::to_string(status.st_ino) + " device " +
-         std::to_string(status.st_dev);
+  return fmt::format("{} size {} changed {}.{} inode {} device {}", text,
+                     status.st_size, status.st_mtim.tv_sec,
+                     status.st_mtim.tv_nsec, status.st_ino, status.st_dev);
 }
 
 std::string describe_words(const std::vector<std::string>& words) {
@@ -66,8 +65,8 @@ HostCompiler make_compiler(std::vector<std::string> words) {
   } else if (stat(program.c_str(), &status) == 0) {
     why = "that file is not executable";
   }
-  throw NoCompiler("no host compiler: " + variable + " is '" + value +
-                   "', but " + why + ". " + how_to_fix);
+  throw NoCompiler(fmt::format("no host compiler: {} is '{}', but {}. {}",
+                               variable, value, why, how_to_fix));
 }
 
 HostCompiler compiler_from(const std::string& variable,

@@ -1,6 +1,7 @@
 #include "fusebook/jit/process.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -188,8 +189,8 @@ ProcessResult run_process(const std::vector<std::string>& argv,
 
 std::string signal_text(int signal) {
   const char* const name = sigdescr_np(signal);
-  return "signal " + std::to_string(signal) + " (" +
-         (name == nullptr ? "unknown" : name) + ")";
+  return fmt::format("signal {} ({})", signal,
+                     name == nullptr ? "unknown" : name);
 }
 
 }  // namespace fuse

@@ -1,6 +1,7 @@
 #include "fusebook/jit/scratch_directory.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -80,8 +81,8 @@ std::string farewell_name(const std::string& parent) {
   std::array<char, 8> letters;
   std::snprintf(letters.data(), letters.size(), "_%05x",
                 serial.fetch_add(1) & 0xfffffU);
-  return parent + "/" + local_prefix() + std::to_string(getpid()) + "-" +
-         letters.data();
+  return fmt::format("{}/{}{}-{}", parent, local_prefix(), getpid(),
+                     letters.data());
 }
 
 // A compiler that outlived its process may still create files in the directory,
@@ -103,7 +104,7 @@ void remove_scratch(const fs::path& path) {
 ScratchDirectory::ScratchDirectory(const std::string& parent) {
   if (first_time("sweep " + parent)) sweep_scratch(parent);
   std::string name =
-      parent + "/" + local_prefix() + std::to_string(getpid()) + "-XXXXXX";
+      fmt::format("{}/{}{}-XXXXXX", parent, local_prefix(), getpid());
   if (mkdtemp(name.data()) != nullptr) path_ = name;
 }
 

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <fmt/core.h>
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -56,7 +57,7 @@ std::string unique_path(int fd) {
   for (std::uint64_t bits = serial.fetch_add(1); bits != 0; bits >>= 1) {
     path += (bits & 1U) != 0 ? "/." : "/";
   }
-  return path + "/" + std::to_string(fd);
+  return fmt::format("{}/{}", path, fd);
 }
 
 // Kernels from 6.3 on want to know that the file is executable; older ones

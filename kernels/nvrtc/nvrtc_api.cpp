@@ -1,5 +1,7 @@
 #include "fusebook/nvrtc/nvrtc_api.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -42,8 +44,9 @@ const NvrtcApi* open_table(const std::string& name, std::string* problem) {
   } else {
     message += "NVRTC, CUDA's run-time compiler, was not found";
     if (newest_major < newest_known) {
-      message += " in a version whose code this driver accepts (CUDA " +
-                 std::to_string(newest_major) + " or older)";
+      message += fmt::format(
+          " in a version whose code this driver accepts (CUDA {} or older)",
+          newest_major);
     }
   }
   throw NoGpu(message +
@@ -55,9 +58,9 @@ const NvrtcApi* open_table(const std::string& name, std::string* problem) {
 void check_answer(const NvrtcApi& api, int code, const char* call,
                   const std::string& library) {
   if (code == NvrtcApi::success) return;
-  throw NoGpu("cannot compile for a GPU: " + std::string(call) + " of '" +
-              library + "' failed with code " + std::to_string(code) + " (" +
-              api.get_error_string(code) + ")");
+  throw NoGpu(fmt::format(
+      "cannot compile for a GPU: {} of '{}' failed with code {} ({})", call,
+      library, code, api.get_error_string(code)));
 }
 
 }  // namespace
@@ -69,7 +72,7 @@ std::vector<std::string> nvrtc_candidates(int newest_major,
   std::vector<std::string> names;
   for (int major = std::min(newest_major, newest_known); major >= oldest_known;
        --major) {
-    const std::string file = "libnvrtc.so." + std::to_string(major);
+    const std::string file = fmt::format("libnvrtc.so.{}", major);
     names.push_back(file);
     for (const std::string& folder : cuda_library_folders(configured)) {
       names.push_back(folder + "/" + file);

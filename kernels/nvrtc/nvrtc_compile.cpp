@@ -1,5 +1,7 @@
 #include "fusebook/nvrtc/nvrtc_compile.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <string_view>
@@ -11,13 +13,11 @@ namespace fuse {
 namespace {
 
 std::string capability_text(int capability) {
-  return std::to_string(capability / 10) + "." +
-         std::to_string(capability % 10);
+  return fmt::format("{}.{}", capability / 10, capability % 10);
 }
 
 std::string version_text(const Nvrtc& nvrtc) {
-  return "NVRTC " + std::to_string(nvrtc.major) + "." +
-         std::to_string(nvrtc.minor);
+  return fmt::format("NVRTC {}.{}", nvrtc.major, nvrtc.minor);
 }
 
 // The compilation of one source with NVRTC.
@@ -76,26 +76,25 @@ class Compilation {
   }
   void check(int code, const char* call) const {
     if (code == NvrtcApi::success) return;
-    const std::string what = std::string("failed: ") + call +
-                             " returned code " + std::to_string(code) + " (" +
-                             nvrtc_.api->get_error_string(code) + ")";
+    const std::string what =
+        fmt::format("failed: {} returned code {} ({})", call, code,
+                    nvrtc_.api->get_error_string(code));
     if (code == NvrtcApi::builtins_failed) {
-      throw NoGpu("cannot compile for a GPU: " + version_text(nvrtc_) + " " +
-                  what +
-                  ". Its second library, libnvrtc-builtins, is missing or has "
-                  "another version: it belongs beside '" +
-                  nvrtc_.library +
-                  "'; install the complete CUDA Toolkit, or set "
-                  "FUSEBOOK_NVRTC to another library\n" +
-                  log());
+      throw NoGpu(fmt::format(
+          "cannot compile for a GPU: {} {}. Its second library, "
+          "libnvrtc-builtins, is missing or has another version: it belongs "
+          "beside '{}'; install the complete CUDA Toolkit, or set "
+          "FUSEBOOK_NVRTC to another library\n{}",
+          version_text(nvrtc_), what, nvrtc_.library, log()));
     }
     fail(what, log());
   }
   [[noreturn]] void fail(const std::string& what,
                          const std::string& words) const {
-    throw Error("compiling '" + name_ + "' for " + target_.text() + " with " +
-                version_text(nvrtc_) + " " + what + "\n  its output:\n" +
-                words + "  the source:\n" + numbered_source(source_));
+    throw Error(fmt::format(
+        "compiling '{}' for {} with {} {}\n  its output:\n{}  the source:\n{}",
+        name_, target_.text(), version_text(nvrtc_), what, words,
+        numbered_source(source_)));
   }
 
   const Nvrtc& nvrtc_;
@@ -136,7 +135,7 @@ int number_before(std::string_view text, std::string_view word) {
 }  // namespace
 
 std::string GpuTarget::text() const {
-  return (exact ? "sm_" : "compute_") + std::to_string(architecture);
+  return fmt::format("{}{}", exact ? "sm_" : "compute_", architecture);
 }
 
 GpuTarget choose_target(const Nvrtc& nvrtc, int capability) {

@@ -1,5 +1,7 @@
 #include "fusebook/nvrtc/nvrtc_compiler.h"
 
+#include <fmt/core.h>
+
 #include <atomic>
 #include <mutex>
 #include <optional>
@@ -19,9 +21,9 @@ std::atomic<long> disk_hits = 0;
 
 std::string cache_key(const Nvrtc& nvrtc, const GpuTarget& target,
                       const std::string& source) {
-  std::string key = "Fusebook GPU kernel, format 1\nNVRTC " +
-                    std::to_string(nvrtc.major) + "." +
-                    std::to_string(nvrtc.minor) + "\noptions:";
+  std::string key = fmt::format(
+      "Fusebook GPU kernel, format 1\nNVRTC {}.{}\noptions:", nvrtc.major,
+      nvrtc.minor);
   for (const std::string& option : nvrtc_options(nvrtc, target)) {
     key += " " + option;
   }

@@ -1,5 +1,7 @@
 #include "fusebook/runtime/address_table.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -11,13 +13,13 @@ namespace fuse {
 namespace {
 
 std::string name(const ListView& list, std::size_t entry) {
-  return (list.label != nullptr ? list.label : "list") + std::string("[") +
-         std::to_string(entry) + "]";
+  return fmt::format("{}[{}]", list.label != nullptr ? list.label : "list",
+                     entry);
 }
 
 std::string describe(const ListView& list, std::size_t entry) {
-  return name(list, entry) + " has " + std::to_string(list.numels[entry]) +
-         " elements";
+  return fmt::format("{} has {} elements", name(list, entry),
+                     list.numels[entry]);
 }
 
 // Lists of different sizes meet if both use the same per-tensor list.

@@ -1,5 +1,6 @@
 #include "fusebook/runtime/parallel.h"
 
+#include <fmt/core.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -57,11 +58,11 @@ int default_thread_count(int cpus) {
   }
   int count = 0;
   if (parse_count(text, &count)) return count;
-  throw UsageError("FUSEBOOK_THREADS is '" + std::string(text) +
-                   "', which is not an integer from 1 to " +
-                   std::to_string(max_threads) +
-                   ": set it to the number of threads to use, or unset it to "
-                   "use every CPU this process may run on");
+  throw UsageError(fmt::format(
+      "FUSEBOOK_THREADS is '{}', which is not an integer from 1 to {}: set it "
+      "to the number of threads to use, or unset it to use every CPU this "
+      "process may run on",
+      text, max_threads));
 }
 
 std::atomic<int> chosen_count = 0;   // set by set_thread_count; 0: not set
@@ -221,7 +222,7 @@ bool start_worker(int index) {
                      reinterpret_cast<void*>(std::intptr_t(index)));
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
   if (error != 0) return false;
-  pthread_setname_np(thread, ("fusebook-" + std::to_string(index)).c_str());
+  pthread_setname_np(thread, fmt::format("fusebook-{}", index).c_str());
   pthread_detach(thread);
   return true;
 }
@@ -307,9 +308,9 @@ int thread_count() {
 
 void set_thread_count(int count) {
   if (count < 0 || count > max_threads) {
-    throw UsageError("the number of threads is " + std::to_string(count) +
-                     ": choose 1 to " + std::to_string(max_threads) +
-                     ", or 0 for the default");
+    throw UsageError(fmt::format(
+        "the number of threads is {}: choose 1 to {}, or 0 for the default",
+        count, max_threads));
   }
   chosen_count.store(count, std::memory_order_relaxed);
   if (count != 0) return;

@@ -1,5 +1,6 @@
 #include "fusebook/support/available_memory.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -125,7 +126,7 @@ std::int64_t peak_resident_memory(const MemorySources& sources) {
 }
 
 std::string format_bytes(std::int64_t bytes) {
-  if (bytes < 1000) return std::to_string(bytes) + " bytes";
+  if (bytes < 1000) return fmt::format("{} bytes", bytes);
   static constexpr std::array units{"kB", "MB", "GB", "TB", "PB", "EB"};
   double value = double(bytes) / 1000;
   std::size_t unit = 0;

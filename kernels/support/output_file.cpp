@@ -1,6 +1,7 @@
 #include "fusebook/support/output_file.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,7 +64,7 @@ OutputFile::OutputFile(const std::string& option, const std::string& path)
   if (target_.back() == '/') {
     throw UsageError(option + ": '" + path + "' ends in '/'; name a file");
   }
-  if (!direct) aside_ = target_ + ".part-" + std::to_string(getpid());
+  if (!direct) aside_ = fmt::format("{}.part-{}", target_, getpid());
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept

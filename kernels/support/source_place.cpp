@@ -1,5 +1,7 @@
 #include "fusebook/support/source_place.h"
 
+#include <fmt/core.h>
+
 #include <cstddef>
 
 namespace fuse {
@@ -15,7 +17,7 @@ std::string short_path(const std::string& file) {
 }
 
 std::string at(const std::string& file, std::int64_t line) {
-  return file + ":" + std::to_string(line);
+  return fmt::format("{}:{}", file, line);
 }
 
 std::string at(const std::source_location& place) {

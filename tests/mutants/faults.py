@@ -398,9 +398,8 @@ ORDER = (
           "recompile_test"),
     fault("a recompile counts groups from the wrong end",
           "common/reports/recording_diff.cpp",
-          'std::string path = "param_groups[" + std::to_string(group) + "]";',
-          'std::string path = "param_groups[" + std::to_string(0 * group) + '
-          '"]";', "recompile_test"),
+          'fmt::format("param_groups[{}]", group);',
+          'fmt::format("param_groups[{}]", 0 * group);', "recompile_test"),
     fault("a cut is not counted", "common/compile/compiled_function.cpp",
           "  count({.graph_breaks = 1});\n", "", "order_test",
           "recorder_test"),

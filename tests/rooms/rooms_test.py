@@ -107,7 +107,9 @@ class Rooms(unittest.TestCase):
         found = {name: set() for name in LIBRARIES.values()}
         for path, text in files().items():
             for folder in _OTHERS_INCLUDE.findall(text):
-                if folder not in SYSTEM:
+                if folder == "fmt":
+                    self.assertTrue(path.endswith(".cpp"), path)
+                elif folder not in SYSTEM:
                     found[LIBRARIES[folder]].add(path.rpartition("/")[0])
         for library, rooms_of_it in found.items():
             with self.subTest(library=library):

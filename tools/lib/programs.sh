@@ -86,6 +86,7 @@ is_found() {
     eigen) header_found eigen3/Eigen/Core ;;
     json) header_found nlohmann/json.hpp ;;
     cli) header_found CLI/CLI.hpp ;;
+    fmt) header_found fmt/core.h ;;
     doctest) doctest_found ;;
     python) find_python ;;
     venv) find_python_with_venv ;;
@@ -103,6 +104,7 @@ package_of() {
     eigen) echo libeigen3-dev ;;
     json) echo nlohmann-json3-dev ;;
     cli) echo libcli11-dev ;;
+    fmt) echo libfmt-dev ;;
     doctest) echo doctest-dev ;;
     python) echo python3 ;;
     venv) echo python3-venv ;;
@@ -133,6 +135,9 @@ version_of() {
     json) sed -n 's/.*version \([0-9.]*\)$/\1/p' \
       /usr/include/nlohmann/json.hpp | head -n 1 ;;
     cli) sed -n 's/.*CLI11_VERSION "\(.*\)"$/\1/p' /usr/include/CLI/Version.hpp ;;
+    fmt) awk '/^#define FMT_VERSION / {
+        printf "%d.%d.%d", $3 / 10000, $3 / 100 % 100, $3 % 100 }' \
+      /usr/include/fmt/core.h /usr/include/fmt/base.h ;;
     doctest) awk '/^#define DOCTEST_VERSION_(MAJOR|MINOR|PATCH) / {
         printf "%s%s", dot, $3; dot = "." }' /usr/include/doctest/doctest.h ;;
     python | venv) "$python" -V | first_number ;;
@@ -149,6 +154,7 @@ oldest_of() {
     eigen) echo 3.4 ;;
     json) echo 3.10 ;;
     cli) echo 2.1 ;;
+    fmt) echo 9 ;;
     doxygen) echo 1.9 ;;
     python | venv) echo 3.11 ;;
     *) echo 0 ;;
@@ -170,5 +176,5 @@ need() {
 
 # What every build needs, and more.
 need_to_build() { # THING...
-  need compiler cmake ninja eigen json cli "$@"
+  need compiler cmake ninja eigen fmt json cli "$@"
 }
