@@ -32,8 +32,7 @@ function(fuse_room)
   if(sources)
     add_library(fuse_${name} STATIC ${sources})
     set(scope PUBLIC)
-    # Messages, in all rooms; nothing that a header needs.
-    target_link_libraries(fuse_${name} PRIVATE fmt::fmt)
+    fuse_headers_only(${name} fmt::fmt-header-only)  # for messages
   else()
     add_library(fuse_${name} INTERFACE)
     set(scope INTERFACE)
