@@ -73,9 +73,9 @@ class Names(unittest.TestCase):
 
     def test_names_that_a_recipe_cannot_have(self):
         before = self.files()
-        for name, words in (("Big", "is not a name"), ("9x", "is not a name"),
-                            ("a-b", "is not a name"), ("", "is not a name"),
-                            ("../x", "is not a name"), ("main", "C++ or the"),
+        for name, words in (("Big", "is not a valid name"), ("9x", "is not a valid name"),
+                            ("a-b", "is not a valid name"), ("", "is not a valid name"),
+                            ("../x", "is not a valid name"), ("main", "C++ or the"),
                             ("while", "C++ or the"), ("kernels", "C++ or the"),
                             ("adam_test", "C++ or the"),
                             ("foreach_map", "recipes/foreach_map.cpp")):

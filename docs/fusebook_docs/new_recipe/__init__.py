@@ -18,12 +18,12 @@ _ADAM = "{.lr = 0.01}"
 _ANSWERS = {
     "amsgrad": ({_ADAM: "{.lr = 0.01, .amsgrad = true}"}, (
         "It keeps the largest average so far, which is loaded and stored as well: "
-        "an\nelement costs :value:`36 <bytes an element: #>` bytes.")),
+        "an\nelement costs :value:`36 <bytes per element: #>` bytes.")),
     "weight_decay": ({_ADAM: "{.lr = 0.01, .weight_decay = 0.1}"}, (
-        "No: :value:`28 <bytes an element: #>` bytes, as before. The parameter is "
+        "No: :value:`28 <bytes per element: #>` bytes, as before. The parameter is "
         "in a\nregister already.")),
     "another_optimizer": ({"  Adam ": "  AdamW "}, (
-        "Yes, and its kernel moves :value:`28 <bytes an element: #>` bytes per "
+        "Yes, and its kernel moves :value:`28 <bytes per element: #>` bytes per "
         "element,\nlike Adam's.")),
 }
 # Words of C++, and what CMake, the build or a command call something else.
