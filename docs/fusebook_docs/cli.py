@@ -9,8 +9,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from . import (capturing, checking, examples, exercises, front, limits, literate,
-               measurements, new_recipe, patches, prose, samples)
+from . import (capturing, checking, examples, exercises, front, gallery, limits,
+               literate, measurements, new_recipe, patches, prose, samples)
 from .book import Book, capture_command
 from .errors import BookError
 from .machine import kept, making, promises
@@ -355,6 +355,7 @@ def _limits(book, options):
         print(limits.summary(name, recipe))
         for problem in _all(limits.problems(book, name, recipe),
                             exercises.problems(book, name),
+                            gallery.problems(book, name),
                             _untrue(book, prose.of_recipe(book, name, recipe)),
                             _samples(book, name)):
             failed = True

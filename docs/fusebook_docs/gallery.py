@@ -80,6 +80,17 @@ def about_path(book, name):
     return book.root / "docs" / "about" / f"{name}.rst"
 
 
+def problems(book, name):
+    """What a recipe lacks of what the book says about it."""
+    if not any(entry.name == name and entry.level for entry in entries(book)):
+        yield BookError(f"{name} is not listed; add its [[recipe]] with name, "
+                        "level, minutes and a picture", book.show(path(book)))
+    if about(book, name) is None:
+        yield BookError("missing; write what a reader will learn, a "
+                        "Conclusion and See also",
+                        book.show(about_path(book, name)))
+
+
 @dataclass(frozen=True)
 class About:
     """The parts of about/NAME.rst, each as lines with their numbers."""

@@ -68,8 +68,12 @@ def element(cpp):
                                                   flags=re.MULTILINE)[1:]]
     if not bodies:
         raise BookError("the kernel has no body")
-    return max(bodies, key=lambda found: sum([*found.loaded.values(),
+    most = max(bodies, key=lambda found: sum([*found.loaded.values(),
                                               *found.stored.values()]))
+    if not most.stored:
+        raise BookError("the kernel that the page would show stores no element; "
+                        "choose another by kernel_with in docs/gallery.toml")
+    return most
 
 
 def _element(body):

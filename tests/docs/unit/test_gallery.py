@@ -67,6 +67,23 @@ class Gallery(BookCase):
         self.assertEqual(about.see_also[0].text, "See also")
         self.assertIsNone(gallery.about(self.book, "plain_recipe"))
 
+    def test_what_a_recipe_lacks(self):
+        def found(name):
+            return " | ".join(map(str, gallery.problems(self.book, name)))
+
+        self.assertEqual(found("toy_optimizer"), "")
+        self.assertEqual(found("plain_recipe"),
+                         "docs/about/plain_recipe.rst: missing; write what a "
+                         "reader will learn, a Conclusion and See also")
+
+    def test_a_recipe_that_is_not_listed(self):
+        gallery.path(self.book).unlink()
+        code, out = self.command("limits", "--recipe", "plain_recipe")
+        self.assertEqual(code, 1)
+        self.assertIn("docs/gallery.toml: plain_recipe is not listed; add its "
+                      "[[recipe]]", out)
+        self.assertIn("docs/about/plain_recipe.rst: missing", out)
+
     def test_every_recipe_of_the_book_is_listed_and_introduced(self):
         book = Book(ROOT)
         for entry in gallery.entries(book):

@@ -75,6 +75,12 @@ class Counting(unittest.TestCase):
         self.assertEqual(counted.element(CPP), counted.Element(
             {"a": 4, "b": 8, "c": 2}, {"b": 8, "c": 2}))
 
+    def test_a_kernel_that_stores_nothing_is_refused(self):
+        text = "\n".join(line for line in CPP.split("\n")
+                         if " = " not in line or " = at." in line)
+        with self.assertRaisesRegex(BookError, "kernel_with in docs/gallery"):
+            counted.element(text)
+
     def test_x86(self):
         loop = counted.x86_loop(X86.split("\n"))
         self.assertEqual((loop.first, loop.end), (6, 16))
