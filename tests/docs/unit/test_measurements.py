@@ -4,9 +4,10 @@ import copy
 import json
 import unittest
 
-from support import BookCase
+from support import ROOT, BookCase
 
 from fusebook_docs import measurements
+from fusebook_docs.book import Book
 from fusebook_docs.errors import BookError
 
 LARGE = "10 x 1024 x 1024"
@@ -108,6 +109,13 @@ class Kept(BookCase):
             code, out = self.keep(result)
             self.assertEqual(code, 1)
             self.assertIn(words, out)
+
+
+class OfTheBook(unittest.TestCase):
+    def test_it_holds(self):
+        found = measurements.load(Book(ROOT))
+        self.assertEqual(list(measurements.unfit(found)), [])
+        self.assertTrue(all(found.rows.values()))
 
 
 if __name__ == "__main__":
