@@ -193,8 +193,9 @@ class FromSources(Consumers, unittest.TestCase):
                 continue  # texts of kernels, which are put together
             with self.subTest(path.name):
                 self.good(*compiler, "-std=c++20", "-fsyntax-only", "-Wall",
-                          "-Wextra", "-Wconversion", "-Werror", "-x", "c++",
-                          f"-I{include}", path)
+                          "-Wextra", "-Wconversion", "-Werror",
+                          f"-I{include}", "-x", "c++", "-",
+                          input=f'#include "{path.relative_to(include)}"\n')
 
 
 if __name__ == "__main__":
