@@ -4,7 +4,8 @@
 #
 #   fuse_room(BELOW...)   in the folder's CMakeLists.txt
 #
-# makes the library fuse_FOLDER, which users know as fusebook::FOLDER. Headers are included as "fusebook/FOLDER/x.h",
+# makes the library fuse_FOLDER, which users know as fusebook::FOLDER. Headers are
+# included as "fusebook/FOLDER/x.h",
 # as from an installed copy: a folder in the build tree that holds nothing but a
 # link of that name is what the library exposes. Tests that compile the sources
 # once more find all such links in ${FUSEBOOK_ALL_HEADERS}, and the sources in the

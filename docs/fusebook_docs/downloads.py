@@ -67,7 +67,7 @@ def readme(name, title):
         ```
 
         It says what is missing and asks before it installs that. Without it you
-        need a C++20 compiler (g++ 12 or newer, or clang), CMake 3.25, Ninja, Eigen
+        need a C++20 compiler (g++ 12 or clang++ 15, or newer), CMake 3.25, Ninja, Eigen
         3.4, fmt 9, nlohmann-json and CLI11:
 
         ```sh

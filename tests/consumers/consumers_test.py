@@ -32,6 +32,12 @@ class Consumers:
     """What must hold for any installed copy."""
 
     @classmethod
+    def make_folder(cls):
+        folder = tempfile.TemporaryDirectory(prefix="fusebook-consumers-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+
+    @classmethod
     def installed(cls, build, name):
         """Where an installed copy lies after it was moved."""
         first, last = cls.folder / "first" / name, cls.folder / name
@@ -139,9 +145,7 @@ class Installed(Consumers, unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="fusebook-consumers-")
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
+        cls.make_folder()
         cls.prefix = cls.installed(BUILD, "static")
 
     def test_every_library_is_there(self):
@@ -154,9 +158,7 @@ class FromSources(Consumers, unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="fusebook-consumers-")
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
+        cls.make_folder()
         build = cls.folder / "build"
         for command in (("cmake", "-S", ROOT, "-B", build,
                          "-DFUSEBOOK_RECIPES=OFF", "-DBUILD_SHARED_LIBS=ON"),
@@ -172,8 +174,6 @@ class FromSources(Consumers, unittest.TestCase):
             "nm", "-D", "-C", "--defined-only", library).splitlines()]
         foreign = [name for name in names if "fuse::" not in name]
         self.assertEqual(foreign, [])
-        self.assertEqual([name for name in names if "nlohmann" in name
-                          and not name.startswith("fuse::")], [])
 
     def test_sources_in_a_project_bring_the_library_alone(self):
         build = self.folder / "added"
