@@ -1,32 +1,41 @@
-"""Test suites that clang-tidy reads together, since most of its time goes into
-the headers that they share.
+"""Sources that clang-tidy reads together, since most of its time goes into the
+headers that they share.
 
-Each suite stands in a namespace of its own behind the includes of all. Where the
-joined source is clean, each of its suites is; where it is not, the suites are
-checked one by one, so that findings name the file they are in.
+The text of each source stands behind the includes of all. It is pasted, not
+included: the analyzer follows the paths through the functions of the main file
+alone. Suites of tests stand in a namespace of their own; sources of a room are
+written to share one. Where the joined source is clean, each of its parts is;
+where it is not, the parts are checked in halves, then one by one, so that
+findings name the file they are in.
 """
 
 import re
 import shlex
 
-# What cannot stand in a namespace, depends on the order of includes, or would
-# reach the next suite.
+# What depends on the order of includes, would reach the next source, or may be
+# there once.
 ALONE = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|define|undef|pragma)\b"
-                   r"|^namespace \w"
-                   r"|^extern\b"
                    r"|^int main\("
-                   r"|\boperator (?:new|delete)\b"
-                   r"|^template <>", re.MULTILINE)
-INCLUDE = re.compile(r'^\s*#\s*include\s+([<"][^>"]+[>"])', re.MULTILINE)
+                   r"|\boperator (?:new|delete)\b", re.MULTILINE)
+# What cannot stand in a namespace.
+OUTSIDE = re.compile(r"^namespace \w"
+                     r"|^extern\b"
+                     r"|^template <>", re.MULTILINE)
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"][^>"]+[>"]).*$', re.MULTILINE)
 # A joined source is clang-tidy's own process, and needs memory for all of it.
 MOST = 16
-FEWEST = 3
+FEWEST = 2
 
 
-def can_be_joined(text):
-    """Whether a suite means the same behind the includes of others."""
+def is_suite(path):
+    return path.stem.endswith("_test")
+
+
+def can_be_joined(path, text):
+    """Whether a source means the same behind the includes of others."""
     names = INCLUDE.findall(text)
-    return len(names) == len(set(names)) and not ALONE.search(text)
+    return (len(names) == len(set(names)) and not ALONE.search(text) and
+            not (is_suite(path) and OUTSIDE.search(text)))
 
 
 def options(command, source):
@@ -45,16 +54,19 @@ def options(command, source):
 
 
 def groups(commands):
-    """Lists of suites that are compiled alike, and their options.
+    """Lists of sources that are compiled alike, and their options.
 
     commands: the compile command of each source
     """
     alike = {}
     for source, command in sorted(commands.items()):
-        if can_be_joined(source.read_text(encoding="utf-8")):
-            alike.setdefault(options(command, source), []).append(source)
+        if can_be_joined(source, source.read_text(encoding="utf-8")):
+            # What is no suite shares its namespaces with its own room alone.
+            room = "" if is_suite(source) else str(source.parent)
+            key = (room, options(command, source))
+            alike.setdefault(key, []).append(source)
     found = []
-    for words, files in alike.items():
+    for (_, words), files in alike.items():
         for first in range(0, len(files), MOST):
             part = files[first:first + MOST]
             if len(part) >= FEWEST:
@@ -64,12 +76,22 @@ def groups(commands):
     return found
 
 
+def halves(group):
+    """A group in two, or nothing where its parts are to be read one by one."""
+    files, words = group
+    middle = len(files) // 2
+    parts = [files[:middle], files[middle:]]
+    return [(part, words) for part in parts if len(part) >= FEWEST]
+
+
 def joined(files):
     """The source that stands for all of them."""
-    includes = {name: None for path in files
-                for name in INCLUDE.findall(path.read_text(encoding="utf-8"))}
+    texts = {path: path.read_text(encoding="utf-8") for path in files}
+    includes = {name: None for text in texts.values()
+                for name in INCLUDE.findall(text)}
     lines = [f"#include {name}" for name in includes]
-    for number, path in enumerate(files):
-        lines += [f"namespace joined_{number} {{",
-                  f'#include "{path}"  // NOLINT', "}"]
+    for number, (path, text) in enumerate(texts.items()):
+        body = [f'#line 1 "{path}"', INCLUDE.sub("", text)]
+        lines += ([f"namespace joined_{number} {{", *body, "}"]
+                  if is_suite(path) else body)
     return "\n".join(lines) + "\n"

@@ -235,10 +235,10 @@ def tidy_one(program, build, source):
 
 
 def tidy_joined(program, scratch, files, options):
-    """Whether all of these suites are clean, read together."""
+    """Whether all of these sources are clean, read together."""
     folder = scratch / files[0].parent.relative_to(ROOT)
     folder.mkdir(parents=True, exist_ok=True)
-    source = folder / f"joined_{files[0].stem}.cpp"
+    source = folder / f"joined_{files[0].stem}_{len(files)}.cpp"
     source.write_text(joined_sources.joined(files), encoding="utf-8")
     done = subprocess.run([program, "--quiet", str(source), "--", *options],
                           capture_output=True, text=True, check=False)
@@ -298,15 +298,23 @@ class Run:
         self.clean = set()
 
     def joined(self, groups, scratch):
+        """Reads groups; of those with a finding, their halves."""
         copy_settings(scratch)
-        groups = sorted(groups, key=lambda group: -len(group[0]))
-        runs = {self.pool.submit(tidy_joined, self.program, scratch, files,
-                                 options): files for files, options in groups}
-        for run in concurrent.futures.as_completed(runs):
-            if run.result():
-                self.clean.update(runs[run])
-                first, *_, last = (path.stem for path in runs[run])
-                self.progress(f"{len(runs[run])} suites, {first} to {last}")
+        while groups:
+            groups = sorted(groups, key=lambda group: -len(group[0]))
+            runs = {self.pool.submit(tidy_joined, self.program, scratch,
+                                     *group): group for group in groups}
+            groups = []
+            for run in concurrent.futures.as_completed(runs):
+                if run.result():
+                    self.found_clean(runs[run][0])
+                else:
+                    groups += joined_sources.halves(runs[run])
+
+    def found_clean(self, files):
+        self.clean.update(files)
+        first, *_, last = (path.stem for path in files)
+        self.progress(f"{len(files)} together, {first} to {last}")
 
     def one_by_one(self, files):
         runs = {self.pool.submit(tidy_one, self.program, self.build, source):

@@ -85,12 +85,12 @@ class Lint(unittest.TestCase):
         with self.assertRaises(SystemExit):
             chosen("missing.cpp")
 
-    def suites(self, root, *texts):
+    def suites(self, root, *texts, kind="_test"):
         folder = root / "tests" / "ir"
         folder.mkdir(parents=True)
         commands = {}
         for number, text in enumerate(texts):
-            path = folder / f"suite_{number}_test.cpp"
+            path = folder / f"suite_{number}{kind}.cpp"
             path.write_text(text, encoding="utf-8")
             commands[path] = [f"c++ -O{number} -DX -o x.o -c {path}"]
         return commands
@@ -102,10 +102,8 @@ class Lint(unittest.TestCase):
         program.write_text("#!/bin/sh\necho \"$@\" >>" + str(self.log) +
                            "\nfor file; do\n"
                            "  [ -f \"$file\" ] || continue\n"
-                           "  cat \"$file\" $(sed -n 's/^#include \"\\(.*"
-                           "_test.cpp\\)\".*/\\1/p' \"$file\") |"
-                           " grep -q BAD && exit 1\ndone\nexit 0\n",
-                           encoding="utf-8")
+                           "  grep -q BAD \"$file\" && exit 1\n"
+                           "done\nexit 0\n", encoding="utf-8")
         program.chmod(0o755)
         with (concurrent.futures.ThreadPoolExecutor(2) as pool,
               contextlib.redirect_stdout(io.StringIO())):
@@ -137,14 +135,65 @@ class Lint(unittest.TestCase):
         self.assertEqual(self.run_with(root, commands),
                          {"suite_0_test.cpp", "suite_2_test.cpp"})
 
-    def test_what_a_namespace_would_change_stands_alone(self):
-        for text in ("#if X\n#endif\n", "namespace fuse {\n}\n",
-                     "int main() {}\n", "void* operator new(int);\n",
+    def test_a_finding_in_a_room_is_that_of_one_source(self):
+        root = self.checkout("one")
+        (self.scratch / "joined").mkdir()
+        self.log = self.scratch / "log"
+        commands = self.suites(root, "int a;\n", "int b;\n", "int BAD;\n",
+                               "int d;\n", kind="")
+        self.assertEqual(self.run_with(root, commands),
+                         {"suite_0.cpp", "suite_1.cpp", "suite_3.cpp"})
+        calls = self.log.read_text(encoding="utf-8").splitlines()
+        # All four, two halves, and the two of the half with the finding.
+        self.assertEqual(len(calls), 5)
+
+    def test_rooms_are_not_joined(self):
+        root = self.checkout("one")
+        commands = {path: f"c++ -c {path}" for path in lint.sources(".cpp")}
+        found = joined_sources.groups(commands)
+        self.assertEqual([[path.name for path in files] for files, _ in found],
+                         [["plan.cpp", "simplify.cpp"]])
+
+    def test_texts_are_pasted_behind_the_includes_of_all(self):
+        """The analyzer follows the paths of the main file alone."""
+        root = self.checkout("one")
+        commands = self.suites(root, '#include <vector>\nint a;\n',
+                               '#include <vector>\n#include "b.h"\nint b;\n')
+        text = joined_sources.joined(list(commands))
+        first, second = commands
+        self.assertEqual(text, f"""\
+#include <vector>
+#include "b.h"
+namespace joined_0 {{
+#line 1 "{first}"
+
+int a;
+
+}}
+namespace joined_1 {{
+#line 1 "{second}"
+
+
+int b;
+
+}}
+""")
+
+    def test_what_others_would_change_stands_alone(self):
+        def joined(name, text):
+            return joined_sources.can_be_joined(pathlib.Path(name), text)
+
+        for text in ("#if X\n#endif\n", "int main() {}\n",
+                     "void* operator new(int);\n",
                      '#include "a.h"\n#include "a.h"\n'):
             with self.subTest(text):
-                self.assertFalse(joined_sources.can_be_joined(text))
-        self.assertTrue(joined_sources.can_be_joined(
-            '#include "a.h"\nnamespace {\nint x;\n}\n'))
+                self.assertFalse(joined("a_test.cpp", text))
+                self.assertFalse(joined("a.cpp", text))
+        # In a namespace it would mean something else.
+        self.assertFalse(joined("a_test.cpp", "namespace fuse {\n}\n"))
+        self.assertTrue(joined("a.cpp", "namespace fuse {\n}\n"))
+        self.assertTrue(joined("a_test.cpp",
+                               '#include "a.h"\nnamespace {\nint x;\n}\n'))
 
     def test_results_are_kept_for_two_months(self):
         folder = self.scratch / "cache"
