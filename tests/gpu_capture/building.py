@@ -9,12 +9,19 @@ import sys
 from running import run
 
 PROGRAMS = ("bench_gpu",)
-TESTS = ("gpu_device_test", "device_test", "gpu_numbers_test",
-         "cuda_graph_test", "device_copies_test", "sums_of_tensors_test")
+# Suites, as ROOM/SUITE; those of a room are one program.
+TESTS = ("device/gpu_device_test", "device/device_test",
+         "trace/gpu_numbers_test", "compile/cuda_graph_test",
+         "tensor/device_copies_test", "tensor/sums_of_tensors_test")
 
 
 class CannotBuild(Exception):
     """Nothing can be captured without programs."""
+
+
+def program_of(suite):
+    """The program that a suite is part of."""
+    return f"{suite.partition('/')[0]}_tests"
 
 
 def exercises_of(root, recipe):
@@ -61,7 +68,7 @@ def _build_rest(report, root, folder, recipes, end):
     targets = [f"{recipe}.{exercise}" for recipe in recipes
                for exercise in exercises_of(root, recipe)]
     if _has_doctest(folder):
-        targets = [*TESTS, *targets]
+        targets = [*dict.fromkeys(map(program_of, TESTS)), *targets]
     else:
         report.left_out("tests: doctest is not installed (doctest-dev; "
                         "the variable doctest_DIR may name a copy's folder "

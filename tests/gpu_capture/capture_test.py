@@ -391,8 +391,9 @@ exit 0""")
         self.assertEqual((folder, len(calls)), ("release", 3))
         self.assertIn("-G Ninja", calls[0])
         self.assertTrue(calls[1].endswith("--target adam bench_gpu"))
-        tests = " ".join(building.TESTS)
-        self.assertTrue(calls[2].endswith(f"{tests} adam.amsgrad -- -k0"))
+        self.assertTrue(calls[2].endswith(
+            "--target device_tests trace_tests compile_tests tensor_tests "
+            "adam.amsgrad -- -k0"))
         self.assertIn(f"-DFUSEBOOK_PYTHON={sys.executable}", calls[0])
         self.assertNotIn("skipped", out)
         self.assertNotIn("FAILED", out)
@@ -509,8 +510,11 @@ class Interrupted(Scratch):
     """With stand-ins for what is built."""
 
     def build(self, **texts):
-        for name in ("gpu_device_test", "device_test", "bench_gpu"):
-            self.script(f"build/tests/{name}", texts.get(name, "exit 1"))
+        cases = "\n".join(
+            f"*/{name}.cpp) {texts.get(name, 'exit 1')};;"
+            for name in ("gpu_device_test", "device_test"))
+        self.script("build/tests/device_tests", f"case $1 in\n{cases}\nesac")
+        self.script("build/tests/bench_gpu", texts.get("bench_gpu", "exit 1"))
         return ["--device", "cuda-sim", "--programs",
                 str(self.scratch / "build"), "--out",
                 str(self.scratch / "out"), "foreach_map"]

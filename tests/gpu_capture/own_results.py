@@ -4,7 +4,7 @@ import json
 import shutil
 import sys
 
-from building import TESTS, exercises_of
+from building import TESTS, exercises_of, program_of
 from running import run
 
 # Small enough for a device that is simulated thread by thread.
@@ -15,12 +15,14 @@ _TINY_SCALE = "65536"
 def run_tests(report, root, programs, limit):
     report.stage("Tests on the device")
     end = report.left - limit
-    for name in TESTS:
-        program = programs / "tests" / name
+    for suite in TESTS:
+        name = suite.partition("/")[2]
+        program = programs / "tests" / program_of(suite)
         if not program.exists():
             report.left_out(f"{name}: not built")
             continue
-        done = run([program], report.log(name), report.left - end, root,
+        done = run([program, f"--source-file=*/{name}.cpp"], report.log(name),
+                   report.left - end, root,
                    FUSEBOOK_TEST_DEVICE=report.gpu.device)
         if done.status == 0:
             report.good(f"{name}: {_counts(done)}")

@@ -22,6 +22,9 @@ import time
 from faults import FAULTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools" / "lib"))
+
+import needs_of_tests  # noqa: E402
 LEAST = 20
 TEST_SECONDS = 600
 
@@ -76,6 +79,7 @@ class Tree:
         self.build_folder = self.root / "build/release"
         copy_sources(self.root)
         self.run("cmake", "--preset", "release", "-DFUSEBOOK_LIBFUZZER=OFF")
+        self.commands = needs_of_tests.commands(self.build_folder)
 
     def run(self, *command):
         done = subprocess.run(command, cwd=self.root, capture_output=True,
@@ -86,16 +90,19 @@ class Tree:
 
     def build(self, suites):
         """What the compiler says, if it says no."""
+        programs = {pathlib.Path(self.commands[suite][0]).name
+                    for suite in suites}
         done = subprocess.run(
             ["cmake", "--build", str(self.build_folder), "-j", self.jobs,
-             "--target", *suites], capture_output=True, text=True, check=False)
+             "--target", *sorted(programs)], capture_output=True, text=True,
+            check=False)
         return done.stdout[-3000:] if done.returncode else ""
 
     def passes(self, suite):
         environment = {**os.environ,
                        "FUSEBOOK_CACHE_DIR": str(self.root / "kernel-cache")}
         # Suites that are killed must not leave children in our way.
-        test = subprocess.Popen([str(self.build_folder / "tests" / suite)],
+        test = subprocess.Popen(self.commands[suite],
                                 cwd=self.root, env=environment,
                                 stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL,
