@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fusebook/ir/memory_ranges.h"
+#include "fusebook/support/sort_runs.h"
 
 namespace fuse {
 namespace {
@@ -117,7 +118,7 @@ class StridedCheck {
 
 bool check_overlaps(const Plan& plan, const Program& program) {
   std::vector<Range> ranges = collect(plan, program);
-  std::sort(ranges.begin(), ranges.end(), before);
+  sort_runs(ranges, before);
   const bool strided =
       std::any_of(ranges.begin(), ranges.end(),
                   [](const Range& range) { return range.layout != nullptr; });

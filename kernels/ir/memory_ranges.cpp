@@ -32,10 +32,6 @@ MemoryRange make_range(const Program& program, std::int32_t slot,
   return range;
 }
 
-bool before(const MemoryRange& a, const MemoryRange& b) {
-  return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
-}
-
 Region region_of(const Program& program, const MemoryRange& range) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): it came from an address.
   const auto* const begin = reinterpret_cast<const void*>(range.begin);

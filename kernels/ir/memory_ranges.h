@@ -24,7 +24,9 @@ MemoryRange make_range(const Program& program, std::int32_t slot,
                        std::size_t entry);
 
 /// The order of ranges in memory.
-bool before(const MemoryRange& a, const MemoryRange& b);
+inline bool before(const MemoryRange& a, const MemoryRange& b) {
+  return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+}
 
 /// The exact bytes of the elements.
 Region region_of(const Program& program, const MemoryRange& range);

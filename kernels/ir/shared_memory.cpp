@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "fusebook/support/sort_runs.h"
+
 namespace fuse {
 namespace {
 
@@ -34,7 +36,7 @@ std::vector<MemoryRange> collect(const Program& program) {
       ranges.push_back(range);
     }
   }
-  std::sort(ranges.begin(), ranges.end(), before);
+  sort_runs(ranges, before);
   return ranges;
 }
 

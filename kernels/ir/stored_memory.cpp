@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "fusebook/support/sort_runs.h"
+
 namespace fuse {
 
 void StoredMemory::clear() {
@@ -19,10 +21,7 @@ void StoredMemory::settle() {
   const auto before = [](const Range& a, const Range& b) {
     return a.begin < b.begin;
   };
-  // Tensors made one after another are usually already in order.
-  if (!std::is_sorted(added_.begin(), added_.end(), before)) {
-    std::sort(added_.begin(), added_.end(), before);
-  }
+  sort_runs(added_, before);
   for (const Range& range : added_) {
     if (!ends_.empty() && range.begin <= ends_.back()) {
       ends_.back() = std::max(ends_.back(), range.end);
