@@ -11,12 +11,12 @@ from pathlib import Path
 from . import (api, api_example, bars, code_links, code_words, downloads,
                drawing, equations, excerpt, exercise, gallery, graph_picture,
                kernel_view, ladder, machine_code, measured, nodes, op_table,
-               page, picture, plot, quote, readme, recipe, site)
+               page, picture, plain_tokens, plot, quote, readme, recipe, site)
 
 _PARTS = (nodes, drawing, downloads, recipe, excerpt, exercise, gallery,
           op_table, picture, plot, ladder, quote, api, api_example, code_links,
           code_words, graph_picture, kernel_view, machine_code, measured, readme,
-          site, equations, bars)
+          site, equations, bars, plain_tokens)
 
 
 def setup(app):

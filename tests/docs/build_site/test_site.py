@@ -9,6 +9,7 @@ from site_case import TOY, SiteCase
 from support import ROOT, build
 
 from fusebook_docs import readme
+from fusebook_docs.extension import plain_tokens
 
 REPOSITORY = "https://example.org/someone/fusebook"
 
@@ -53,6 +54,25 @@ class Site(SiteCase):
                  for aside in self.whole(TOY).select("aside")]
         self.assertEqual(names, ["All pages", "On this page"])
         self.assertEqual(self.whole("search").h1.get_text(), "Search")
+
+    def test_what_looks_like_text_has_no_element(self):
+        """Names, punctuation and spaces, in the colours of both themes."""
+        self.built()
+        page = self.whole(TOY)
+        self.assertGreater(len(page.select("pre span.k, pre span.kt")), 3)
+        for kind in plain_tokens.KINDS:
+            self.assertEqual(page.select(f"pre span.{kind}"), [])
+        css = (self.out / "_static/pygments.css").read_text(encoding="utf-8")
+        for theme in ("", 'body[data-theme="dark"] '):
+            def colour(selector, theme=theme):
+                found = re.search(rf"^{re.escape(theme)}\.highlight{selector} "
+                                  r"{[^}]*?\bcolor: (#\w+)[^}]*?}", css, re.M)
+                return found and found[1]
+            plain = colour("")
+            self.assertTrue(plain)
+            for kind in plain_tokens.KINDS:
+                if kind != "w":  # which shows no colour
+                    self.assertIn(colour(rf" \.{kind}"), (plain, None), kind)
 
     def test_changelog(self):
         self.built()
