@@ -82,11 +82,12 @@ class Exercise(SphinxDirective):
             self._step(step, page, name, found, fold)
         timings = answers.timings(answer, recipe, steps)
         if timings:
-            fold += _paragraph("Elsewhere, these timings moved by more than a "
-                               "quarter:")
+            fold += _paragraph("In the other sections, these timings are more than a "
+                               "quarter from those on this page. What the answer "
+                               "does not mention may just be another run:")
             fold += _list(timings)
         if len(steps) < len(answer.steps):
-            text = f"Every {'other ' if steps else ''}step prints the same text"
+            text = f"Every {'other ' if steps else ''}section prints the same text"
             if not timings and answers.has_timings(answer, steps):
                 text += ", and no timing in it moved by more than a quarter"
             fold += _paragraph(f"{text}.", "answer-rest")

@@ -72,8 +72,10 @@ class MachineCode(SphinxDirective):
 
 
 _ABOUT_GPUS = (
-    "Occupancy is how many warps of this kernel fit on a multiprocessor, of those "
-    "that it can hold. A kernel that only waits for memory needs enough of them "
+    "A GPU consists of multiprocessors. Threads run on them in warps, groups that "
+    "take each step together, and each multiprocessor holds many warps at a time. "
+    "Occupancy is how many warps of this kernel fit on one, of those that it can "
+    "hold. A kernel that only waits for memory needs enough of them "
     "to keep memory busy, not all of them. Spilled bytes are registers that had to "
     "go to memory. A test checks that there are none on any architecture that "
     f"NVRTC knows, and that no kernel needs more than {promises.REGISTERS} "
@@ -83,10 +85,11 @@ _ABOUT_GPUS = (
 def _opening(page, kernel, link):
     entry = next(e for e in gallery.entries(page.book) if e.name == page.name)
     which = (f"This is the kernel with {entry.kernel_with}"
-             if entry.kernel_with else "This is the first kernel that the program "
-                                       "compiles")
+             if entry.kernel_with else "This is the first kernel that is generated "
+                                       "for this program")
     made = nodes.paragraph(
-        "", f"{which}, and what compilers make of it: {kernel.compiler} for x86 "
+        "", "You may skip this section; nothing else builds on it. "
+            f"{which}, and what compilers make of it: {kernel.compiler} for x86 "
             "processors with AVX2 (your own run compiles for your processor), and "
             f"{kernel.nvrtc} for GPUs, without one. You can ")
     made += [nodes.reference("", "open the kernel in Compiler Explorer",

@@ -286,8 +286,8 @@ class RecipeStatus(SphinxDirective):
         if facts is not None:
             found.append(facts)
         if page.samples and not any(map(pages.is_gpu, page.samples)):
-            text = ("No GPU has captured this recipe yet, so every output "
-                    "below is from a CPU.")
+            text = ("This recipe has not been run on a GPU yet, so every "
+                    "output below is from a CPU.")
             found.append(nodes.paragraph("", text, classes=["recipe-quiet"]))
         return found
 

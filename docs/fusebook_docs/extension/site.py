@@ -1,7 +1,8 @@
 """What belongs to the site as a whole: where it comes from.
 
-`.. clone::` shows the command that clones the repository, if its address is
-configured (`fusebook_repository`). Under every page stand its last change and,
+`.. clone::` shows the commands that lead into a clone of the repository; without a
+configured address (`fusebook_repository`) there is nothing to clone from, and only
+the way in is shown. Under every page stand its last change and,
 with an address, a link to edit it.
 """
 
@@ -17,9 +18,9 @@ from . import page as pages
 class Clone(SphinxDirective):
     def run(self):
         address = self.config.fusebook_repository
-        if not address:
-            return []
-        text = f"git clone {address}\ncd {address.rstrip('/').split('/')[-1]}"
+        name = address.rstrip("/").split("/")[-1] or "fusebook"
+        text = (f"git clone {address}\ncd {name}" if address else
+                f"cd {name}  # your clone")
         return [nodes.literal_block(text, text, language="sh")]
 
 

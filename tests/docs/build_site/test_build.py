@@ -138,7 +138,7 @@ class Page(BuiltOnce):
         self.assertIn("There are five of them.", text)
         self.assertIn("launches: 5, arrays: 5", text)
         self.assertNotIn("parameters: 10", text)
-        self.assertIn("Every other step prints the same text.", text)
+        self.assertIn("Every other section prints the same text.", text)
 
     def test_gallery(self):
         titles = [p.get_text() for p in
