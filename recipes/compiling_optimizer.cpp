@@ -6,22 +6,21 @@ using namespace fuse;
 // Compiling the optimizer
 // =======================
 //
-// Every training step ends with the optimizer, and the optimizer touches
+// Every training step ends with the :term:`optimizer`, and that touches
 // everything: each parameter, its gradient, and what it remembers about both.
 // Its arithmetic is trivial; what takes the time is memory. Written as a list
 // of small operations, a step carries the same arrays from memory to the
-// processor and back again and again. Here ``compile`` turns Adam's step into
-// one kernel. Then we take that apart: where does the gain come from, and how
-// much is left to get?
+// processor and back again and again. Here ``compile`` turns the step of
+// :term:`Adam` into one kernel. Then we take that apart: where does the gain
+// come from, and how much is left to get?
 //
 // This retells `Compiling the optimizer with torch.compile
 // <https://pytorch.org/tutorials/recipes/compiling_optimizer.html>`_ by Michael
-// Lazos, with a few differences. The original times its eager optimizer after
-// compiling that very object; here each side has a model of its own. And where
-// the original asserts that compiled code was faster, we assert what does not
-// vary between runs: the number of launches, and results that are equal to the
-// last bit. Times are printed: the mean of one call in microseconds, taken with
-// ``blocked_autorange``, which works as in ``torch.utils.benchmark``.
+// Lazos. Where the original asserts that compiled code was faster, we assert
+// what does not vary between runs: the number of launches, and results that are
+// equal to the last bit. Times are printed: the mean of one call in
+// microseconds, taken with ``blocked_autorange``, which works as in
+// ``torch.utils.benchmark``.
 
 static void compiling_optimizer(const Options& options) {
   step("Model setup");
@@ -33,9 +32,9 @@ static void compiling_optimizer(const Options& options) {
   print(params.size(), " parameters of shape ", params[0].shape());
 
   step("The optimizer, twice");
-  // The same optimizer again, on a copy of the model. One of them stays
-  // :term:`eager`. The step of the other is wrapped in ``compile``, and that is
-  // all there is to do.
+  // An optimizer for the model, and an equal one for a copy of the model. One
+  // of them stays :term:`eager`. The step of the other is wrapped in
+  // ``compile``, and that is all there is to do.
   const auto twin = model.clone();
   Adam eager(params, {.lr = 0.01});
   Adam compiled(twin.parameters(), {.lr = 0.01});
@@ -43,12 +42,12 @@ static void compiling_optimizer(const Options& options) {
 
   step("Warm-up");
   // Both go through a training loop: ``zero_grad`` drops the gradients, and
-  // ``backward`` makes new ones, wherever there is memory. The first call of
-  // the compiled step records what it does, generates a :term:`kernel` for it
-  // and has the host compiler build that. Later calls find that every
-  // :term:`guard` holds, and launch what is there. That gradients are other
-  // tensors each time is no reason to compile again: a kernel is told where
-  // they are.
+  // ``backward`` makes new ones, at other addresses. Every call of the compiled
+  // step runs the lambda and records what it does. The first call also
+  // generates a :term:`kernel` for that and has the host compiler build it.
+  // Later calls compare, find that every :term:`guard` holds, and launch what
+  // is there. That gradients are other tensors each time is no reason to
+  // compile again: a kernel is told where they are.
   for (int i = 0; i < 5; ++i) {
     for (const auto& net : {model, twin}) {
       net.zero_grad();
@@ -63,13 +62,14 @@ static void compiling_optimizer(const Options& options) {
   print("recompiles:          ", exact("recompiles", counters.recompiles));
 
   step("The ladder");
-  // Each step is one :term:`launch`. What does it contain? Work is fused in one
-  // direction or the other: :term:`horizontal fusion` does one operation for
-  // all tensors at once, :term:`vertical fusion` does everything for one tensor
-  // at once, and what comes in between never leaves the registers. We go from
-  // no fusion to both kinds. Each grid is traced from a real step; a cell holds
-  // the number of the launch that did this operation for this tensor, so equal
-  // numbers were fused.
+  // Each call was one :term:`launch`. What does it contain? Work is fused in
+  // one direction or the other: :term:`horizontal fusion` does one operation
+  // for all tensors in one launch, :term:`vertical fusion` does everything for
+  // one tensor in one launch, and what comes in between never leaves the
+  // registers. We go from no fusion (``.foreach = false``) to both kinds;
+  // ``split`` has an optimizer per tensor. Each grid is traced from a real
+  // step; a cell holds the number of the launch that did this operation for
+  // this tensor, so equal numbers were fused.
   Adam single(model.clone().parameters(), {.foreach = false});
   print_rung("op_by_op", single.parameters(), [&] { single.step(); });
   Adam list(model.clone().parameters());
@@ -89,25 +89,28 @@ static void compiling_optimizer(const Options& options) {
   step("What was fused");
   // .. recipe-ladder:: The ladder
   //
-  //    The ladder, drawn from the output above. In the grids tensors go across
-  //    and operations down, and each frame is one launch.
+  //    The ladder, drawn from the output above. Tensors go across, operations
+  //    down, and each frame is one launch.
   //
-  // Horizontal fusion saves launches, but only vertical fusion saves traffic,
-  // and for large tensors traffic is time. Horizontal fusion alone took
-  // :value:`horizontal_us / op_by_op_us` the time of no fusion at all, although
-  // it moves the same bytes: between one operation on a tensor and the next it
-  // goes over all other tensors, so what the one left in the cache is gone when
-  // the other needs it. The vertical rung and the last ran one and the same
-  // kernel. It knows the operations, never how many tensors there are or what
-  // shapes they have. The bias corrections depend on the step count alone, so
-  // they are worked out once per tensor.
+  // Both kinds save launches; only vertical fusion saves traffic too, and for
+  // large tensors traffic is time. Horizontal fusion alone took
+  // :value:`horizontal_us / op_by_op_us` the time of no fusion, although it
+  // moves the same bytes: between one operation on a tensor and the next it
+  // goes over all other tensors, and what the first left in the cache is gone
+  // when the next one needs it. The vertical rung and the last ran one and the
+  // same kernel. It knows the operations, never how many tensors there are or
+  // what shapes they have. The bias corrections depend on the step count alone:
+  // they are worked out once per tensor (eager, on the host, without a launch).
+  // The bytes per element are :value:`four <loads: ...>` loads and
+  // :value:`three <stores: ...>` stores of a 32-bit number each.
   print("compilations:     ", fused.counters().compilations);
   print_block(fused.summary());
 
   step("Eager against compiled");
-  // The optimizers from the beginning, timed one after the other. Eager is the
-  // horizontal rung of the ladder. Then the one that made fewer steps catches
-  // up, and both must have arrived at the same numbers.
+  // The optimizers from the beginning, timed one after the other. Eager makes
+  // the launches of the horizontal rung, compiled that of the last, on other
+  // arrays at another time. Then the one that made fewer steps catches up, and
+  // both must have arrived at the same numbers.
   const double eager_us = blocked_autorange([&] { eager.step(); }).mean_us();
   const double compiled_us = blocked_autorange(fn).mean_us();
   print("eager runtime:    ", measured("eager_us", eager_us, "us"), ", ",
@@ -125,8 +128,8 @@ static void compiling_optimizer(const Options& options) {
   // <stores: ...>`. The limit is a loop that does just that and next to no
   // arithmetic, over arrays of its own, in the fastest of several ways. We time
   // it in turns with the compiled step and with an Adam written by hand as a
-  // single loop, and divide the medians. A ratio a little below one means that
-  // a step is as fast as the loop: where arrays happen to lie matters as much.
+  // loop per tensor, and divide the medians. A ratio a little below one means
+  // that a step is as fast as the limit: where arrays lie matters as much.
   AdamByHand hand(model.clone().parameters());
   const TrafficLimit limit(std::vector(params.size(), params[0].numel()));
   const auto t = interleaved(
@@ -145,7 +148,7 @@ static void compiling_optimizer(const Options& options) {
 // .. exercise:: amsgrad
 //
 //    Give all optimizers but the hand-written one ``.amsgrad = true``. How many
-//    bytes does an element cost now, and how many launches a step?
+//    bytes does an element cost now, and how many launches does a step make?
 //
 // .. exercise:: moving_lr
 //

@@ -15,8 +15,10 @@ using namespace fuse;
 // This retells `Running the compiled optimizer with an LR scheduler
 // <https://pytorch.org/tutorials/recipes/compiling_optimizer_lr_scheduler.html>`_
 // by Michael Lazos. Where the original is wrong we say so, at the step it
-// belongs to. What stands behind it, a note of his, is retold in
-// :doc:`/background/scalars_and_guards`.
+// belongs to. What stands behind it, his note `Supporting LRScheduler with
+// compiled optimizer
+// <https://dev-discuss.pytorch.org/t/compiled-optimizer-w-lr-scheduler-now-supported/2107>`_,
+// is retold in :doc:`/background/scalars_and_guards`.
 
 static void step_and_schedule(const Options& options) {
   step("Model setup");
@@ -31,10 +33,11 @@ static void step_and_schedule(const Options& options) {
   step("A tensor for a rate");
   // The rate is a 0-d tensor, and ``compile`` goes around both: the optimizer's
   // step and the scheduler's. All that Adam does to all parameters is fused
-  // into one :term:`launch` per call. The scheduler writes into the tensor, the
-  // :term:`kernel` reads it, and nothing has to be compiled twice. Printed is
-  // the rate *after* each call, so the first one, a third of :constant:`0.01`,
-  // is not in the list.
+  // into one :term:`launch` per call. The scheduler writes into the tensor,
+  // each launch hands its value to the :term:`kernel`, and nothing has to be
+  // compiled twice. LinearLR starts at a third of the rate. Printed is the rate
+  // *after* each call, so the first one, a third of :constant:`0.01`, is not in
+  // the list.
   Adam opt(params, {.lr = tensor(0.01)});
   LinearLR sched(opt, {.total_iters = 5});
   auto fn = compile([&] {
@@ -55,10 +58,12 @@ static void step_and_schedule(const Options& options) {
   step("What happens with a non-tensor LR?");
   // A plain number is built into the kernel, and a :term:`guard` remembers its
   // value. Under the policy ``specialize`` each new value gets a kernel of its
-  // own, and the log tells why: it lists every value there is a kernel for, the
-  // newest first. :constant:`Five <i < #; ++i) one_each>` calls, :value:`four
-  // <recompiles #>` reports. The first call and the second reproduce the
-  // example of the note that the original rests on.
+  // own, up to a limit of :constant:`eight <specialization_limit = # @
+  // common/programs/policy.h>`; values beyond it run :term:`eager`. The log
+  // tells why: it lists every value there is a kernel for, the newest first (a
+  // lambda has no name, so it is called ``step``). :constant:`Five <i < #; ++i)
+  // one_each>` calls, :value:`four <recompiles #>` reports. The first call and
+  // the second reproduce the example of the note.
   show_logs(Log::recompiles);
   Adam plain(params, {.lr = 0.01});
   LinearLR linear(plain, {.total_iters = 5});
@@ -92,10 +97,10 @@ static void step_and_schedule(const Options& options) {
   print_counts("constant_", once.counters());
 
   step("One recompile, whenever the scheduler comes");
-  // Wrapping is optional. Under ``promote``, the policy if none is
-  // given, the first :term:`guard` that fails turns the optimizer's numbers
-  // into inputs of the kernel, for good, as if they had been tensors all along.
-  // So a float costs one :term:`recompile` in all. This holds too for a
+  // Making the rate a tensor is optional. Under ``promote``, the policy if none
+  // is given, one :term:`recompile` makes inputs of all hyper-parameters when
+  // the first of them moves: for good, as if they had been tensors all along.
+  // So plain numbers cost one recompile together. This holds too for a
   // scheduler that is made after the first compiled call, which the note leaves
   // open, and for one that moves more than the rate: OneCycleLR also cycles the
   // first beta.

@@ -19,7 +19,7 @@ using namespace fuse;
 // There ``foreach_map`` is a prototype: one output, no changes in place, and
 // any shorter list cuts the others off. Here it takes several outputs, writes
 // in place, and refuses lists that do not fit. You need nothing but a C++20
-// compiler; the original wants PyTorch 2.7 and a GPU.
+// compiler, also at run time; the original wants PyTorch 2.7 and a GPU.
 //
 // Operands may be, in any order: lists, lists with one number per tensor, one
 // tensor that stands for a whole list, 0-d tensors and numbers.
@@ -197,11 +197,14 @@ static void foreach_map_recipe(const Options& options) {
 
   step("Eager against compiled");
   // Outside of ``compile`` the same function runs operation by operation, and
-  // every list in between goes through memory. With the copies at the end that
-  // makes :value:`thirteen <eager, launches: #>` passes over the lists, each a
-  // launch, where the compiled step makes :value:`one <compiled, launches: #>`.
-  // That takes :value:`eager_us / compiled_us` the time. (The original asserts
-  // that its compiled time is the smaller one. We print both.)
+  // every list in between goes through memory. Each pass over the lists is a
+  // launch. The gradients take a product and a sum, the averages a ``lerp``,
+  // and a product and an ``addcmul``; the parameters a root, divisions and
+  // sums; then come the copies. That makes :value:`thirteen <eager,
+  // launches: #>` where the compiled step makes :value:`one <compiled,
+  // launches: #>`, and eager takes :value:`eager_us / compiled_us` the time.
+  // (The original asserts that its compiled time is the smaller one. We print
+  // both.)
   const auto print_cost = [](const std::string& name, const auto& call) {
     print(name, ", launches: ", counters_of(call).launches, ", ",
           measured(name + "_us", blocked_autorange(call).mean_us(), "us"));

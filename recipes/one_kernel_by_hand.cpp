@@ -7,9 +7,9 @@ using namespace fuse;
 // ==================
 //
 // The other recipes let ``compile`` write their kernels. To judge what it
-// writes, it helps to have written one by hand. Here is Adam's step in CUDA,
-// complete and by hand; then the generated one, launched on the same numbers;
-// then the two side by side.
+// writes, it helps to have written one by hand. Here is Adam's step in CUDA
+// (without the structs that name its inputs); then the generated one, launched
+// on the same numbers; then the two side by side.
 //
 // A GPU runs a kernel with thousands of threads at a time. They come in blocks
 // of, here, :constant:`256 <__launch_bounds__(#) @
@@ -41,9 +41,10 @@ using namespace fuse;
 //    :start-after: // [tail]
 //    :end-before: // [tail]
 //
-// The per-element arithmetic is the simplest part. The operations and their
-// order are those of ``Adam``, and the compiler is told not to contract a
-// product and a sum into one rounding, so the bits will be the same:
+// The per-element arithmetic is the simplest part. Operations and order are
+// those of ``Adam`` (but for a branch of :term:`lerp` that these betas never
+// take), and the compiler is told not to contract a product and a sum into one
+// rounding, so the bits will be the same. ``step_size`` is negative:
 //
 // .. literalinclude:: /../common/bench/adam_by_hand.cu
 //    :language: cuda
@@ -71,11 +72,11 @@ static void one_kernel_by_hand(const Options& options) {
         "each: ", exact("tail", numel % 4));
 
   step("The launch");
-  // The kernel is compiled now, by CUDA's run-time compiler. Whoever launches
-  // it decides how many blocks there are: here as many as the device can hold
-  // at a time, spread over the tensors. Addresses and sizes travel as a
-  // parameter of the kernel, which has room for :constant:`64 <AdamTensor at[#]
-  // @ common/bench/adam_by_hand.cu>` tensors:
+  // The kernel is compiled now, by CUDA's run-time compiler (for the simulator
+  // by the host's). Whoever launches it decides how many blocks there are: here
+  // as many as the device can hold at a time, spread over the tensors.
+  // Addresses and sizes travel as a parameter of the kernel, which has room for
+  // :constant:`64 <AdamTensor at[#] @ common/bench/adam_by_hand.cu>` tensors:
   //
   // .. literalinclude:: /../common/bench/adam_by_hand_cuda.cpp
   //    :language: cpp
@@ -89,9 +90,10 @@ static void one_kernel_by_hand(const Options& options) {
 
   step("The generated kernel");
   // The same :constant:`three <i < #; ++i) fn>` steps by ``compile``. In what
-  // it wrote, ``compute`` is the update, ``want`` asks for elements early, and
-  // ``load`` and ``store`` of ``Packs`` move several at a time. The loop around
-  // them is the same for every kernel. It walks over a table in the device's
+  // it wrote, ``compute`` is the update, with the same arithmetic. ``want``
+  // asks for elements before they are needed, ``load`` and ``store`` of
+  // ``Packs`` move several at a time. The loop around them is that of every
+  // generated kernel and not shown. It walks over a table in the device's
   // memory, so there may be any number of tensors.
   //
   // .. kernel-beside:: common/bench/adam_by_hand.cu

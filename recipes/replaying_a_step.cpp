@@ -15,8 +15,8 @@ using namespace fuse;
 //
 // A :term:`CUDA graph` leaves all that out. The launch of one call is captured,
 // and from then on replayed: one call of the driver, and nothing else. What the
-// host does not do any more, it cannot decide any more either, so a graph has
-// its conditions. They are what this recipe is about.
+// host no longer does, it can no longer decide, so a graph has its conditions.
+// They are what this recipe is about.
 
 // %%
 // We will try a few captures that cannot work. The error says what to do.

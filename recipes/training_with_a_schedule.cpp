@@ -10,9 +10,10 @@ using namespace fuse;
 // all the echoes of the room. To take them away again, a program has to learn
 // the room while people speak, from a few noisy sounds at a time. With a large
 // learning rate it learns fast, and then keeps chasing noise; with a
-// small one it is calm, and slow. A schedule can have both, and it costs a
-// compiled step nothing: no second launch, and no second :term:`kernel`. At the
-// end training stops, and goes on from a file as if it had never stopped.
+// small one it is calm, and slow. A schedule can have both, and with a tensor
+// for a rate it costs a compiled step neither a second launch nor a second
+// :term:`kernel`. At the end training stops, and goes on from a file as if it
+// had never stopped.
 
 // %%
 // What the microphone hears is a weighted sum of the last sounds, so a linear
@@ -47,7 +48,8 @@ static void training_with_a_schedule(const Options&) {
   // argument and serves both. The loss is the mean of squared errors over
   // :constant:`a thousand <listen(room, #, Generator(1000))>` moments that
   // neither was trained on. They are noisy as well, and nobody can foresee
-  // noise, so the loss does not fall to zero.
+  // noise, so the loss cannot fall to zero, only to the variance of the noise:
+  // a twelfth, as it is spread evenly from zero to one.
   Generator gen(0);
   const Linear room(16, 1, gen);
   auto update = compile([](Filter& f) {
@@ -85,8 +87,8 @@ static void training_with_a_schedule(const Options&) {
   //    last digits of a loss depend on the CPU, which multiplies matrices in an
   //    order of its own.
   //
-  // In the beginning both learn equally fast. Later, with the flat rate, every
-  // step follows the noise of its few moments as far as it follows the room.
+  // In the beginning both learn fast. Later, with the flat rate, every step
+  // follows the noise of its few moments as far as it follows the room.
   // Smaller steps average over more moments: the curve comes to rest. All this
   // was one kernel, compiled once. How large a rate is, and whether it moves,
   // is just data.
@@ -97,9 +99,9 @@ static void training_with_a_schedule(const Options&) {
   step("Stop, and go on");
   // A checkpoint holds the parameters, all that Adam keeps for them, its
   // numbers, and where the schedule is. The file is in the safetensors format,
-  // so Python reads it too, and it appears whole or not at all. A new filter
-  // takes over: everything goes into the tensors that are there, to the last
-  // bit. Both train on, and stay equal.
+  // so Python reads it too, and it is written completely or not at all. A new
+  // filter takes over, here in the same program: everything goes into the
+  // tensors that are there, to the last bit. Both train on, and stay equal.
   const ScratchDirectory folder = make_temporary_directory();
   const std::string file = folder.path() + "/echo.safetensors";
   save_checkpoint(file, faded.opt, {&faded.sched});

@@ -14,10 +14,18 @@ using namespace fuse;
 // trains beside Adam.
 
 // %%
-// Lion goes along the *sign* of a mean of gradients, so every step has the same
-// size whatever the gradients are, and it keeps one list besides the parameters
-// where Adam keeps a second one. The mean that it looks at and the one that it
-// keeps are blended differently. The rate is a 0-d tensor, so that it may move.
+// Lion goes along the *sign* of a mean m of the gradients g, so every step has
+// the same size whatever the gradients are, and it keeps one list besides the
+// parameters p where Adam keeps a second one:
+//
+// .. code-block:: cpp
+//
+//    c = lerp(m, g, 0.1);
+//    p = p - lr * sign(c);
+//    m = lerp(m, g, 0.01);
+//
+// The mean that it looks at and the one that it keeps are blended differently.
+// The rate is a 0-d tensor, so that it may move.
 struct Lion {
   TensorList params, exp_avgs;
   Tensor lr;
@@ -64,10 +72,12 @@ static void write_your_own_optimizer(const Options&) {
 
   step("Beside Adam");
   // Both rates fall to zero in a straight line, as Lion's steps never become
-  // small by themselves. A third of Adam's rate, or a tenth, is a good start
-  // for Lion: every Lion step is as large as Adam's largest. The loss is that
-  // of :constant:`a thousand <asked = rand({#, 16}>` examples to come. They are
-  // noisy too, and nobody can foresee noise, so it does not fall to zero.
+  // small by themselves. At equal rates an element moves as far in every Lion
+  // step as in a large one of Adam's, so the paper has Lion start at a third of
+  // Adam's rate, or a tenth. The loss is that of :constant:`a thousand <asked =
+  // rand({#, 16}>` examples to come. They are noisy too, and nobody can foresee
+  // noise, so it cannot fall to zero, only to the variance of the noise, a
+  // twelfth.
   const Tensor asked = rand({1000, 16}, gen);
   const TensorList answer = {teacher(asked)};
   foreach_add_(answer, TensorList{rand({1000, 4}, gen)});

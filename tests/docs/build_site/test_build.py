@@ -81,7 +81,7 @@ class Page(BuiltOnce):
     def test_a_page_without_a_gpu_says_so(self):
         quiet = self.page("recipes/plain_recipe").select(".recipe-quiet")
         self.assertEqual(len(quiet), 1)
-        self.assertIn("No GPU", quiet[0].get_text())
+        self.assertIn("not been run on a GPU", quiet[0].get_text())
         self.assertEqual(self.page().select(".recipe-quiet"), [])
 
     def test_a_gpu_has_a_tab_where_it_captured_the_output(self):
