@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <functional>
-#include <random>
 #include <utility>
 #include <vector>
+
+#include "support/testing.h"
 
 namespace fuse {
 namespace {
@@ -38,14 +39,14 @@ TEST_CASE("runs are merged, and equal values keep their order") {
   check_sorts({1, 3, 5, 2, 4, 6});
   check_sorts({1, 3, 5, 2, 4, 6, 0, 7});
   check_sorts({2, 2, 1, 1, 2, 1});
-  std::mt19937 random(7);
+  testing::Random random(7);
   for (int length = 0; length < 200; ++length) {
     std::vector<int> keys;
-    for (int i = 0; i < length; ++i) keys.push_back(int(random() % 50));
+    for (int i = 0; i < length; ++i) keys.push_back(random.below(50));
     check_sorts(keys);
     // Runs of any length, and any number of them.
     for (int from = 0; from < length;) {
-      const int to = std::min(length, from + 1 + int(random() % 40));
+      const int to = std::min(length, from + 1 + random.below(40));
       std::sort(keys.begin() + from, keys.begin() + to);
       from = to;
     }
