@@ -79,7 +79,11 @@ void GraphCapture::execute(const Program& program) {
   made_.bytes_ = launched.table.bytes();
   made_.lists_.assign(recorder_.lists().begin(), recorder_.lists().end());
   // holds the gradients too
-  for (const auto& list : made_.lists_) list->handles();
+  for (const auto& list : made_.lists_) {
+    for (const Tensor& tensor : list->handles()) {
+      made_.memory_.push_back(tensor.impl()->storage);
+    }
+  }
 }
 
 void GraphCapture::graph_break(const std::string& why) {

@@ -23,9 +23,9 @@ namespace fuse {
 /// all of it happens in the order in which it was issued. Tensors must be
 /// changed in place: after `set_grad`, or `zero_grad()` and a backward pass,
 /// the graph still uses the old gradients, whereas `zero_grad(false)` keeps
-/// them. Plain numbers keep the values they had at the capture.
+/// them, and after `set_data` or `flatten_` the old memory. Plain numbers keep the values they had at the capture.
 ///
-/// The graph keeps all of these tensors and the kernel alive. It may be moved,
+/// The graph keeps all of this memory and the kernel alive. It may be moved,
 /// but not copied.
 class CudaGraph {
  public:
@@ -44,6 +44,7 @@ class CudaGraph {
   const CompiledProgram* launched_ = nullptr;
   std::int64_t bytes_ = 0;  // loaded and stored by one launch
   std::vector<std::shared_ptr<ListImpl>> lists_;
+  std::vector<std::shared_ptr<Storage>> memory_;  // lists may be moved
   std::unique_ptr<GpuGraph> graph_;
 };
 

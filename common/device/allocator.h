@@ -22,7 +22,8 @@ struct Storage {
   std::size_t size;
   bool owned;
   Device device = {};
-  std::shared_ptr<void> block = {};  ///< owns a device's memory
+  /// Owns a device's memory, or keeps that of others alive.
+  std::shared_ptr<void> block = {};
 };
 
 /// Storage of at least `bytes` bytes, uninitialised, aligned to 64 bytes.

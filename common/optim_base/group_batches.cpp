@@ -9,6 +9,7 @@
 
 #include "fusebook/optim_base/like_groups.h"
 #include "fusebook/tensor/borrowed_list.h"
+#include "fusebook/tensor/move_tensors.h"
 
 namespace fuse {
 namespace {
@@ -173,8 +174,9 @@ GroupBatches::Change GroupBatches::refresh(Groups groups,
                                            const Try& try_update) {
   const Change change = compare(groups);
   if (change != Change::nothing) return change;
-  const bool same = source_.like(gradients) && version_ == store.version() &&
-                    follow(gradients) && take_numbers(groups, try_update);
+  const bool same = moves_ == moves_so_far() && source_.like(gradients) &&
+                    version_ == store.version() && follow(gradients) &&
+                    take_numbers(groups, try_update);
   return same ? Change::nothing : Change::batches;
 }
 
@@ -184,6 +186,7 @@ void GroupBatches::rebuild(Groups groups, StateStore& store,
                            const GradientSource& gradients,
                            const Try& try_update) {
   version_ = unfinished;  // until everything is built
+  moves_ = moves_so_far();
   remember(groups, gradients);
   Sets sets = like_groups(groups);
   for (const auto& set : sets) create_states(groups, set, store, gradients);

@@ -108,6 +108,7 @@ class GroupBatches {
   std::vector<std::size_t> without_;  // indices of those without a gradient
   std::vector<Known> known_;
   std::uint64_t version_ = unfinished;  // of the states
+  std::uint64_t moves_ = 0;             // of tensors
   std::vector<JoinedBatch> batches_;
   std::vector<std::size_t> single_;  // groups that are not joined
   BatchMemory memory_;               // empty if no batch spans several groups

@@ -1,7 +1,10 @@
 #include "fusebook/tensor/list_registry.h"
 
 #include <algorithm>
+#include <iterator>
+#include <memory>
 #include <utility>
+#include <vector>
 
 namespace fuse {
 namespace {
@@ -66,6 +69,30 @@ void ListRegistry::move(ListImpl& list, std::uint64_t old_content) {
 void ListRegistry::remove(const ListImpl& list) {
   const std::scoped_lock lock(mutex_);
   lists_.erase(find(list, list.content_hash));
+}
+
+void ListRegistry::follow(const std::unordered_set<const TensorImpl*>& moved) {
+  // They are lists themselves: to be destroyed when the lock is released.
+  std::vector<std::shared_ptr<ListImpl>> outdated;
+  const std::scoped_lock lock(mutex_);
+  std::vector<ListImpl*> found;
+  for (const auto& [content, list] : lists_) {
+    const bool holds =
+        list->owners == nullptr &&
+        std::ranges::any_of(list->tensors, [&](const auto& each) {
+          return moved.contains(each.impl().get());
+        });
+    if (holds) found.push_back(list);
+  }
+  for (ListImpl* const list : found) {
+    auto node = lists_.extract(find(*list, list->content_hash));
+    std::ranges::move(list->broadcasts, std::back_inserter(outdated));
+    list->broadcasts.clear();
+    list->collect();
+    identify(*list);
+    node.key() = list->content_hash;
+    lists_.insert(std::move(node));
+  }
 }
 
 void ListRegistry::identify(ListImpl& list) {

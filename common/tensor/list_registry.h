@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "fusebook/tensor/tensor_list.h"
 
@@ -33,9 +34,11 @@ class ListRegistry {
   /// Updates its identity after its content hash has changed.
   void move(ListImpl& list, std::uint64_t old_content);
   void remove(const ListImpl& list);
+  /// Collects the memory of lists anew that hold one of these tensors.
+  void follow(const std::unordered_set<const TensorImpl*>& moved);
 
  private:
-  using Lists = std::unordered_multimap<std::uint64_t, const ListImpl*>;
+  using Lists = std::unordered_multimap<std::uint64_t, ListImpl*>;
 
   void identify(ListImpl& list);
   Lists::iterator find(const ListImpl& list, std::uint64_t content);

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <limits>
 #include <map>
 
 #include "fusebook/device/allocator.h"
@@ -22,29 +21,6 @@ std::atomic<ReleaseHook> release_hook{nullptr};
 void touch(const TensorImpl& impl, bool write) {
   const AccessHook hook = access_hook.load(std::memory_order_relaxed);
   if (hook != nullptr) hook(impl, write);
-}
-
-std::int64_t checked_numel(const Shape& shape, DType dtype) {
-  const auto limit =
-      std::numeric_limits<std::int64_t>::max() / std::int64_t(size_of(dtype));
-  bool is_empty = false;
-  for (const std::int64_t size : shape) {
-    if (size < 0) {
-      throw Error("invalid shape " + to_string(shape) +
-                  ": sizes must not be negative");
-    }
-    is_empty = is_empty || size == 0;
-  }
-  if (is_empty) return 0;
-  std::int64_t numel = 1;
-  for (const std::int64_t size : shape) {
-    if (size > limit / numel) {
-      throw Error("invalid shape " + to_string(shape) +
-                  ": the size in bytes exceeds 64 bits");
-    }
-    numel *= size;
-  }
-  return numel;
 }
 
 Tensor make_tensor(std::shared_ptr<Storage> storage, void* data,

@@ -22,8 +22,8 @@ struct Storage;
 class GradFn;
 class Tensor;
 
-/// The state shared by all handles to one tensor. The address of the data never
-/// changes during the life of a TensorImpl.
+/// The state shared by all handles to one tensor. Its memory stays the same,
+/// unless the tensor is moved: see move_tensors.h.
 struct TensorImpl {
   std::shared_ptr<Storage> storage;
   void* data = nullptr;
@@ -62,6 +62,19 @@ class Tensor {
  public:
   Tensor() = default;
   explicit Tensor(std::shared_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
+
+  /// A tensor over memory of others, without a copy. `strides` are in elements;
+  /// `{}` means row-major order. `keep_alive` is released when the last tensor
+  /// over this memory is gone; without it, the caller keeps the memory. Of a
+  /// GPU's memory, the address is one there. Throws Error for a null address
+  /// (unless there are no elements), sizes or strides that are negative, do not
+  /// match or reach beyond 64 bits, on a GPU for an address that is not aligned
+  /// to the elements, and if there is no such device.
+  static Tensor from_memory(void* data, const Shape& shape,
+                            const Shape& strides = {},
+                            DType dtype = DType::float32,
+                            const Device& device = cpu_device,
+                            std::shared_ptr<void> keep_alive = {});
 
   /// False for a handle to nothing, such as a default-constructed one.
   bool defined() const { return impl_ != nullptr; }
@@ -163,6 +176,14 @@ class Tensor {
   /// The same memory, detached from the graph.
   Tensor detach() const;
 
+  /// Moves this tensor to the memory of another one, as torch does: all handles
+  /// and lists show that memory from now on, and its numbers. Gradient, graph
+  /// and the state that an optimizer keeps stay; earlier views stay where they
+  /// were. Costs a pass over all lists; flatten_ moves many tensors in one. Throws
+  /// Error if shape, dtype or device differ, or if elements of `data` share
+  /// memory. Other threads must not use the tensor meanwhile.
+  void set_data(const Tensor& data) const;
+
   /// The gradient, or an undefined tensor.
   Tensor grad() const { return Tensor(self().grad); }
   /// Assigns the gradient, of any dtype; an undefined tensor removes it. Throws
@@ -233,8 +254,9 @@ std::vector<Tensor> scalars(std::size_t count, DType dtype = DType::float64,
 /// A zero 0-d float64 tensor on the device of each of `tensors`; those on one
 /// device are adjacent.
 std::vector<Tensor> scalars_beside(const std::vector<Tensor>& tensors);
-/// A tensor over memory that the caller owns and keeps alive. `data` may have
-/// any address, even one not aligned to the element.
+/// A tensor over host memory that the caller owns and keeps alive, in row-major
+/// order; `Tensor::from_memory` takes more. `data` may have any address, even
+/// one not aligned to the element.
 Tensor from_blob(void* data, const Shape& shape, DType dtype = DType::float32);
 
 /// As torch prints it: `tensor(0.0047)` for 0-d tensors, `tensor([1., 2.])`.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,29 @@ Shape row_major_strides(const Shape& shape) {
     stride *= std::max<std::int64_t>(shape[d], 1);
   }
   return strides;
+}
+
+std::int64_t checked_numel(const Shape& shape, DType dtype) {
+  const auto limit =
+      std::numeric_limits<std::int64_t>::max() / std::int64_t(size_of(dtype));
+  bool is_empty = false;
+  for (const std::int64_t size : shape) {
+    if (size < 0) {
+      throw Error("invalid shape " + to_string(shape) +
+                  ": sizes must not be negative");
+    }
+    is_empty = is_empty || size == 0;
+  }
+  if (is_empty) return 0;
+  std::int64_t numel = 1;
+  for (const std::int64_t size : shape) {
+    if (size > limit / numel) {
+      throw Error("invalid shape " + to_string(shape) +
+                  ": the size in bytes exceeds 64 bits");
+    }
+    numel *= size;
+  }
+  return numel;
 }
 
 std::optional<Shape> broadcast_shape(const Shape& a, const Shape& b) {

@@ -13,6 +13,10 @@ namespace fuse {
 /// The strides of a tensor of this shape in row-major order.
 Shape row_major_strides(const Shape& shape);
 
+/// The number of elements. Throws Error for negative sizes, and if their bytes
+/// exceed 64 bits.
+std::int64_t checked_numel(const Shape& shape, DType dtype);
+
 /// The shape to which two shapes broadcast, as in torch, or nullopt.
 std::optional<Shape> broadcast_shape(const Shape& a, const Shape& b);
 

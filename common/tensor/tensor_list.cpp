@@ -68,7 +68,16 @@ void ListImpl::hold(std::vector<Tensor> list) {
     dtype = tensors[0].dtype();
     device = tensors[0].device();
   }
+  collect();
+  list_registry().add(*this);
+}
+
+void ListImpl::collect() {
   shape_hash = 0;
+  addresses.clear();
+  numels.clear();
+  layouts.clear();
+  repeats = false;
   addresses.reserve(count);
   numels.reserve(count);
   bool strided = false;
@@ -86,7 +95,6 @@ void ListImpl::hold(std::vector<Tensor> list) {
   }
   find_place();
   content_hash = content_of(*this);
-  list_registry().add(*this);
 }
 
 std::size_t ListImpl::extent_bytes(std::size_t i) const {

@@ -19,9 +19,9 @@ class Tracer;
 enum class FromNumbers : std::uint8_t { none, some, all };
 
 /// The state shared by all handles to one list. A list never changes its
-/// tensors; its addresses are collected once, when it is made. Only lists over
-/// memory that they do not hold, gradients or a caller's, can be moved to other
-/// addresses.
+/// tensors; its addresses are collected when it is made, and again when its
+/// tensors are moved. Lists over memory that they do not hold, gradients or a
+/// caller's, follow it to other addresses.
 struct ListImpl {
   ListImpl() = default;
   ListImpl(const ListImpl&) = delete;
@@ -30,6 +30,8 @@ struct ListImpl {
 
   /// Takes ownership of tensors: collects addresses and sets the identity.
   void hold(std::vector<Tensor> list);
+  /// Collects what the tensors say of their memory.
+  void collect();
   ListView view() const;
 
   /// Tensors with the shapes of this list.

@@ -217,8 +217,8 @@ BINDING = (
           "    return fuse::Change::none;\n  }", "gradient_addresses_test"),
     fault("gradients by address keep the dtype of before",
           "common/optim_base/group_batches.cpp",
-          "const bool same = source_.like(gradients) &&",
-          "const bool same =", "grad_dtype_test"),
+          "moves_so_far() && source_.like(gradients) &&",
+          "moves_so_far() &&", "grad_dtype_test"),
     fault("gradients are not converted", "common/optim_base/optimizer.cpp",
           "    batch.grads = foreach_to(batch.grads, dtype);\n", "",
           "grad_dtype_test"),
@@ -969,7 +969,40 @@ BROADCASTS = (
           "broadcast_test"),
 )
 
+OTHERS = (
+    fault("memory of others is taken to be in row-major order", "common/tensor/memory_of_others.cpp",
+          "set_strides(*impl, steps);",
+          "set_strides(*impl, row_major_strides(shape));",
+          "memory_of_others_test"),
+    fault("nobody keeps memory of others alive", "common/tensor/memory_of_others.cpp",
+          "block = std::move(keep_alive);",
+          "block = numel == 0 ? std::move(keep_alive) : nullptr;",
+          "memory_of_others_test"),
+    fault("strides may reach beyond 64 bits", "common/tensor/memory_of_others.cpp",
+          "last > std::numeric_limits<std::int64_t>::max() / size - 1", "false",
+          "memory_of_others_test"),
+    fault("lists stay where their tensors were", "common/tensor/move_tensors.cpp",
+          "  list_registry().follow(moved);\n", "", "moved_parameters_test"),
+    fault("a number is read where it was", "common/tensor/move_tensors.cpp",
+          "  tensor.as_number = nullptr;  // shows the old memory\n", "",
+          "moved_parameters_test"),
+    fault("what was recorded runs in the new memory", "common/tensor/move_tensors.cpp",
+          "    each.tensor.address(true);\n", "", "moved_parameters_test"),
+    fault("what was lent is not given back", "common/dlpack/borrowing.cpp",
+          "if (managed->deleter != nullptr) managed",
+          "if (managed->manager_ctx == nullptr) managed",
+          "dlpack_test"),
+    fault("memory that may only be read is written", "common/dlpack/borrowing.cpp",
+          "(lent->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0", "false",
+          "dlpack_test"),
+    fault("the offset of what was lent is forgotten", "common/dlpack/borrowing.cpp",
+          "data + described.byte_offset", "data", "dlpack_test"),
+    fault("a tensor is lent while work on it is pending",
+          "common/dlpack/lending.cpp", "tensor.address(true)",
+          "tensor.raw_data()", "dlpack_test"),
+)
+
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
           ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS +
           TRAINING + MEMORY + MEASURING + GROUPS + FAILURES + CALLS +
-          ORDER + LAYERS + UNDEFINED + BROADCASTS)
+          ORDER + LAYERS + UNDEFINED + BROADCASTS + OTHERS)

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
+#include "fusebook/dlpack/dlpack.h"
 #include "fusebook/nn/matmul.h"
+#include "fusebook/tensor/move_tensors.h"
 #include "fusebook/tensor/pointwise.h"
 #include "rows.h"
 
@@ -18,6 +20,11 @@ Rows rows_of_tensors() {
   const auto none = undefined;
   return {
       answer("Tensor::Tensor", [] { CHECK(!Tensor(nullptr).defined()); }),
+      answer("Tensor::from_memory",
+             [] { CHECK(Tensor::from_memory(nullptr, {0}).numel() == 0); }),
+      {"to_dlpack", [=] { use(to_dlpack(none())); }},
+      {"to_dlpack_unversioned", [=] { use(to_dlpack_unversioned(none())); }},
+      {"flatten_", [] { use(flatten_(nothing_in_it())); }},
       answer("Tensor::defined", [=] { CHECK(!none().defined()); }),
       answer("Tensor::impl", [=] { CHECK(none().impl() == nullptr); }),
       {"Tensor::shape", [=] { use(none().shape()); }},
@@ -57,6 +64,8 @@ Rows rows_of_tensors() {
       {"Tensor::requires_grad", [=] { use(none().requires_grad()); }},
       {"Tensor::requires_grad_", [=] { none().requires_grad_(); }},
       {"Tensor::detach", [=] { use(none().detach()); }},
+      {"Tensor::set_data", [=] { none().set_data(one); }},
+      {"Tensor::set_data", [=] { tensor(1.0).set_data(none()); }},
       {"Tensor::grad", [=] { use(none().grad()); }},
       {"Tensor::set_grad", [=] { none().set_grad(one); }},
       answer("Tensor::set_grad",
