@@ -2,9 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <optional>
-#include <sstream>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -83,18 +81,26 @@ class Owners {
   std::unordered_set<const void*> temporary_;
 };
 
+using Column = std::optional<std::size_t>;  // nothing: some are left out
+
+std::vector<Column> shown_tensors(std::size_t count, std::size_t most) {
+  std::vector<Column> columns;
+  const std::size_t first = count <= most || most == 0 ? count : most - 1;
+  for (std::size_t i = 0; i < first; ++i) columns.emplace_back(i);
+  if (first < count) columns.insert(columns.end(), {Column(), count - 1});
+  return columns;
+}
+
+template <class F>
 std::string row_text(const std::string& head,
-                     const std::vector<std::string>& cells,
-                     const std::vector<std::string>& operations) {
-  std::ostringstream text;
-  text << head << std::string(12 - std::min<std::size_t>(12, head.size()), ' ');
-  for (std::size_t k = 0; k < cells.size(); ++k) {
-    const std::size_t width = std::max<std::size_t>(operations[k].size(), 3);
-    text << "  " << std::string(width - std::min(width, cells[k].size()), ' ')
-         << cells[k];
+                     const std::vector<Column>& columns, const F& cell) {
+  std::string text = fmt::format("{:<8}", head);
+  for (const Column& column : columns) {
+    const std::string name =
+        column ? fmt::format("tensor {}", *column) : std::string("...");
+    text += fmt::format("  {:>{}}", column ? cell(*column) : name, name.size());
   }
-  text << "\n";
-  return text.str();
+  return text + "\n";
 }
 
 }  // namespace
@@ -132,20 +138,15 @@ FusionGrid trace_step(const std::vector<Tensor>& params,
   return grid;
 }
 
-std::string to_string(const FusionGrid& grid, std::size_t most_rows) {
-  std::string text = row_text("launch", grid.operations, grid.operations);
-  const std::size_t count = grid.cells.size();
-  const bool all = count <= most_rows;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!all && i + 1 < count && i + 1 >= most_rows) {
-      if (i + 1 == most_rows) text += "...\n";
-      continue;
-    }
-    std::vector<std::string> cells;
-    for (const std::int64_t launch : grid.cells[i]) {
-      cells.push_back(std::to_string(launch));
-    }
-    text += row_text(fmt::format("tensor {}", i), cells, grid.operations);
+std::string to_string(const FusionGrid& grid, std::size_t most_tensors) {
+  const auto columns = shown_tensors(grid.cells.size(), most_tensors);
+  std::string text = row_text("launch", columns, [](std::size_t tensor) {
+    return fmt::format("tensor {}", tensor);
+  });
+  for (std::size_t k = 0; k < grid.operations.size(); ++k) {
+    text += row_text(grid.operations[k], columns, [&](std::size_t tensor) {
+      return std::to_string(grid.cells[tensor][k]);
+    });
   }
   return text;
 }

@@ -1,4 +1,4 @@
-"""The ladder of fusion that `print_rung` prints, read back and drawn.
+"""The ladder of fusion that `print_ladder` prints, read back and drawn.
 
 A rung is one way to run the same step: how many launches it is, the bytes that
 it moves, its time, and a grid that says which launch did which operation for
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from .errors import BookError
 from .values import Value
 
-_HEAD = re.compile(r"(\w+): (\d+) launch(?:es)?, (\d+) MB, @\{(\w+)\}")
-_ROW = re.compile(r"tensor (\d+)((?:\s+\d+)+)")
+_HEAD = re.compile(r"(\w+): (\d+) launch(?:es)?, ([\d.]+) MB, @\{(\w+)\}")
+_TENSORS = re.compile(r"launch((?:\s+(?:tensor \d+|\.\.\.))+)")
+_ROW = re.compile(r"\w+((?:\s+(?:\d+|\.\.\.))+)")
 
 _WIDTH, _BARS, _LONGEST = 360, 92, 192  # where bars begin, how long one may be
 _KEY, _RUNG = 24, 92
@@ -24,18 +25,18 @@ _CELL_WIDE, _CELL_HIGH, _MORE = 13, 9, 12  # a cell; where tensors are left out
 class Rung:
     name: str
     launches: int
-    megabytes: int
+    megabytes_text: str
     time: Value
-    tensors: tuple[int, ...]  # of the rows that were printed
-    cells: tuple[tuple[int, ...], ...]  # for each of them, a launch an operation
+    tensors: tuple[int, ...]  # of the columns that were printed
+    cells: tuple[tuple[int, ...], ...]  # of each of them: a launch per operation
 
     @property
     def launches_text(self):
         return f"{self.launches} launch{'' if self.launches == 1 else 'es'}"
 
     @property
-    def megabytes_text(self):
-        return f"{self.megabytes} MB"
+    def megabytes(self):
+        return float(self.megabytes_text.split()[0])
 
     @property
     def time_text(self):
@@ -44,13 +45,13 @@ class Rung:
 
 def read(text, values):
     """The rungs in what a step printed, from the first to the last."""
-    found, rows = [], []
+    found = []
     for line in text.splitlines():
         if head := _HEAD.fullmatch(line.strip()):
-            rows = []
-            found.append((head, rows))
-        elif row := _ROW.fullmatch(line.strip()):
-            rows.append((int(row[1]), tuple(map(int, row[2].split()))))
+            found.append((head, rows := []))
+        elif found and (row := _TENSORS.fullmatch(line.strip())
+                        or _ROW.fullmatch(line.strip())):
+            rows.append([int(cell) for cell in re.findall(r"\d+", row[1])])
     if len(found) < 2:
         raise BookError("it printed no ladder with at least two rungs")
     return [_rung(head, rows, values) for head, rows in found]
@@ -58,24 +59,25 @@ def read(text, values):
 
 def _rung(head, rows, values):
     time = values[head[4]]
-    if not rows or len({len(cells) for _, cells in rows}) != 1:
+    if len(rows) < 2 or len({len(cells) for cells in rows}) != 1:
         raise BookError(f"the grid of {head[1]!r} has no rows of equal length")
     if time.kind != "measured" or time.unit != "us":
         raise BookError(f"{head[4]!r} is not a measured time")
-    return Rung(head[1].replace("_", " "), int(head[2]), int(head[3]), time,
-                *zip(*rows))
+    tensors, *operations = map(tuple, rows)
+    return Rung(head[1].replace("_", " "), int(head[2]), f"{head[3]} MB", time,
+                tensors, tuple(zip(*operations)))
 
 
 def frames(rung):
-    """The launches of the printed cells: (launch, first and last row, first and
-    last operation), all counted from zero."""
+    """The launches of the printed cells: (launch, first and last column, first
+    and last operation), all counted from zero."""
     found = {}
-    for row, cells in enumerate(rung.cells):
-        for column, launch in enumerate(cells):
-            top, bottom, left, right = found.get(launch, (row, row, column,
-                                                          column))
-            found[launch] = (min(top, row), max(bottom, row),
-                             min(left, column), max(right, column))
+    for column, cells in enumerate(rung.cells):
+        for row, launch in enumerate(cells):
+            left, right, top, bottom = found.get(launch, (column, column, row,
+                                                          row))
+            found[launch] = (min(left, column), max(right, column),
+                             min(top, row), max(bottom, row))
     return [(launch, *places) for launch, places in found.items()]
 
 
@@ -129,10 +131,10 @@ def _box(x, y, wide, solid):
 def _grid(rung, top):
     """Tensors across, operations down, a frame for each launch."""
     places = _places(rung.tensors)
-    for _, first, last, left, right in frames(rung):
+    for _, first, last, upper, lower in frames(rung):
         x, wide = places[first], places[last] - places[first] + _CELL_WIDE
-        high = (right - left + 1) * _CELL_HIGH
-        yield (f'<rect class="launch" x="{x + 1}" y="{top + left * _CELL_HIGH + 1}" '
+        high = (lower - upper + 1) * _CELL_HIGH
+        yield (f'<rect class="launch" x="{x + 1}" y="{top + upper * _CELL_HIGH + 1}" '
                f'width="{wide - 2}" height="{high - 2}" rx="2" '
                'fill="currentColor" fill-opacity="0.14" stroke="currentColor" '
                'stroke-width="1.2"/>')

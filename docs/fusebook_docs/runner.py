@@ -13,7 +13,11 @@ _TAIL = 20
 
 
 def run(book, program, recipe, device, timeout, words=()):
-    """The record of one run as parsed JSON; `words` are its own options."""
+    """The record of one run as parsed JSON; `words` are its own options.
+
+    It has a kernel cache of its own, so that a first call compiles, as it does
+    for whoever runs a recipe for the first time.
+    """
     path = Path(program).resolve()
     if not os.access(path, os.X_OK) or path.is_dir():
         raise BookError(f"{recipe}: no program at {program}; build it first")
@@ -21,7 +25,8 @@ def run(book, program, recipe, device, timeout, words=()):
         record = Path(folder) / "record.json"
         command = [str(path), "--device", device, "--record", str(record),
                    *words]
-        status, out, err = _execute(command, book.root, timeout)
+        status, out, err = _execute(command, book.root, timeout,
+                                    Path(folder) / "kernels")
         if status is None:
             raise BookError(f"{recipe}: still running after {timeout:g} s, "
                             f"{_place(out)}; stopped{_quoted(err)}")
@@ -33,10 +38,11 @@ def run(book, program, recipe, device, timeout, words=()):
         return samples.parse_json(record.read_bytes(), f"record of {recipe}")
 
 
-def _execute(command, folder, timeout):
+def _execute(command, folder, timeout, cache):
     """Exit status (None after a timeout), stdout and stderr."""
     environment = {name: value for name, value in os.environ.items()
                    if name != "FUSEBOOK_LOGS"}
+    environment["FUSEBOOK_CACHE_DIR"] = str(cache)
     try:
         process = subprocess.Popen(
             command, cwd=folder, env=environment, stdin=subprocess.DEVNULL,

@@ -118,6 +118,9 @@ def function_of(head):
         r"(operator\s*(?:\(\)|\[\]|[^\s\w(]+)|~?\b\w+)\s*\(", head)
     if match is None or head[: match.start()].endswith("::") or re.search(r"(?<![=!<>])=(?!=)", head[: match.start()]):
         return None
+    before = head[: match.start()]
+    if before.count("<") > before.count(">"):  # a member: std::function<void()> f
+        return None
     return re.sub(r"\s+", "", match[1]), " ".join(head[match.end() :].split())
 
 

@@ -48,8 +48,9 @@ Rows rows_of_tools() {
       {"trace_step", [=] { use(trace_step({none()}, nothing)); }},
       {"trace_step", [=] { use(trace_step({}, empty)); }},
       {"trace_step", [=] { use(trace_step({tensor({1})}, nothing)); }},
-      {"print_rung", [=] { use(print_rung("rung", {none()}, nothing)); }},
-      {"print_rung", [=] { use(print_rung("rung", {}, empty)); }},
+      {"print_ladder",
+       [=] { use(print_ladder({{"rung", {none()}, nothing}})); }},
+      {"print_ladder", [=] { use(print_ladder({{"rung", {}, empty}})); }},
 
       answer("Printable::name", [] { CHECK(gone_text().name().empty()); }),
       answer("Printable::shown", [] { CHECK(gone_text().shown().empty()); }),
