@@ -16,6 +16,7 @@
 #include "fusebook/dlpack/dlpack.h"
 #include "fusebook/foreach/foreach.h"
 #include "fusebook/foreach/foreach_map.h"
+#include "fusebook/foreach/reductions.h"
 #include "fusebook/harness/ladder.h"
 #include "fusebook/harness/recipe.h"
 #include "fusebook/harness/schedule_options.h"

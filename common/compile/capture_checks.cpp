@@ -181,16 +181,17 @@ const CompiledProgram& Function::bind_captured(const Program& program) {
                 "their addresses; call it once more first, and keep its "
                 "tensors");
   }
-  known->table.bind(known->plan, program, thread_count());
+  bind_table(known->table, *known->kernel, known->plan, program,
+             thread_count());
   known->captured = true;
   return *known;
 }
 
 void Function::count_replay(const CompiledProgram& launched,
-                            std::int64_t bytes) {
+                            const Counters& launches) {
   begin();
   last_call_.push_back({&launched, ""});
-  count({.launches = 1, .bytes_moved = bytes});
+  count(launches);
 }
 
 }  // namespace fuse

@@ -28,6 +28,11 @@ Target target_of(const Program& program) {
   return backend_of(device_of(program)).target();
 }
 
+bool bind_table(CompiledProgram& compiled, const Program& program) {
+  return bind_table(compiled.table, *compiled.kernel, compiled.plan, program,
+                    thread_count());
+}
+
 bool touches_elements(const Plan& plan) {
   return std::any_of(
       plan.bodies.begin(), plan.bodies.end(),
@@ -135,8 +140,7 @@ Function::Choice Function::choose(const Request& request, int segment) {
 
 void Function::run(const Request& request, Choice choice) {
   if (choice.compiled != nullptr) {
-    count_uploads(choice.compiled->table.bind(choice.compiled->plan,
-                                              request.program, thread_count()));
+    count_uploads(bind_table(*choice.compiled, request.program));
     launch(*choice.compiled);
   } else if (choice.limit != KernelLimit::none) {
     run_eagerly(request, choice.limit);
@@ -244,7 +248,7 @@ void Function::run_eagerly(const Request& request, KernelLimit limit) {
 // False for lists that cannot share one launch, although earlier ones could.
 bool Function::bind(CompiledProgram& compiled, const Program& program) {
   try {
-    count_uploads(compiled.table.bind(compiled.plan, program, thread_count()));
+    count_uploads(bind_table(compiled, program));
     return true;
   } catch (const Error&) {
     if (eager_) throw;
@@ -259,7 +263,17 @@ void Function::launch(CompiledProgram& compiled) {
   kernels_.use(compiled, segment_);
   if (launches) trace_launch(compiled);
   if (launches && !eager_) last_call_.push_back({&compiled, ""});
-  count({.launches = launches ? 1 : 0, .bytes_moved = compiled.table.bytes()});
+  count(counted(compiled));
+}
+
+Counters Function::counted(const CompiledProgram& compiled) {
+  const Table& table = compiled.table;
+  if (!compiled.counts_as_launch || table.rows().empty()) {
+    return {.bytes_moved = table.bytes()};
+  }
+  return {.launches = compiled.kernel->launches(table),
+          .bytes_moved = table.bytes(),
+          .reduction_phases = table.phases() - 1};
 }
 
 void Function::relaunch() {
@@ -269,8 +283,7 @@ void Function::relaunch() {
                 " was never called, so there is nothing to relaunch");
   }
   latest->kernel->launch(latest->table);
-  count({.launches = latest->counts_as_launch ? 1 : 0,
-         .bytes_moved = latest->table.bytes()});
+  count(counted(*latest));
 }
 
 void Function::graph_break(const std::string& why) {

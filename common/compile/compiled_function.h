@@ -59,9 +59,10 @@ class Function final : public Executor {
   /// is about to be captured. Throws Error if either does not exist yet, or if
   /// the graph would freeze the value of a number.
   const CompiledProgram& bind_captured(const Program& program);
-  /// Counts a call made by a graph that launched this kernel, over `bytes`
-  /// bytes.
-  void count_replay(const CompiledProgram& launched, std::int64_t bytes);
+  /// Counts a call made by a graph that launched this kernel.
+  void count_replay(const CompiledProgram& launched, const Counters& launches);
+  /// What a launch of a kernel with its current table counts as.
+  static Counters counted(const CompiledProgram& compiled);
 
   const Counters& counters() const { return counters_; }
   const CompileOptions& options() const { return options_; }

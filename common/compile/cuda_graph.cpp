@@ -38,7 +38,7 @@ void CudaGraph::replay() {
     throw Error("this CudaGraph was moved from, so there is nothing to replay");
   }
   graph_->launch();
-  function_->count_replay(*launched_, bytes_);
+  function_->count_replay(*launched_, counts_);
 }
 
 std::int64_t CudaGraph::replays() const {
@@ -76,7 +76,7 @@ void GraphCapture::execute(const Program& program) {
   launched.kernel->launch(launched.table);
   made_.graph_ = capture.finish();
   made_.launched_ = &launched;
-  made_.bytes_ = launched.table.bytes();
+  made_.counts_ = Function::counted(launched);
   made_.lists_.assign(recorder_.lists().begin(), recorder_.lists().end());
   // holds the gradients too
   for (const auto& list : made_.lists_) {

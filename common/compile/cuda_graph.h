@@ -42,7 +42,7 @@ class CudaGraph {
 
   std::shared_ptr<Function> function_;
   const CompiledProgram* launched_ = nullptr;
-  std::int64_t bytes_ = 0;  // loaded and stored by one launch
+  Counters counts_;  // of one replay
   std::vector<std::shared_ptr<ListImpl>> lists_;
   std::vector<std::shared_ptr<Storage>> memory_;  // lists may be moved
   std::unique_ptr<GpuGraph> graph_;

@@ -71,7 +71,28 @@ std::string why_apart(const CompiledProgram& compiled, int first, int b) {
              : "different operations, none of which joins their lists";
 }
 
+// What a phase reads and stores, and its loops.
+void write_phases(const CompiledProgram& compiled, std::ostream& out) {
+  const Plan& plan = compiled.plan;
+  const auto bytes = compiled.table.phase_bytes();
+  out << counted(compiled.table.tensors(), "tensor") << " in "
+      << counted(plan.phases(), "phase") << "\n";
+  for (int phase = 0; phase < plan.phases(); ++phase) {
+    const auto loops = plan.bodies_of(phase);
+    out << "  phase " << phase + 1 << ": "
+        << counted(std::int64_t(loops.size()), "loop") << ", "
+        << counted(bytes[std::size_t(phase)], "byte")
+        << (phase + 1 < plan.phases() ? ", reduced for what follows" : "")
+        << "\n";
+    for (const std::size_t b : loops) out << indented(summary(plan.bodies[b]));
+  }
+}
+
 void write_launch(const CompiledProgram& compiled, std::ostream& out) {
+  if (compiled.plan.phases() > 1) {
+    write_phases(compiled, out);
+    return;
+  }
   const std::vector<int> loops = loops_of(compiled);
   const auto count = std::int64_t(loops.size());
   out << counted(compiled.table.tensors(), "tensor") << " in "

@@ -7,6 +7,7 @@
 
 #include "fusebook/device/read_number.h"
 #include "fusebook/ir/alias_check.h"
+#include "fusebook/ops/reductions.h"
 #include "fusebook/tensor/tensor_list.h"
 
 namespace fuse {
@@ -101,12 +102,29 @@ class Replay {
       if (last_use_[id] == at_end) keep(value);
     } else if (node.op == OpCode::constant || node.op == OpCode::argument) {
       value.number = program_.scalars()[node.in[0]];
+    } else if (is_total(node.op)) {
+      value.number.value = total(node);
     } else if (is_number(id)) {
       value.number = evaluate(node, values_);
     } else {
       place(id);
       launch(node, value);
     }
+  }
+
+  // One number of all tensors, by way of memory.
+  double total(const Node& node) {
+    const ValueId in = node.in[0];
+    const SlotInfo info = {DType::float64, Rate::entry, false,
+                           values_[in].info.memory};
+    ListView one = values_[in].view;
+    one.count = 1;
+    const TensorList held = allocate(one, info);
+    one_.clear();
+    const ValueId result = one_.reduce(node.op, operand(in), {});
+    one_.store(one_.slot(held.impl()->view(), held.impl()->info()), result, {});
+    eager_.execute(one_);
+    return held[0].item();
   }
 
   // A list copied unchanged into another one may be overwritten before the
@@ -155,7 +173,8 @@ class Replay {
     if (slot >= 0) return program_.lists()[slot];
     const Node& node = program_.node(id);
     for (int k = 0; k < node.arity; ++k) {
-      if (program_.node(node.in[k]).rate != node.rate) continue;
+      const Rate rate = program_.node(node.in[k]).rate;
+      if (rate != node.rate && !is_reduction(node.op)) continue;
       return values_[node.in[k]].view;
     }
     // A single number: its final store determines the list.
@@ -185,7 +204,10 @@ class Replay {
     // A store converts anyway.
     const bool converts = node.op == OpCode::cast || node.op == OpCode::fill;
     const auto operands = std::span(in).first(node.arity);
-    const ValueId result = converts ? in[0] : one_.apply(node.op, operands, {});
+    const ValueId result = converts ? in[0]
+                           : is_reduction(node.op)
+                               ? one_.reduce(node.op, in[0], {})
+                               : one_.apply(node.op, operands, {});
     one_.store(one_.slot(to.view, to.info), result, {});
     eager_.execute(one_);
   }

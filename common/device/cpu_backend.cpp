@@ -54,7 +54,7 @@ class CpuBackend final : public DeviceBackend {
 
   std::shared_ptr<Kernel> make_kernel(int, const Plan& plan) override {
     try {
-      return make_cpu_kernel(generate_cpu_source(plan));
+      return make_cpu_kernel(generate_cpu_source(plan), plan.reduces());
     } catch (const NoCompiler& error) {
       return without_compiler(plan, error.what());
     }

@@ -48,7 +48,7 @@ Prepared& prepared(const Program& program) {
 
 void run_at_once(const Program& program) {
   Prepared& ready = prepared(program);
-  ready.table.bind(ready.plan, program, thread_count());
+  bind_table(ready.table, *ready.kernel, ready.plan, program, thread_count());
   ready.kernel->launch(ready.table);
 }
 

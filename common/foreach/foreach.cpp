@@ -5,44 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include "fusebook/compile/compiled_function.h"
+#include "fusebook/foreach/eager.h"
 #include "fusebook/support/call_place.h"
 #include "fusebook/support/error.h"
 #include "fusebook/support/source_place.h"
-#include "fusebook/trace/map_scope.h"
 
 namespace fuse {
 namespace {
-
-// Runs single operations. One per thread, so that threads never wait.
-struct Eager {
-  Eager() { function.set_eager(); }
-
-  // Nothing recorded survives an operation, even one that throws.
-  struct Call {
-    explicit Call(Eager& eager) : recorder(eager.recorder) {}
-    Call(const Call&) = delete;
-    Call& operator=(const Call&) = delete;
-    ~Call() { recorder.abandon(); }
-    Recorder& recorder;
-  };
-
-  Function function{{.name = "eager", .backend = Backend::interpreted}};
-  Recorder recorder{function, false};
-};
-
-Eager& eager() {
-  static thread_local Eager instance;
-  return instance;
-}
-
-// While the function of a foreach_map runs, only the library itself may work on
-// lists.
-void refuse_in_map(std::string_view name, std::source_location place) {
-  const MapScope* const scope = MapScope::current();
-  if (scope == nullptr) return;
-  scope->refuse_list_call("foreach_" + std::string(name), place);
-}
 
 void check_given(std::string_view name, Operands operands,
                  std::source_location place) {
@@ -74,13 +43,8 @@ TensorList foreach_apply(OpCode op, Operands operands,
                          std::source_location place) {
   refuse_in_map(name_of(op), place);
   check_given(name_of(op), operands, place);
-  if (Recorder* recorder = Recorder::current()) {
-    return recorder->apply(op, operands, place);
-  }
-  const Eager::Call call(eager());
-  TensorList result = call.recorder.apply(op, operands, place);
-  call.recorder.finish();
-  return result;
+  return record_or_run(
+      [&](Recorder& recorder) { return recorder.apply(op, operands, place); });
 }
 
 void foreach_apply_(OpCode op, const TensorList& target, Operands operands,
@@ -88,13 +52,9 @@ void foreach_apply_(OpCode op, const TensorList& target, Operands operands,
   refuse_in_map(name_of(op), place);
   check_target(name_of(op), target, place);
   check_given(name_of(op), operands, place);
-  if (Recorder* recorder = Recorder::current()) {
-    recorder->apply_into(op, target, operands, place);
-    return;
-  }
-  const Eager::Call call(eager());
-  call.recorder.apply_into(op, target, operands, place);
-  call.recorder.finish();
+  record_or_run([&](Recorder& recorder) {
+    recorder.apply_into(op, target, operands, place);
+  });
 }
 
 TensorList foreach_to(const TensorList& list, DType dtype,
@@ -105,13 +65,8 @@ TensorList foreach_to(const TensorList& list, DType dtype,
   }
   check_elements(list, place);
   if (list.impl()->dtype == dtype) return list;
-  if (Recorder* recorder = Recorder::current()) {
-    return recorder->cast(list, dtype, place);
-  }
-  const Eager::Call call(eager());
-  TensorList result = call.recorder.cast(list, dtype, place);
-  call.recorder.finish();
-  return result;
+  return record_or_run(
+      [&](Recorder& recorder) { return recorder.cast(list, dtype, place); });
 }
 
 }  // namespace fuse

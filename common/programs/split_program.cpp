@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fusebook/ir/memory_ranges.h"
+#include "fusebook/ops/reductions.h"
 #include "fusebook/support/same_bytes.h"
 #include "fusebook/trace/program_numbers.h"
 
@@ -25,6 +26,15 @@ bool same_order(const Program& a, const Program& b) {
 
 bool is_number(const Program& program, ValueId value) {
   return program.domain(value) < 0;
+}
+
+// True for a number that is not known before a kernel has run.
+bool is_computed_later(const Program& program, ValueId number) {
+  const Node& node = program.node(number);
+  return is_reduction(node.op) ||
+         std::any_of(node.in, node.in + node.arity, [&](ValueId in) {
+           return is_computed_later(program, in);
+         });
 }
 
 TensorList allocate(const ListView& like, SlotInfo shape, const Node& node) {
@@ -100,6 +110,11 @@ class SplitProgram::Maker {
         !own && read != split_.numbers_.end()) {
       return to_.scalar(OpCode::argument, {read->second, {}});
     }
+    if (const auto result = split_.results_.find(id);
+        !own && result != split_.results_.end()) {
+      const ListImpl& list = *result->second.loaded;
+      return load(to_.slot(list.view(), list.info()), id);
+    }
     switch (node.op) {
       case OpCode::load:
         return load(slot(node.in[0]), id);
@@ -132,6 +147,10 @@ class SplitProgram::Maker {
 
   // Marks a value that a later part needs and that is not stored otherwise.
   void keep(ValueId id) {
+    if (const auto result = split_.results_.find(id);
+        result != split_.results_.end()) {
+      to_.store(slot(result->second.stored), at(id), from_.place(id));
+    }
     const auto found = split_.temporaries_.find(id);
     if (found == split_.temporaries_.end()) return;
     to_.store_converted(slot(found->second), at(id), from_.place(id));
@@ -219,7 +238,8 @@ std::int32_t SplitProgram::shape_of(const Program& program,
   if (node.op == OpCode::load) return node.in[0];
   for (int k = 0; k < node.arity; ++k) {
     const Node& in = program.node(node.in[k]);
-    if (in.rate == node.rate && !is_number(program, node.in[k])) {
+    const bool alike = in.rate == node.rate || is_reduction(node.op);
+    if (alike && !is_number(program, node.in[k])) {
       return shape_of(program, node.in[k]);
     }
   }
@@ -253,6 +273,13 @@ bool SplitProgram::is_fixed(const Program& program, ValueId number) {
                      [&](ValueId in) { return is_fixed(program, in); });
 }
 
+void SplitProgram::add_result(const Program& program, ValueId number) {
+  if (results_.contains(number)) return;
+  const Tensor memory = empty({}, DType::float64, fuse::device_of(program));
+  results_[number] = {TensorList::per_tensor({memory}, "carried"),
+                      number_list(memory, "carried")};
+}
+
 void SplitProgram::find_numbers(const Program& program) {
   for (const ProgramPart& part : parts_) {
     for (const ValueId load : part.early) numbers_[load] = {};
@@ -261,6 +288,10 @@ void SplitProgram::find_numbers(const Program& program) {
       for (int k = 0; k < node.arity; ++k) {
         const ValueId in = node.in[k];
         if (in >= part.begin || !is_number(program, in)) continue;
+        if (is_computed_later(program, in)) {
+          add_result(program, in);
+          continue;
+        }
         if (program.node(in).arity > 0 && !is_fixed(program, in)) {
           numbers_[in] = {};
         }

@@ -43,6 +43,7 @@ class SplitProgram {
   std::size_t part_of(ValueId value) const;
   void find_temporaries(const Program& program);
   void find_numbers(const Program& program);
+  void add_result(const Program& program, ValueId number);
   std::int32_t shape_of(const Program& program, ValueId value) const;
 
   std::uint64_t hash_;
@@ -53,6 +54,13 @@ class SplitProgram {
   std::vector<bool> shares_;  // slots that overlap stored memory
   std::map<ValueId, TensorList> temporaries_;
   std::map<ValueId, Number> numbers_;  // numbers that were read
+  // A number that comes from reductions in an earlier part: what stores it, and
+  // what loads it for all tensors.
+  struct Result {
+    TensorList stored;
+    std::shared_ptr<ListImpl> loaded;
+  };
+  std::map<ValueId, Result> results_;
   std::vector<Program> programs_;
 };
 

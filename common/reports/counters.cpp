@@ -20,6 +20,7 @@ Counters& Counters::operator+=(const Counters& other) {
   uploads += other.uploads;
   bytes_moved += other.bytes_moved;
   inlined += other.inlined;
+  reduction_phases += other.reduction_phases;
   return *this;
 }
 
@@ -31,6 +32,7 @@ Counters operator-(Counters a, const Counters& b) {
   a.uploads -= b.uploads;
   a.bytes_moved -= b.bytes_moved;
   a.inlined -= b.inlined;
+  a.reduction_phases -= b.reduction_phases;
   return a;
 }
 

@@ -27,6 +27,9 @@ struct Counters {
   /// Calls inside another compiled function, which became part of it: their
   /// effects are counted there.
   std::int64_t inlined = 0;
+  /// Phases that reduced elements to numbers, each before the phase that used
+  /// them: on a CPU parts of one launch, on a GPU launches of their own.
+  std::int64_t reduction_phases = 0;
 
   Counters& operator+=(const Counters& other);
   friend Counters operator-(Counters a, const Counters& b);

@@ -39,6 +39,8 @@ class Tracer {
   virtual std::shared_ptr<LaterNumber> later(ValueId value) = 0;
   /// The current value of a recorded number. Waits for the GPU.
   virtual Number number(ValueId value) const = 0;
+  /// True for a recorded number that is not known before the kernel has run.
+  virtual bool is_computed_later(ValueId value) const = 0;
 
   /// Serial number of the current segment, unique in the process.
   std::uint64_t serial() const { return serial_; }

@@ -10,7 +10,6 @@
 #include "fusebook/support/source_place.h"
 #include "fusebook/tensor/tensor_layout.h"
 #include "fusebook/trace/map_scope.h"
-#include "fusebook/trace/program_numbers.h"
 
 namespace fuse {
 namespace {
@@ -154,32 +153,11 @@ ValueId Recorder::value_of(const TensorList& list, std::source_location place) {
 // True for numbers in the memory of the device that the program runs on.
 bool Recorder::loads(const Scalar& scalar) const {
   if (!scalar.is_on_gpu()) return false;
-  if (!scalar.is_tensor()) return scalar.recorded(serial()) >= 0;
+  if (scalar.recorded(serial()) >= 0) return true;
+  const Tensor memory = scalar.memory();
+  if (!memory.defined()) return false;
   const ListImpl* const first = first_placed();
-  return first == nullptr || first->device == scalar.tensor().device();
-}
-
-std::shared_ptr<LaterNumber> Recorder::later(ValueId value) {
-  later_.push_back({value, std::make_shared<LaterNumber>()});
-  return later_.back().number;
-}
-
-Number Recorder::number(ValueId value) const {
-  return number_of(program_, value);
-}
-
-bool Recorder::awaits_numbers() const {
-  return std::any_of(later_.begin(), later_.end(), [](const Later& each) {
-    return each.number.use_count() > 1;
-  });
-}
-
-// Anything that still holds one may use it in the next recording.
-void Recorder::read_numbers() {
-  for (const Later& each : later_) {
-    if (each.number.use_count() > 1)
-      each.number->value = number(each.value).value;
-  }
+  return first == nullptr || first->device == memory.device();
 }
 
 ValueId Recorder::load(const Scalar& number, std::source_location place) {
@@ -188,7 +166,7 @@ ValueId Recorder::load(const Scalar& number, std::source_location place) {
   if (!label.empty() && origin.index >= 0) {
     label += std::to_string(origin.index + 1);
   }
-  return program_.load(slot_of(number_list(number.tensor(), label)), place);
+  return program_.load(slot_of(number_list(number.memory(), label)), place);
 }
 
 ValueId Recorder::value_of(const Scalar& scalar, std::source_location place) {
@@ -385,6 +363,7 @@ void Recorder::execute() {
         "function");
   }
   read_numbers();
+  const std::vector<StoredNumber> numbers = store_numbers();
   std::vector<Result> results = materialize();
   if (!program_.stores().empty()) executor_.execute(program_);
   for (Result& result : results) {
@@ -392,6 +371,7 @@ void Recorder::execute() {
     result.list->like = nullptr;
     result.list->hold(std::move(result.memory));
   }
+  for (const StoredNumber& each : numbers) each.number->memory = each.memory;
   keep_effects();
 }
 
@@ -437,6 +417,11 @@ void Recorder::abandon() {
   program_.clear();
   held_.clear();
   pending_.clear();
+  for (Later& each : later_) {
+    if (each.number.use_count() > 1) continue;
+    *each.number = {};
+    spare_numbers_.push_back(std::move(each.number));
+  }
   later_.clear();
   released_.clear();
   places_.clear();

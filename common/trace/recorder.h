@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fusebook/ir/program.h"
+#include "fusebook/ops/reductions.h"
 #include "fusebook/tensor/tensor_list.h"
 #include "fusebook/tensor/tracer.h"
 #include "fusebook/trace/broadcast.h"
@@ -44,6 +45,14 @@ class Executor {
                             std::source_location /*place*/) {}
 };
 
+/// A reduction of lists: what it does to each element first, and to the number
+/// that comes out of it, with operations of one operand.
+struct Reduction {
+  std::span<const OpCode> each;
+  OpCode op{};  ///< of a tensor; see reductions.h
+  std::span<const OpCode> last;
+};
+
 /// Turns list operations into a program, and executes it when it is complete or
 /// when a value is needed. At most one is active on each thread.
 class Recorder final : public Tracer {
@@ -66,11 +75,18 @@ class Recorder final : public Tracer {
   /// Appends the conversion of a list of elements.
   TensorList cast(const TensorList& list, DType dtype,
                   std::source_location place);
+  /// Appends a reduction to a number for each tensor, in float64.
+  TensorList reduce(const Reduction& what, const TensorList& list,
+                    std::source_location place);
+  /// Appends a reduction of all tensors of a list to one number.
+  Scalar total(const Reduction& what, const TensorList& list,
+               std::source_location place);
   ValueId record_scalar(OpCode op, std::span<const Scalar* const> operands,
                         std::source_location place) override;
   bool loads(const Scalar& scalar) const override;
   std::shared_ptr<LaterNumber> later(ValueId value) override;
   Number number(ValueId value) const override;
+  bool is_computed_later(ValueId value) const override;
 
   /// Marks the start of a call that records several operations and computes
   /// everything it stores before the first store.
@@ -121,6 +137,12 @@ class Recorder final : public Tracer {
     std::vector<Tensor> memory;
   };
 
+  // A number that is computed later, and the memory for it.
+  struct StoredNumber {
+    std::shared_ptr<LaterNumber> number;
+    Tensor memory;
+  };
+
   bool touch(Operands operands);
   ValueId record(OpCode op, Operands operands, std::source_location place);
   ValueId record_alike(OpCode op, Operands operands, bool any_on_gpu,
@@ -151,6 +173,9 @@ class Recorder final : public Tracer {
   void read_numbers();
   std::int32_t slot_of(const std::shared_ptr<ListImpl>& list);
   TensorList pending(ValueId value, Operands operands);
+  ValueId record_reduction(const Reduction& what, OpCode op,
+                           const TensorList& list, std::source_location place);
+  std::vector<StoredNumber> store_numbers();
   std::shared_ptr<ListImpl> take_spare();
   std::vector<Result> materialize();
   void execute();
@@ -176,6 +201,7 @@ class Recorder final : public Tracer {
   };
   std::vector<Spread> spread_;
   std::vector<Later> later_;  // numbers that the host may read
+  std::vector<std::shared_ptr<LaterNumber>> spare_numbers_;
   std::vector<std::shared_ptr<Undo>> undos_;
   bool failed_ = false;
 };

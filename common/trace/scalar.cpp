@@ -37,6 +37,16 @@ Scalar Scalar::of_groups(std::shared_ptr<const NumberColumn> column,
   return scalar;
 }
 
+Scalar Scalar::of_recording(ValueId value, std::uint64_t recording,
+                            std::shared_ptr<LaterNumber> later,
+                            std::source_location place) {
+  Scalar scalar(0.0, place);
+  scalar.recorded_ = value;
+  scalar.recording_ = recording;
+  scalar.later_ = std::move(later);
+  return scalar;
+}
+
 Number Scalar::number() const {
   if (column_ == nullptr) return {value(), nullptr};
   if (!is_recorded()) return {column_->values.front(), column_};
@@ -67,17 +77,23 @@ double Scalar::value() const {
   if (later_ == nullptr) return value_;
   if (Tracer* const recorder = Tracer::current();
       recorder != nullptr && recorded(recorder->serial()) >= 0) {
-    return recorder->number(recorded_).value;
+    if (!recorder->is_computed_later(recorded_)) {
+      return recorder->number(recorded_).value;
+    }
+    recorder->flush("a number is read before it is computed");
   }
   if (later_->value) return *later_->value;
+  if (later_->memory.defined()) return later_->memory.item();
   throw Error(fmt::format(
-      "the number computed at {} comes from a tensor on a GPU, and its "
-      "recording ended with an exception before the number was read; compute "
-      "it again",
+      "the number computed at {} comes from a tensor, and its recording ended "
+      "with an exception before the number was read; compute it again",
       at(origin_.place)));
 }
 
 bool Scalar::is_on_gpu() const {
+  if (later_ != nullptr && later_->memory.defined()) {
+    return !later_->memory.device().is_cpu();
+  }
   if (later_ != nullptr) return !later_->value;
   return tensor_.defined() && !tensor_.device().is_cpu();
 }

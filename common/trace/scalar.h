@@ -14,10 +14,13 @@
 
 namespace fuse {
 
-/// A number that a recording computes from a number on a GPU: the kernel
-/// computes it, and the host reads it only on request.
+class Recorder;
+
+/// A number that a recording computes from a number on a GPU, or from elements
+/// of tensors: the kernel computes it, and the host reads it only on request.
 struct LaterNumber {
   std::optional<double> value;
+  Tensor memory;  ///< 0-d, where the kernel has stored it; may be undefined
 };
 
 /// A number that a step depends on: a learning rate, a beta, a literal. It is
@@ -64,6 +67,9 @@ class Scalar {
     if (column_ != nullptr) refuse_tensor();
     return tensor_;
   }
+  /// The 0-d tensor that it is or that a recording has stored it in; undefined
+  /// for other numbers.
+  Tensor memory() const { return later_ != nullptr ? later_->memory : tensor_; }
   /// The numbers of several groups, or null.
   const std::shared_ptr<const NumberColumn>& column() const { return column_; }
   /// One number, or those of several groups.
@@ -110,6 +116,11 @@ class Scalar {
 
  private:
   friend Scalar scalar_apply(OpCode op, std::span<const Scalar* const> operands,
+                             std::source_location place);
+  friend class Recorder;
+  // A number that a recording computes.
+  static Scalar of_recording(ValueId value, std::uint64_t recording,
+                             std::shared_ptr<LaterNumber> later,
                              std::source_location place);
   void refuse_tensor() const;
 

@@ -9,6 +9,17 @@ EXAMPLE(foreach) {
   for (const Tensor& each : params) print(each);
 }
 
+EXAMPLE(reductions) {
+  const TensorList grads = {tensor({3.0, 4.0}), tensor({12.0})};
+  const TensorList norms = foreach_norm(grads);
+  print(norms[0], " ", norms[1], " ", total_norm(grads).value());
+  auto normalize = compile([&] { foreach_div_(grads, total_norm(grads)); });
+  normalize();
+  print(grads[0], " ", grads[1]);
+  print(normalize.counters().launches, " launch, ",
+        normalize.counters().reduction_phases, " phase that reduces");
+}
+
 EXAMPLE(foreach_map) {
   const TensorList params = {tensor({1.0, 2.0}), tensor({3.0})};
   const TensorList grads = {tensor({10.0, -10.0}), tensor({0.0})};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fusebook/ops/reductions.h"
 #include "fusebook/support/join.h"
 
 namespace fuse {
@@ -70,6 +71,7 @@ void BodyValues::find_needs() {
     for (int k = 0; k < node(id).arity; ++k) need(node(id).in[k], node(id));
   }
   for (const Store& store : body_.stores) {
+    if (is_reduction(node(store.value).op)) continue;
     const bool entry = body_.slots[store.slot].rate == Rate::entry;
     if (entry) entry_needs_.insert({store.value, DType::float64});
   }

@@ -9,6 +9,7 @@
 #include "fusebook/codegen/emit_body.h"
 #include "fusebook/codegen/names.h"
 #include "fusebook/ir/plan.h"
+#include "fusebook/ops/reductions.h"
 
 namespace fuse {
 
@@ -67,6 +68,13 @@ class BodyValues {
   void for_element_slots(Visit visit) const {
     for (std::size_t s = 0; s < body_.slots.size(); ++s) {
       if (body_.slots[s].rate == Rate::element) visit(s);
+    }
+  }
+  /// Calls visit(name, node) for each value that is a reduction.
+  template <class Visit>
+  void for_reductions(Visit visit) const {
+    for (std::int32_t id = 0; id < count(); ++id) {
+      if (is_reduction(node(id).op)) visit(name(id), node(id));
     }
   }
   /// Calls visit(name, dtype) for those that are loaded, or stored.

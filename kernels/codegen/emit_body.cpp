@@ -8,6 +8,7 @@
 namespace fuse {
 
 bool runs_in_lanes(const Body& body) {
+  if (body.reduces()) return false;  // has lanes of its own
   bool reduced = false;
   for (const BodySlot& slot : body.slots) {
     if (slot.rate != Rate::element) continue;
@@ -36,6 +37,7 @@ std::string body_text(const Body& body, int number, Target target,
   @access@
   @packs@
   @lanes@
+  @reduce@
   @finish@
 };
 )",
@@ -45,6 +47,7 @@ std::string body_text(const Body& body, int number, Target target,
                {"access", element_access(values)},
                {"packs", gpu ? pack_access(values) : ""},
                {"lanes", values.in_lanes() ? lane_access(values) : ""},
+               {"reduce", body.reduces() ? reduce(values) : ""},
                {"finish", (gpu ? finish_trait(values) : "") + finish(values)}});
 }
 

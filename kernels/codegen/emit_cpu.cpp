@@ -8,8 +8,30 @@
 namespace fuse {
 namespace {
 
+// What the library calls for the phases that reduce.
+std::string reduction_entry_point(const Plan& plan) {
+  const auto bodies = reducing_bodies(plan);
+  if (bodies.empty()) return "";
+  return fill(
+      R"(extern "C" FUSE_EXPORT void fuse_reduce(const Reducing* work, i64 begin, i64 end) {
+  @reducers@
+  for (i64 c = begin; c < end; ++c) {
+    const ReducedChunk& chunk = work->chunks[c];
+    const ReducedTensor& tensor = work->tensors[chunk.tensor];
+    {
+      @run@
+    }
+  }
+}
+)",
+      {{"reducers",
+        for_each_body(bodies, "Reducer<Body@b@> body@b@(*work);\n")},
+       {"run", dispatch(bodies, "tensor.body", "run(tensor, chunk.number)")}});
+}
+
 // What the library calls.
 std::string entry_points(const Plan& plan) {
+  const auto bodies = storing_bodies(plan);
   return fill(
       R"(extern "C" FUSE_EXPORT void fuse_init(const Calls* table) {
   calls = table;
@@ -28,9 +50,10 @@ extern "C" FUSE_EXPORT void fuse_finish(const Launch* launch, i64 index) {
   }
 }
 )",
-      {{"runners", for_each_body(plan, "Runner<Body@b@> body@b@(*launch);\n")},
-       {"run", dispatch(plan, "row.body", "run(row, begin, end, whole)")},
-       {"finish", dispatch(plan, "row.body", "finish(row)")}});
+      {{"runners",
+        for_each_body(bodies, "Runner<Body@b@> body@b@(*launch);\n")},
+       {"run", dispatch(bodies, "row.body", "run(row, begin, end, whole)")},
+       {"finish", dispatch(bodies, "row.body", "finish(row)")}});
 }
 
 }  // namespace
@@ -44,13 +67,18 @@ std::string generate_cpu_source(const Plan& plan) {
 #endif
 )";
   return (in_lanes ? wide : "") + device_text + "\n" +
-         (in_lanes ? lanes_text : "") + R"(
+         (in_lanes ? lanes_text : "") +
+         (plan.reduces()
+              ? std::string("\n") + reductions_text + "\n" + cpu_reductions_text
+              : "") +
+         R"(
 #define FUSE_EXPORT __attribute__((visibility("default")))
 namespace fuse {
 namespace device {
 const Calls* calls;
 )" + generate_bodies(plan) +
-         entry_points(plan) + "}  // namespace device\n}  // namespace fuse\n";
+         entry_points(plan) + reduction_entry_point(plan) +
+         "}  // namespace device\n}  // namespace fuse\n";
 }
 
 }  // namespace fuse

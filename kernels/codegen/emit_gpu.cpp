@@ -7,18 +7,41 @@
 namespace fuse {
 namespace {
 
+// The phases that reduce come before the last one, each a launch of its own.
+std::string reducing_part(const Plan& plan) {
+  const auto bodies = reducing_bodies(plan);
+  if (bodies.empty()) return "";
+  return fill(
+      R"(if (work.chunk_begin < work.chunk_end) {
+  @reducers@
+  for_each_reduced(work, [&](const ReducedTensor& tensor, i64 index, i64 number) {
+    @run@
+  });
+  return;
+}
+)",
+      {{"reducers",
+        for_each_body(bodies,
+                      "const BlockReducer<Body@b@> body@b@(work, args);\n")},
+       {"run", dispatch(bodies, "tensor.body", "run(tensor, index, number)")}});
+}
+
 // One runner a body, and what to do with `chunk`.
 std::string entry_point(const Plan& plan) {
   const auto args = i64(plan.args.size());
   const bool by_value = args <= gpu_value_args;
+  const bool reduces = plan.reduces();
+  const auto bodies = storing_bodies(plan);
   return fill(
       R"(struct Arguments {
   double value[@count@];
 };
 extern "C" __global__ void __launch_bounds__(@block@) @kernel@(
-    const __grid_constant__ GpuLaunch launch,
+    const __grid_constant__ @Launch@,
     const __grid_constant__ Arguments arguments) {
+  @launch@
   const double* const args = @args@;
+  @reduce@
   @runners@
   for_each_chunk(launch, [&](const Chunk& chunk) {
     @run@
@@ -28,18 +51,25 @@ extern "C" __global__ void __launch_bounds__(@block@) @kernel@(
       {{"count", std::to_string(gpu_argument_count(args))},
        {"block", std::to_string(gpu_block)},
        {"kernel", gpu_kernel_name},
+       {"Launch", reduces ? "PhasedLaunch work" : "GpuLaunch launch"},
+       {"launch", reduces ? "const GpuLaunch& launch = work.launch;\n" : ""},
        {"args", by_value ? "arguments.value" : "launch.table.args"},
+       {"reduce", reducing_part(plan)},
        {"runners",
-        for_each_body(plan,
+        for_each_body(bodies,
                       "const BlockRunner<Body@b@> body@b@(launch, args);\n")},
-       {"run", dispatch(plan, "chunk.body", "run(chunk)")}});
+       {"run", dispatch(bodies, "chunk.body", "run(chunk)")}});
 }
 
 }  // namespace
 
 std::string generate_gpu_source(const Plan& plan) {
   return std::string("#define FUSE_GPU 1\n") + device_text + "\n" +
-         gpu_loops_text + generate_gpu_part(plan);
+         gpu_loops_text +
+         (plan.reduces()
+              ? std::string("\n") + reductions_text + "\n" + gpu_reductions_text
+              : "") +
+         generate_gpu_part(plan);
 }
 
 std::string generate_gpu_part(const Plan& plan) {

@@ -16,19 +16,42 @@ std::string bodies_text(const Plan& plan, Target target, PlaceText place_text) {
   return text;
 }
 
-std::string for_each_body(const Plan& plan, const char* declaration) {
-  std::string text;
+namespace {
+
+std::vector<std::size_t> bodies_that(const Plan& plan, bool reduce) {
+  std::vector<std::size_t> bodies;
   for (std::size_t b = 0; b < plan.bodies.size(); ++b) {
+    if (plan.bodies[b].reduces() == reduce) bodies.push_back(b);
+  }
+  return bodies;
+}
+
+}  // namespace
+
+std::vector<std::size_t> storing_bodies(const Plan& plan) {
+  return bodies_that(plan, false);
+}
+
+std::vector<std::size_t> reducing_bodies(const Plan& plan) {
+  return bodies_that(plan, true);
+}
+
+std::string for_each_body(const std::vector<std::size_t>& bodies,
+                          const char* declaration) {
+  std::string text;
+  for (const std::size_t b : bodies) {
     text += fill(declaration, {{"b", std::to_string(b)}});
   }
   return text;
 }
 
-std::string dispatch(const Plan& plan, const std::string& which,
-                     const std::string& call) {
-  if (plan.bodies.size() == 1) return "body0." + call + ";\n";
+std::string dispatch(const std::vector<std::size_t>& bodies,
+                     const std::string& which, const std::string& call) {
+  if (bodies.size() == 1) {
+    return "body" + std::to_string(bodies.front()) + "." + call + ";\n";
+  }
   std::string cases;
-  for (std::size_t b = 0; b < plan.bodies.size(); ++b) {
+  for (const std::size_t b : bodies) {
     cases += fill(R"(case @b@:
   body@b@.@call@;
   break;

@@ -13,6 +13,9 @@ std::string elements(const BodyValues& values) {
                    {{"type", values.element_type(values.body().slots[s].dtype)},
                     {"slot", values.slot_name(s)}});
   });
+  values.for_reductions([&](const std::string& name, const BodyNode&) {
+    fields += fill("double @name@;\n", {{"name", name}});
+  });
   if (!values.in_lanes()) {
     return fill(R"(struct Element {
   @fields@

@@ -4,6 +4,7 @@
 
 #include "fusebook/codegen/emit_body.h"
 #include "fusebook/codegen/template_text.h"
+#include "fusebook/ops/reductions.h"
 #include "fusebook/support/join.h"
 
 namespace fuse {
@@ -22,7 +23,8 @@ std::string operations_text(const Plan& plan) {
   std::set<OpCode> used;
   for (const Body& body : plan.bodies) {
     for (const BodyNode& node : body.nodes) {
-      if (node.arity > 0 && node.op != OpCode::cast) used.insert(node.op);
+      if (node.arity == 0 || node.op == OpCode::cast) continue;
+      if (!is_reduction(node.op)) used.insert(node.op);
     }
   }
   std::string text;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fusebook/codegen/template_text.h"
+#include "fusebook/ops/reductions.h"
 
 namespace fuse {
 namespace {
@@ -23,7 +24,7 @@ std::vector<Line> operation_lines(const BodyValues& values, Rate stage,
   std::vector<Line> lines;
   for (std::int32_t id = 0; id < values.count(); ++id) {
     const BodyNode& n = values.node(id);
-    if (n.rate != stage || n.arity == 0) continue;
+    if (n.rate != stage || n.arity == 0 || is_reduction(n.op)) continue;
     const bool noted = place_text != nullptr && n.place.line() != 0;
     lines.push_back(
         {fill("const @type@ @name@ = @value@;",
@@ -131,7 +132,18 @@ static FUSE_FN PerTensor per_tensor(const Uniform& u, const Inputs& in) {
                {"results", results}});
 }
 
+// What is reduced is a double, in a field of its own.
+std::string reduced_results(const BodyValues& values) {
+  std::string results;
+  values.for_reductions([&](const std::string& name, const BodyNode& n) {
+    results += fill("x.@name@ = double(@value@);\n",
+                    {{"name", name}, {"value", values.name(n.in[0])}});
+  });
+  return results;
+}
+
 std::string element_results(const BodyValues& values) {
+  if (values.body().reduces()) return reduced_results(values);
   std::string results;
   for (const Store& store : values.body().stores) {
     const auto slot = std::size_t(store.slot);
@@ -172,6 +184,7 @@ static FUSE_FN void compute(@Element@& x, const PerTensor& t) {
 }
 
 bool is_entry(const BodyValues& values, const Store& store) {
+  if (is_reduction(values.node(store.value).op)) return false;
   return values.body().slots[store.slot].rate == Rate::entry;
 }
 
@@ -209,6 +222,28 @@ struct PerTensor {
 std::string stages(const BodyValues& values, PlaceText place_text) {
   return uniform_stage(values, place_text) + input_stage(values) +
          entry_stage(values, place_text) + element_stage(values, place_text);
+}
+
+std::string reduce(const BodyValues& values) {
+  std::string visits;
+  for (std::size_t k = 0; k < values.body().stores.size(); ++k) {
+    const std::int32_t id = values.body().stores[k].value;
+    visits += fill("visit(@k@, @type@(), x.@name@);\n",
+                   {{"k", std::to_string(k)},
+                    {"type", type_of_reduction(values.node(id).op)},
+                    {"name", values.name(id)}});
+  }
+  return fill(R"(
+static constexpr int reductions = @count@;
+static constexpr int slots = @slots@;
+template <class Visit>
+static FUSE_FN void reduce(const Element& x, Visit visit) {
+  @visits@
+}
+)",
+              {{"count", std::to_string(values.body().stores.size())},
+               {"slots", std::to_string(values.body().slots.size())},
+               {"visits", visits}});
 }
 
 std::string finish(const BodyValues& values) {

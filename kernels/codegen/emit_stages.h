@@ -12,6 +12,9 @@ std::string stage_types(const BodyValues& values);
 /// `per_tensor` and `compute`. With `place_text`, each line says which operation
 /// it is and where it was written.
 std::string stages(const BodyValues& values, PlaceText place_text);
+/// For a body that reduces: how many reductions and slots it has, and the
+/// function that visits each reduction with its value of an element.
+std::string reduce(const BodyValues& values);
 /// The function that stores what was computed once a tensor.
 std::string finish(const BodyValues& values);
 /// Whether that function has anything to do, for a GPU.

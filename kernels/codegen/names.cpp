@@ -82,6 +82,8 @@ constexpr std::string_view reserved =
     "store_scalar linux unix "
     "bits16 f16 bf16 Memory from_float16 from_bfloat16 to_float16 to_bfloat16 "
     "round_float16 round_bfloat16 "
+    // What stands in front of bodies that reduce.
+    "Sum SumOfSquares Amax Reducer Reducing reduce reductions slots visit "
     // And what stands in a GPU's.
     "Packs Pack pack aligned is_aligned want load_pack store_pack take put "
     "from to "

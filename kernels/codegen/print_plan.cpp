@@ -45,7 +45,16 @@ std::string summary(const Body& body) {
 
 std::string summary(const Plan& plan) {
   std::string text;
-  for (const Body& body : plan.bodies) text += summary(body);
+  if (plan.phases() == 1) {
+    for (const Body& body : plan.bodies) text += summary(body);
+    return text;
+  }
+  for (int phase = 0; phase < plan.phases(); ++phase) {
+    text += "phase " + std::to_string(phase + 1) + "\n";
+    for (const std::size_t b : plan.bodies_of(phase)) {
+      text += summary(plan.bodies[b]);
+    }
+  }
   return text;
 }
 

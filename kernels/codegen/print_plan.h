@@ -8,7 +8,7 @@ namespace fuse {
 
 /// What a plan fuses, for people: for each body its operations once a launch,
 /// once a tensor and once an element, the lists it loads and stores, and the
-/// bytes that takes.
+/// bytes that takes. Where there are several phases, one after the other.
 std::string summary(const Plan& plan);
 /// The same for one body.
 std::string summary(const Body& body);

@@ -32,6 +32,18 @@ class Interpreter final : public CpuKernel {
                          });
   }
 
+  void reduce(const Table& table, std::size_t part,
+              IndexRange chunks) override {
+    const Reducing work = table.reducing();
+    std::vector<TileRunner>& runners = runners_[part];
+    for (TileRunner& runner : runners) runner.start(work.table, false);
+    for (i64 c = chunks.begin; c < chunks.end; ++c) {
+      const ReducedChunk& chunk = work.chunks[c];
+      const ReducedTensor& tensor = work.tensors[chunk.tensor];
+      runners[std::size_t(tensor.body)].reduce(work, tensor, chunk.number);
+    }
+  }
+
   void finish(const Table& table, i64 row) override {
     const Launch launch = table.launch();
     const Row& bound = launch.rows[row];

@@ -10,6 +10,7 @@ class Lowering {
   Lowering(const Body& body, bool direct)
       : body_(body),
         direct_(direct),
+        reduces_(body.reduces()),
         place_(body.nodes.size()),
         last_use_(body.nodes.size(), -1) {}
 
@@ -19,7 +20,9 @@ class Lowering {
       if (node(id).rate != Rate::element) continue;
       node(id).op == OpCode::load ? place_load(id) : add_step(id);
     }
-    for (const Store& store : body_.stores) finish_store(store);
+    for (const Store& store : body_.stores) {
+      reduces_ ? add_reduction(store) : finish_store(store);
+    }
     return std::move(program_);
   }
 
@@ -39,18 +42,21 @@ class Lowering {
       }
     }
     for (const Store& store : body_.stores) {
-      last_use_[std::size_t(store.value)] = count();
+      const auto value = std::size_t(store.value);
+      last_use_[reduces_ ? std::size_t(node(store.value).in[0]) : value] =
+          count();
     }
   }
 
   // A load is read in place, unless it must outlive a store to its memory or is
-  // stored in another format.
+  // stored in another format. What is reduced is widened before.
   void place_load(std::int32_t id) {
     const std::int32_t slot = node(id).index;
     const Place memory = {Place::Kind::memory, slot};
     place_[std::size_t(id)] = memory;
     const DType dtype = node(id).dtype;
-    if (last_use_[std::size_t(id)] < count() && !is_reduced(dtype)) return;
+    const bool stays = reduces_ || last_use_[std::size_t(id)] < count();
+    if (stays && !is_reduced(dtype)) return;
     const Place buffer = {Place::Kind::buffer, take_buffer()};
     add(cast_loop(dtype, compute_type(dtype)), memory, buffer);
     place_[std::size_t(id)] = buffer;
@@ -159,6 +165,13 @@ class Lowering {
     return false;
   }
 
+  void add_reduction(const Store& store) {
+    const BodyNode& reduction = node(store.value);
+    const std::int32_t value = reduction.in[0];
+    program_.reductions.push_back({reduction.op, place_[std::size_t(value)],
+                                   compute_type(node(value).dtype)});
+  }
+
   void finish_store(const Store& store) {
     if (!is_element(store)) return;
     const Place place = place_[std::size_t(store.value)];
@@ -175,6 +188,7 @@ class Lowering {
 
   const Body& body_;
   bool direct_;
+  bool reduces_;
   TileProgram program_;
   std::vector<Place> place_;
   std::vector<std::int32_t> last_use_;

@@ -5,6 +5,7 @@
 
 #include "fusebook/ir/plan.h"
 #include "fusebook/ops/loops.h"
+#include "fusebook/ops/reductions.h"
 
 namespace fuse {
 
@@ -36,6 +37,13 @@ struct TileCopy {
   std::int32_t slot = -1;
 };
 
+/// A reduction of elements: of buffers and of memory in float32 or float64.
+struct TileReduction {
+  OpCode op{};
+  Place in;
+  DType dtype{};
+};
+
 /// The element stage of a body as loops over tiles. Buffers hold float32 or
 /// float64: 16-bit elements are widened when loaded, their results rounded in
 /// place, and narrowed again by stores.
@@ -43,11 +51,14 @@ struct TileProgram {
   std::vector<TileStep> steps;
   std::vector<TileScalar> scalars;
   std::vector<TileCopy> copies;
+  std::vector<TileReduction> reductions;  ///< one per store, if it reduces
   int buffers = 0;
 };
 
 /// Elements per tile: small enough that all buffers stay in the L1 cache.
 inline constexpr i64 tile_size = 512;
+static_assert(tile_size % reduction_lanes == 0,
+              "a tile begins with the first lane");
 
 /// Lowers a body. If `direct`, values go straight to the memory they will be
 /// stored in, unless a later step reads the old contents; this requires tensors

@@ -7,6 +7,7 @@
 
 #include "fusebook/cpu/traffic.h"
 #include "fusebook/layout/strided_copy.h"
+#include "fusebook/prelude/half.h"
 
 namespace fuse {
 namespace {
@@ -42,6 +43,22 @@ bool is_input(const BodyNode& node) {
   return node.op == OpCode::argument || node.op == OpCode::load;
 }
 
+// Elements go to neighbouring lanes, from `lane` on.
+template <class How, class T>
+void take(How how, const void* elements, i64 n, i64 lane, double* lanes) {
+  const auto* const values = static_cast<const device::Unaligned<T>*>(elements);
+  for (i64 i = 0; i < n;) {
+    const i64 count = std::min(n - i, reduction_lanes - lane);
+    FUSE_INDEPENDENT
+    for (i64 k = 0; k < count; ++k) {
+      double& to = lanes[lane + k];
+      to = how.join(to, how.term(double(values[i + k])));
+    }
+    i += count;
+    lane = 0;
+  }
+}
+
 }  // namespace
 
 TileRunner::TileRunner(const Body& body, const TileProgram& direct,
@@ -52,7 +69,8 @@ TileRunner::TileRunner(const Body& body, const TileProgram& direct,
       values_(body.nodes.size()),
       scalars_(std::max(direct.scalars.size(), careful.scalars.size())),
       buffers_(std::size_t(std::max(direct.buffers, careful.buffers))),
-      staged_(body.strided() ? body.slots.size() : 0) {}
+      staged_(body.strided() ? body.slots.size() : 0),
+      lanes_(direct.reductions.size() * std::size_t(reduction_lanes)) {}
 
 void TileRunner::start(const Launch& launch, bool coincident) {
   launch_ = launch;
@@ -70,8 +88,9 @@ void TileRunner::start(const Launch& launch, bool coincident) {
 }
 
 void TileRunner::run(const Row& row, i64 begin, i64 end, bool whole) {
-  prepare(row);
-  stage(row);
+  row_ = &row;
+  prepare(row.pointers, row.instance);
+  stage(row.pointers);
   const bool whole_row = tiles_->buffers == 0 && strides_ == nullptr;
   const i64 step = whole_row ? end - begin : tile_size;
   for (i64 i = begin; i < end; i += step) run_tile(i, std::min(step, end - i));
@@ -79,14 +98,74 @@ void TileRunner::run(const Row& row, i64 begin, i64 end, bool whole) {
 }
 
 void TileRunner::finish(const Row& row) {
-  prepare(row);
+  prepare(row.pointers, row.instance);
   store_entry();
+}
+
+void TileRunner::reduce(const Reducing& work, const ReducedTensor& tensor,
+                        i64 chunk) {
+  row_ = nullptr;
+  reduced_ = tensor.pointers;
+  prepare(tensor.pointers, tensor.instance);
+  const i64 begin = chunk * reduction_chunk;
+  const i64 end = std::min(begin + reduction_chunk, tensor.numel);
+  const int used = device::used_lanes(end - begin);
+  for (std::size_t k = 0; k < tiles_->reductions.size(); ++k) {
+    const double first = with_reduction(tiles_->reductions[k].op,
+                                        [](auto how) { return how.first(); });
+    std::fill_n(lanes_of(k), used, first);
+  }
+  for (i64 i = begin; i < end;) {
+    const i64 line = i / tensor.line;
+    const i64 line_begin = line * tensor.line;
+    const i64 stop = std::min(line_begin + tensor.line, end);
+    const i64 pointers = tensor.pointers + line * i64(body_.slots.size());
+    pointers_ = launch_.pointers + pointers;
+    stage(pointers);
+    reduce_line(i - line_begin, stop - i, i - begin);
+    i = stop;
+  }
+  for (std::size_t k = 0; k < tiles_->reductions.size(); ++k) {
+    const i64 to = tensor.chunks == 1
+                       ? tensor.results + i64(k) * tensor.apart
+                       : tensor.partials + i64(k) * tensor.chunks + chunk;
+    work.numbers[to] = with_reduction(tiles_->reductions[k].op, [&](auto how) {
+      return device::join_lanes(how, lanes_of(k), used);
+    });
+  }
+}
+
+// Elements [first, first + n) of a line, the first of which is number `element`
+// of its chunk.
+void TileRunner::reduce_line(i64 first, i64 n, i64 element) {
+  for (i64 i = 0; i < n; i += tile_size) {
+    const i64 count = std::min(tile_size, n - i);
+    run_steps(first + i, count);
+    take_tile(first + i, count, (element + i) % reduction_lanes);
+    if (TrafficCounter* const counter = TrafficCounter::current()) {
+      count_tile(*counter, count);
+    }
+  }
+}
+
+void TileRunner::take_tile(i64 first, i64 n, i64 lane) {
+  for (std::size_t k = 0; k < tiles_->reductions.size(); ++k) {
+    const TileReduction& reduction = tiles_->reductions[k];
+    const void* const values = address(reduction.in, first);
+    with_reduction(reduction.op, [&](auto how) {
+      if (reduction.dtype == DType::float64) {
+        take<decltype(how), double>(how, values, n, lane, lanes_of(k));
+      } else {
+        take<decltype(how), float>(how, values, n, lane, lanes_of(k));
+      }
+    });
+  }
 }
 
 // Reads the inputs of the per-tensor stage; false if they are bit-identical to
 // those of the last row.
-bool TileRunner::read_inputs(const Row& row) {
-  const double* columns = launch_.columns + row.instance * launch_.column_count;
+bool TileRunner::read_inputs(i64 instance) {
+  const double* columns = launch_.columns + instance * launch_.column_count;
   bool changed = !ready_;
   for (std::size_t i = 0; i < body_.nodes.size(); ++i) {
     const BodyNode& node = body_.nodes[i];
@@ -104,12 +183,13 @@ bool TileRunner::read_inputs(const Row& row) {
 }
 
 // The per-tensor stage, run once for consecutive rows with the same inputs.
-void TileRunner::prepare(const Row& row) {
-  pointers_ = launch_.pointers + row.pointers;
-  if (!read_inputs(row)) return;
+void TileRunner::prepare(i64 pointers, i64 instance) {
+  pointers_ = launch_.pointers + pointers;
+  if (!read_inputs(instance)) return;
   for (std::size_t i = 0; i < body_.nodes.size(); ++i) {
     const BodyNode& node = body_.nodes[i];
     if (node.rate != Rate::entry || is_input(node)) continue;
+    if (is_reduction(node.op)) continue;
     values_[i] = evaluate(node, values_);
   }
   for (std::size_t k = 0; k < tiles_->scalars.size(); ++k) {
@@ -121,11 +201,10 @@ void TileRunner::prepare(const Row& row) {
 }
 
 // Gathers strided elements tile by tile.
-void TileRunner::stage(const Row& row) {
-  row_ = &row;
+void TileRunner::stage(i64 pointers) {
   strides_ = nullptr;
   if (staged_.empty()) return;
-  const i64* const strides = launch_.strides + row.pointers;
+  const i64* const strides = launch_.strides + pointers;
   for (std::size_t s = 0; s < body_.slots.size(); ++s) {
     if (strides[s] != 1) strides_ = strides;
   }
@@ -160,13 +239,17 @@ void* TileRunner::address(Place place, i64 first) {
          first * i64(size_of(body_.slots[index].dtype));
 }
 
-void TileRunner::run_tile(i64 first, i64 n) {
+void TileRunner::run_steps(i64 first, i64 n) {
   if (strides_ != nullptr) gather(first, n);
   for (const TileStep& step : tiles_->steps) {
     const void* in[4] = {};
     for (int k = 0; k < step.arity; ++k) in[k] = address(step.in[k], first);
     step.loop(address(step.out, first), in, n);
   }
+}
+
+void TileRunner::run_tile(i64 first, i64 n) {
+  run_steps(first, n);
   for (const TileCopy& copy : tiles_->copies) {
     const DType dtype = body_.slots[std::size_t(copy.slot)].dtype;
     std::memcpy(address({Place::Kind::memory, copy.slot}, first),
@@ -193,6 +276,10 @@ void TileRunner::count_tile(TrafficCounter& counter, i64 n) const {
   for (const TileCopy& copy : tiles_->copies) {
     moved[std::size_t(copy.slot)].stores += n;
   }
+  for (const TileReduction& reduction : tiles_->reductions) {
+    if (reduction.in.kind != Place::Kind::memory) continue;
+    moved[std::size_t(reduction.in.index)].loads = n;
+  }
   for (std::size_t s = 0; s < moved.size(); ++s) {
     if (body_.slots[s].rate == Rate::element)
       counter.add(tensor_of(s), moved[s]);
@@ -201,6 +288,7 @@ void TileRunner::count_tile(TrafficCounter& counter, i64 n) const {
 
 // The first line of a tensor begins where the tensor does.
 const void* TileRunner::tensor_of(std::size_t slot) const {
+  if (row_ == nullptr) return launch_.pointers[reduced_ + i64(slot)];
   const Row* first = row_;
   while (first > launch_.rows && first[-1].entry == row_->entry) --first;
   return launch_.pointers[first->pointers + i64(slot)];

@@ -24,6 +24,8 @@ class TileRunner {
   /// Runs elements [begin, end) of a row and, if `whole`, its per-tensor
   /// stores.
   void run(const Row& row, i64 begin, i64 end, bool whole);
+  /// Reduces one chunk of a tensor.
+  void reduce(const Reducing& work, const ReducedTensor& tensor, i64 chunk);
   /// Does the per-tensor stores of a row whose elements are done.
   void finish(const Row& row);
 
@@ -35,10 +37,16 @@ class TileRunner {
     double apart[8];
   };
 
-  void prepare(const Row& row);
-  bool read_inputs(const Row& row);
-  void stage(const Row& row);
+  void prepare(i64 pointers, i64 instance);
+  bool read_inputs(i64 instance);
+  void stage(i64 pointers);
   void run_tile(i64 first, i64 n);
+  void run_steps(i64 first, i64 n);
+  void reduce_line(i64 first, i64 n, i64 element);
+  void take_tile(i64 first, i64 n, i64 lane);
+  double* lanes_of(std::size_t reduction) {
+    return lanes_.data() + reduction * std::size_t(reduction_lanes);
+  }
   void gather(i64 first, i64 n);
   void scatter(i64 first, i64 n);
   const void* tensor_of(std::size_t slot) const;
@@ -53,12 +61,14 @@ class TileRunner {
   Launch launch_{};
   void* const* pointers_ = nullptr;  // of the current row
   const i64* strides_ = nullptr;     // if some of its elements are strided
-  const Row* row_ = nullptr;
-  bool ready_ = false;           // values_ are those of some row
-  std::vector<double> values_;   // of the stages before the elements
-  std::vector<double> scalars_;  // each holds one value of its dtype
+  const Row* row_ = nullptr;         // null while a tensor is reduced
+  i64 reduced_ = 0;                  // where its addresses start
+  bool ready_ = false;               // values_ are those of some row
+  std::vector<double> values_;       // of the stages before the elements
+  std::vector<double> scalars_;      // each holds one value of its dtype
   std::vector<Buffer> buffers_;
   std::vector<Buffer> staged_;  // for each slot, if bodies are strided
+  std::vector<double> lanes_;   // of each reduction
 };
 
 }  // namespace fuse

@@ -70,16 +70,41 @@ void GpuKernel::launch(const Table& table) {
   DeviceTable& on_device = find_table(table);
   update_scalars(table, on_device);
   update_arguments(table, on_device);
-  GpuLaunch launch = on_device.launch;
-  launch.table.column_count = table.launch().column_count;
+  PhasedLaunch phased = on_device.launch;
+  Launch& launch = phased.launch.table;
+  launch.column_count = table.launch().column_count;
   if (on_device.scalars != nullptr) {
     const auto* const first =
         static_cast<const double*>(on_device.scalars->block.data());
     const std::size_t args = too_many_to_pass(table) ? table.args().size() : 0;
-    launch.table.args = args > 0 ? first : nullptr;
-    launch.table.columns = table.columns().empty() ? nullptr : first + args;
+    launch.args = args > 0 ? first : nullptr;
+    launch.columns = table.columns().empty() ? nullptr : first + args;
   }
-  run(on_device, launch);
+  for (const ReduceTable::Phase& phase : table.reductions().phases()) {
+    phased.chunk_begin = phase.chunks.begin;
+    phased.chunk_end = phase.chunks.end;
+    run(on_device, phased, phase.chunks.end - phase.chunks.begin);
+  }
+  phased.chunk_begin = phased.chunk_end = 0;
+  run(on_device, phased, phased.launch.chunk_count);
+}
+
+int GpuKernel::launches(const Table& table) const {
+  int count = table.first_row() < table.rows().size() ? 1 : 0;
+  for (const ReduceTable::Phase& phase : table.reductions().phases()) {
+    if (phase.chunks.begin < phase.chunks.end) ++count;
+  }
+  return count;
+}
+
+// Tables keep the addresses they were given, so nothing is freed.
+double* GpuKernel::numbers(std::size_t count) {
+  const std::size_t bytes = count * sizeof(double);
+  const std::size_t before = numbers_.empty() ? 0 : numbers_.back().bytes();
+  if (numbers_.empty() || before < bytes) {
+    numbers_.emplace_back(gpu_, std::max(bytes, 2 * before));
+  }
+  return static_cast<double*>(numbers_.back().data());
 }
 
 // Finds the table of a version; if it is to be changed (`idle`), only one that
@@ -136,7 +161,7 @@ void GpuKernel::upload_table(const Table& table, const GpuTableLayout& layout,
   ++counters_.table_uploads;
   counters_.bytes_uploaded += std::int64_t(layout.bytes);
   to.pointers = layout.pointers;
-  to.launch = launch_at(layout, to.block.address());
+  to.launch = phased_launch_at(table, layout, to.block.address());
   to.version = table.version();
 }
 
@@ -214,19 +239,19 @@ void GpuKernel::update_arguments(const Table& table, DeviceTable& to) {
   std::swap(to.arguments, wanted_);
 }
 
-void GpuKernel::run(DeviceTable& table, const GpuLaunch& launch) {
+// A kernel that does not reduce takes the first part of the launch alone.
+void GpuKernel::run(DeviceTable& table, PhasedLaunch launch, i64 chunks) {
+  if (chunks == 0) return;
   GpuContext& context = gpu_->context();
   const CurrentContext current(context);
-  const unsigned grid = grid_for(launch.chunk_count, *module_);
-  GpuLaunch by_value = launch;
-  std::array<void*, 2> parameters = {&by_value, table.arguments.data()};
+  const unsigned grid = grid_for(chunks, *module_);
+  std::array<void*, 2> parameters = {&launch, table.arguments.data()};
   const cuda::Result code = context.api().launch_kernel(
       module_->function(), grid, 1, 1, unsigned(gpu_block), 1, 1, 0,
       context.stream(), parameters.data(), nullptr);
   if (code != cuda::success) {
-    context.check(
-        code, "cuLaunchKernel",
-        fmt::format("launching a kernel over {} chunks", launch.chunk_count));
+    context.check(code, "cuLaunchKernel",
+                  fmt::format("launching a kernel over {} chunks", chunks));
   }
   ++counters_.launches;
   table.was_launched = true;

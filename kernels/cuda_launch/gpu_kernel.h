@@ -7,7 +7,7 @@
 
 #include "fusebook/cuda/gpu.h"
 #include "fusebook/cuda_launch/gpu_table.h"
-#include "fusebook/prelude/launch.h"
+#include "fusebook/prelude/reductions.h"
 #include "fusebook/runtime/kernel.h"
 
 namespace fuse {
@@ -21,8 +21,8 @@ struct GpuKernelCounters {
   std::int64_t bytes_uploaded = 0;
 };
 
-/// Generated CUDA code on one device: one launch for the whole table, which is
-/// in device memory and uploaded when its version is new there; if only
+/// Generated CUDA code on one device: one launch for each phase of the table,
+/// which is in device memory and uploaded when its version is new there; if only
 /// addresses differ from the version there, only those are uploaded. The last
 /// few tables are kept, so that callers may alternate. Scalars of the launch
 /// are passed with it. Nothing waits for the device.
@@ -34,6 +34,10 @@ class GpuKernel final : public Kernel {
   /// those of an earlier launch; otherwise the Error names what would have to
   /// be uploaded or has changed.
   void launch(const Table& table) override;
+  /// One for each phase that has something to do.
+  int launches(const Table& table) const override;
+  /// On the device. Throws Error during a capture if there is not enough yet.
+  double* numbers(std::size_t count) override;
 
   const GpuKernelCounters& counters() const { return counters_; }
   const GpuResources& resources() const { return module_->resources(); }
@@ -49,7 +53,7 @@ class GpuKernel final : public Kernel {
     std::uint64_t version = 0;  // 0: contents unusable
     GpuBlock block;
     std::size_t pointers = 0;  // offset of the addresses, in bytes
-    GpuLaunch launch = {};
+    PhasedLaunch launch = {};
     std::shared_ptr<Scalars> scalars;
     std::vector<double> arguments;  // of the last launch
     bool was_launched = false;
@@ -64,11 +68,12 @@ class GpuKernel final : public Kernel {
   void update_scalars(const Table& table, DeviceTable& to);
   void upload_scalars(Scalars& to);
   void update_arguments(const Table& table, DeviceTable& to);
-  void run(DeviceTable& table, const GpuLaunch& launch);
+  void run(DeviceTable& table, PhasedLaunch launch, i64 chunks);
 
   std::shared_ptr<Gpu> gpu_;
   std::shared_ptr<GpuModule> module_;
   std::vector<std::shared_ptr<DeviceTable>> tables_;  // most recently used last
+  std::vector<GpuBlock> numbers_;                     // the largest last
   std::vector<double> wanted_;
   GpuKernelCounters counters_;
 };

@@ -38,6 +38,21 @@ std::vector<i64> count_shares(std::span<const Row> rows, i64 tensors) {
   return shares;
 }
 
+std::span<const Row> last_phase(const Table& table) {
+  return table.rows().subspan(table.first_row());
+}
+
+void lay_out_reductions(const Table& table, GpuTableLayout& layout) {
+  const ReduceTable& all = table.reductions();
+  std::size_t* const end = &layout.bytes;
+  layout.reduced_tensors =
+      place(end, all.tensors().size(), sizeof(ReducedTensor));
+  layout.reduced_chunks = place(end, all.chunks().size(), sizeof(ReducedChunk));
+  layout.reduced_lists = place(end, all.lists().size(), sizeof(ReducedList));
+  layout.reduced_tickets =
+      place(end, all.tensors().size() + all.lists().size(), sizeof(unsigned));
+}
+
 template <class T>
 T* pointer_at(cuda::Address start, std::size_t offset) {
   return reinterpret_cast<T*>(std::uintptr_t(start) + offset);
@@ -47,7 +62,7 @@ T* pointer_at(cuda::Address start, std::size_t offset) {
 
 GpuTableLayout lay_out(const Table& table) {
   GpuTableLayout layout;
-  for (const Row& row : table.rows()) {
+  for (const Row& row : last_phase(table)) {
     layout.chunk_count += chunks_of(row);
     layout.tensor_count = std::max(layout.tensor_count, row.entry + 1);
   }
@@ -58,6 +73,7 @@ GpuTableLayout lay_out(const Table& table) {
   layout.chunks = place(end, std::size_t(layout.chunk_count), sizeof(Chunk));
   layout.tickets =
       place(end, std::size_t(layout.tensor_count), sizeof(unsigned));
+  if (!table.reductions().empty()) lay_out_reductions(table, layout);
   return layout;
 }
 
@@ -68,9 +84,13 @@ void write_table(const Table& table, const GpuTableLayout& layout,
   char* const start = static_cast<char*>(memory);
   write(start, layout.pointers, table.pointers());
   write(start, layout.strides, table.strides());
-  const auto shares = count_shares(table.rows(), layout.tensor_count);
+  const ReduceTable& reduced = table.reductions();
+  write(start, layout.reduced_tensors, reduced.tensors());
+  write(start, layout.reduced_chunks, reduced.chunks());
+  write(start, layout.reduced_lists, reduced.lists());
+  const auto shares = count_shares(last_phase(table), layout.tensor_count);
   char* next = start + layout.chunks;
-  for (const Row& row : table.rows()) {
+  for (const Row& row : last_phase(table)) {
     for (i64 k = 0; k < chunks_of(row); ++k) {
       const Chunk chunk = {
           row.pointers,     row.entry,
@@ -93,6 +113,22 @@ GpuLaunch launch_at(const GpuTableLayout& layout, cuda::Address start) {
   launch.chunk_count = layout.chunk_count;
   launch.tickets = pointer_at<unsigned>(start, layout.tickets);
   return launch;
+}
+
+PhasedLaunch phased_launch_at(const Table& table, const GpuTableLayout& layout,
+                              cuda::Address start) {
+  PhasedLaunch phased = {};
+  phased.launch = launch_at(layout, start);
+  const ReduceTable& all = table.reductions();
+  if (all.empty()) return phased;
+  phased.tensors =
+      pointer_at<const ReducedTensor>(start, layout.reduced_tensors);
+  phased.chunks = pointer_at<const ReducedChunk>(start, layout.reduced_chunks);
+  phased.lists = pointer_at<const ReducedList>(start, layout.reduced_lists);
+  phased.numbers = table.reducing().numbers;
+  phased.tickets = pointer_at<unsigned>(start, layout.reduced_tickets);
+  phased.tensor_count = i64(all.tensors().size());
+  return phased;
 }
 
 }  // namespace fuse

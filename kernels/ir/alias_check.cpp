@@ -12,6 +12,26 @@ namespace {
 
 using Range = MemoryRange;
 
+bool has_slot(const Instance& instance, std::int32_t slot) {
+  const auto& slots = instance.slots;
+  return std::find(slots.begin(), slots.end(), slot) != slots.end();
+}
+
+// For a list that a later phase has too, that one speaks; results of reductions
+// are no lists.
+bool is_elsewhere(const Plan& plan, const Program& program, std::size_t i,
+                  std::int32_t slot) {
+  if (std::size_t(slot) >= program.slots().size()) return true;
+  const int phase = plan.instances[i].phase;
+  if (phase + 1 == plan.phases()) return false;
+  const bool later =
+      std::any_of(plan.instances.begin() + std::ptrdiff_t(i),
+                  plan.instances.end(), [&](const Instance& other) {
+                    return other.phase > phase && has_slot(other, slot);
+                  });
+  return later || is_read_first(plan, program, slot);
+}
+
 std::vector<Range> collect(const Plan& plan, const Program& program) {
   std::vector<Range> ranges;
   for (std::size_t i = 0; i < plan.instances.size(); ++i) {
@@ -19,6 +39,7 @@ std::vector<Range> collect(const Plan& plan, const Program& program) {
     const Body& body = plan.bodies[instance.body];
     for (std::size_t s = 0; s < body.slots.size(); ++s) {
       const std::int32_t slot = instance.slots[s];
+      if (is_elsewhere(plan, program, i, slot)) continue;
       const std::size_t count = program.lists()[slot].count;
       for (std::size_t e = 0; e < count; ++e) {
         Range range = make_range(program, slot, e);
@@ -115,6 +136,20 @@ class StridedCheck {
 };
 
 }  // namespace
+
+bool is_read_first(const Plan& plan, const Program& program,
+                   std::int32_t slot) {
+  const bool last = std::any_of(
+      plan.instances.begin(), plan.instances.end(), [&](const Instance& each) {
+        return each.phase + 1 == plan.phases() && has_slot(each, slot);
+      });
+  if (last) return false;
+  const std::int32_t read = program.last_read(slot);
+  return std::all_of(program.stores().begin(), program.stores().end(),
+                     [&](const Store& store) {
+                       return read < program.first_store(store.slot);
+                     });
+}
 
 bool check_overlaps(const Plan& plan, const Program& program) {
   std::vector<Range> ranges = collect(plan, program);

@@ -10,4 +10,8 @@ namespace fuse {
 /// tensors. Returns true if such shared tensors exist.
 bool check_overlaps(const Plan& plan, const Program& program);
 
+/// True if an early phase alone reads a slot, and the program stores nothing
+/// before it does: then it may share memory with whatever is stored.
+bool is_read_first(const Plan& plan, const Program& program, std::int32_t slot);
+
 }  // namespace fuse

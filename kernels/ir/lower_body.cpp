@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fusebook/ir/simplify.h"
+#include "fusebook/ops/reductions.h"
 
 namespace fuse {
 namespace {
@@ -40,6 +41,7 @@ BodyNode make_node(const BodySource& source, std::size_t i) {
 // Whatever depends on a column varies with it.
 void raise_rates(Body& body) {
   for (BodyNode& node : body.nodes) {
+    if (is_reduction(node.op)) continue;
     for (int k = 0; k < node.arity; ++k) {
       const Rate rate = body.nodes[node.in[k]].rate;
       node.rate = std::max(node.rate, rate);

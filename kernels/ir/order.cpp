@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fusebook/ir/joined_lists.h"
+#include "fusebook/ir/phases.h"
 #include "fusebook/ir/shared_memory.h"
 
 namespace fuse {
@@ -82,6 +83,7 @@ class Walk {
   explicit Walk(const Program& program)
       : program_(program),
         live_(live_values(program)),
+        read_last_(slots_read_last(program)),
         overlaps_(find_overlaps(program)),
         neighbours_(program.slots().size()),
         content_(program.slots().size(), -1),
@@ -277,8 +279,19 @@ class Walk {
                                   repeats(overlap.a) != repeats(overlap.b));
   }
 
-  // Each tensor is read before it is stored, by the same loop.
+  // Nothing was stored before the slot was read, to be reduced.
+  bool is_read_first(std::int32_t slot) const {
+    if (read_last_[std::size_t(slot)]) return false;
+    const auto& stores = parts_.back().stores;
+    return std::all_of(stores.begin(), stores.end(), [&](const auto& event) {
+      return event.at > reads_[slot].operation;
+    });
+  }
+
+  // Each tensor is read before it is stored: by the same loop, or in a phase
+  // before the last one.
   bool is_harmless(const StoreEvent& event, const Neighbour& read) const {
+    if (is_read_first(read.slot)) return true;
     return read.overlap->coincident && !is_uniform(read.slot) &&
            joined_.are_joined(event.slot, read.slot);
   }
@@ -344,6 +357,7 @@ class Walk {
 
   const Program& program_;
   const std::vector<bool> live_;
+  const std::vector<bool> read_last_;
   const std::vector<Overlap> overlaps_;
   std::vector<std::vector<Neighbour>> neighbours_;
   std::vector<ValueId> content_;  // current value of each slot

@@ -2,42 +2,78 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
+#include "fusebook/ir/phases.h"
+#include "fusebook/ops/reductions.h"
 #include "fusebook/support/same_bytes.h"
 
 namespace fuse {
 namespace {
 
+// So many reductions at most are made in one pass over the elements; each has
+// its lanes on the stack.
+constexpr std::size_t most_reductions = 8;
+
 class Cutter {
  public:
   explicit Cutter(const Program& program)
       : program_(program),
+        phases_(program),
         local_value_(program.nodes().size(), -1),
-        local_slot_(program.slots().size(), -1) {}
+        local_slot_(program.slots().size() + program.reductions().size(), -1) {}
 
-  // All domains with stores, in the order of their first store.
   std::vector<Piece> cut() {
-    std::map<int, std::size_t> piece_of_domain;
-    std::vector<std::vector<Store>> stores;
-    for (const Store& store : program_.stores()) {
-      const int domain = program_.domain(store.value);
-      const auto [at, added] =
-          piece_of_domain.try_emplace(domain, stores.size());
-      if (added) stores.emplace_back();
-      stores[at->second].push_back(store);
+    for (int phase = 0; phase < phases_.last(); ++phase) {
+      std::vector<Store> results;
+      for (const ValueId id : phases_.reductions()) {
+        if (phases_.of_reduction(id) == phase) {
+          results.push_back({result_slot(id), id});
+        }
+      }
+      for (const auto& list : by_domain(results)) cut_reductions(list, phase);
     }
-    std::vector<Piece> pieces;
-    for (const auto& list : stores) pieces.push_back(cut_one(list));
-    return pieces;
+    for (const auto& list : by_domain(program_.stores())) {
+      cut_one(list, phases_.last());
+    }
+    return std::move(pieces_);
   }
 
  private:
-  Piece cut_one(const std::vector<Store>& stores) {
-    Piece piece;
+  // A total has no domain of its own.
+  int domain_of(ValueId value) const {
+    const Node& node = program_.node(value);
+    return program_.domain(is_total(node.op) ? node.in[0] : value);
+  }
+
+  // In the order of the first one of each domain.
+  std::vector<std::vector<Store>> by_domain(std::span<const Store> all) const {
+    std::map<int, std::size_t> place_of_domain;
+    std::vector<std::vector<Store>> stores;
+    for (const Store& store : all) {
+      const auto [at, added] =
+          place_of_domain.try_emplace(domain_of(store.value), stores.size());
+      if (added) stores.emplace_back();
+      stores[at->second].push_back(store);
+    }
+    return stores;
+  }
+
+  void cut_reductions(std::span<const Store> stores, int phase) {
+    for (std::size_t k = 0; k < stores.size(); k += most_reductions) {
+      const std::size_t count = std::min(most_reductions, stores.size() - k);
+      cut_one(stores.subspan(k, count), phase);
+    }
+  }
+
+  void cut_one(std::span<const Store> stores, int phase) {
+    Piece& piece = pieces_.emplace_back();
+    piece.phase = phase;
     std::vector<ValueId> touched;
-    for (const Store& store : stores) collect(store.value, touched);
+    for (const Store& store : stores) collect(store.value, phase, touched);
     std::sort(touched.begin(), touched.end());
     for (const ValueId id : touched) take(id, piece);
+    if (phase < phases_.last()) take_shape(stores.front().value, piece);
     for (const Store& store : stores) {
       const std::int32_t slot = take_slot(store.slot, piece);
       piece.stores.push_back({slot, local_value_[store.value]});
@@ -46,11 +82,16 @@ class Cutter {
     for (const std::int32_t slot : piece.slots) {
       local_slot_[slot] = -1;
     }
-    return piece;
   }
 
-  // Collects everything a value depends on; -2 marks visited nodes.
-  void collect(ValueId root, std::vector<ValueId>& touched) {
+  // True for a reduction that an earlier phase has made.
+  bool is_known(ValueId id, int phase) const {
+    return is_reduction(program_.node(id).op) &&
+           phases_.of_reduction(id) < phase;
+  }
+
+  // Collects everything a value depends on in a phase; -2 marks visited nodes.
+  void collect(ValueId root, int phase, std::vector<ValueId>& touched) {
     std::vector<ValueId> open = {root};
     while (!open.empty()) {
       const ValueId id = open.back();
@@ -58,14 +99,33 @@ class Cutter {
       if (local_value_[id] != -1) continue;
       local_value_[id] = -2;
       touched.push_back(id);
+      if (is_known(id, phase)) continue;
       const Node& node = program_.node(id);
       open.insert(open.end(), node.in, node.in + node.arity);
     }
   }
 
+  // Elements that depend on no list have the sizes of one all the same.
+  void take_shape(ValueId reduction, Piece& piece) {
+    const auto has_elements = [](const SlotInfo& info) {
+      return info.rate == Rate::element;
+    };
+    const auto& infos = piece.slot_infos;
+    if (std::any_of(infos.begin(), infos.end(), has_elements)) return;
+    take_slot(program_.element_slot(program_.node(reduction).in[0]), piece);
+  }
+
   void take(ValueId id, Piece& piece) {
     Node node = program_.node(id);
-    if (node.op == OpCode::load) {
+    if (is_known(id, piece.phase)) {
+      node = {OpCode::load,
+              Rate::entry,
+              DType::float64,
+              0,
+              {take_slot(result_slot(id), piece), -1, -1, -1}};
+    } else if (is_reduction(node.op)) {
+      node.op = per_tensor(node.op);
+    } else if (node.op == OpCode::load) {
       node.in[0] = take_slot(node.in[0], piece);
     } else if (node.arity == 0) {
       piece.scalars.push_back(node.in[0]);
@@ -84,14 +144,31 @@ class Cutter {
     if (local < 0) {
       local = std::int32_t(piece.slots.size());
       piece.slots.push_back(slot);
-      piece.slot_infos.push_back(program_.slots()[slot]);
+      piece.slot_infos.push_back(info_of(slot));
     }
     return local;
   }
 
+  std::int32_t result_slot(ValueId reduction) const {
+    const auto all = program_.reductions();
+    const auto at = std::lower_bound(all.begin(), all.end(), reduction);
+    return std::int32_t(program_.slots().size()) +
+           std::int32_t(at - all.begin());
+  }
+
+  SlotInfo info_of(std::int32_t slot) const {
+    const auto slots = program_.slots();
+    if (std::size_t(slot) < slots.size()) return slots[slot];
+    const ValueId id = program_.reductions()[slot - std::int32_t(slots.size())];
+    const bool total = is_total(program_.node(id).op);
+    return {DType::float64, total ? Rate::uniform : Rate::entry};
+  }
+
   const Program& program_;
+  const Phases phases_;
   std::vector<std::int32_t> local_value_;
   std::vector<std::int32_t> local_slot_;
+  std::vector<Piece> pieces_;
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "fusebook/ir/plan.h"
 
 #include <algorithm>
+#include <set>
 
 #include "fusebook/ir/lower_body.h"
+#include "fusebook/ops/reductions.h"
 #include "fusebook/support/same_bytes.h"
 
 namespace fuse {
@@ -22,7 +24,8 @@ class BodyMaker {
     instances_.clear();
     columns_ = 0;
     for (const Piece* piece : pieces) {
-      instances_.push_back({int(plan_.bodies.size()), piece->slots, {}, false});
+      instances_.push_back(
+          {int(plan_.bodies.size()), piece->slots, {}, false, piece->phase});
     }
     for (const Node& node : first.nodes) {
       if (node.op != OpCode::constant && node.op != OpCode::argument) continue;
@@ -45,11 +48,18 @@ class BodyMaker {
 
   std::vector<std::string> names_of(const Piece& piece) const {
     std::vector<std::string> names;
-    for (const std::int32_t slot : piece.slots) {
-      const char* label = program_.lists()[slot].label;
-      names.emplace_back(label != nullptr ? label : "list");
-    }
+    for (const std::int32_t slot : piece.slots) names.push_back(name_of(slot));
     return names;
+  }
+
+  std::string name_of(std::int32_t slot) const {
+    const auto lists = program_.lists();
+    if (std::size_t(slot) < lists.size()) {
+      const char* label = lists[slot].label;
+      return label != nullptr ? label : "list";
+    }
+    const ValueId id = program_.reductions()[std::size_t(slot) - lists.size()];
+    return std::string(fuse::name_of(program_.node(id).op));
   }
 
   ScalarUse use_of(OpCode op, std::size_t local,
@@ -116,6 +126,25 @@ bool Body::strided() const {
                      [](const BodySlot& slot) { return slot.strided; });
 }
 
+bool Body::reduces() const {
+  return std::any_of(nodes.begin(), nodes.end(), [](const BodyNode& node) {
+    return is_reduction(node.op);
+  });
+}
+
+std::vector<std::size_t> Plan::bodies_of(int phase) const {
+  std::set<std::size_t> used;
+  for (const Instance& instance : instances) {
+    if (instance.phase == phase) used.insert(std::size_t(instance.body));
+  }
+  return {used.begin(), used.end()};
+}
+
+bool Plan::reduces() const {
+  return std::any_of(bodies.begin(), bodies.end(),
+                     [](const Body& body) { return body.reduces(); });
+}
+
 bool Plan::matches(const Program& program) const {
   const auto scalars = program.scalars();
   const auto is_single = [&](std::int32_t scalar) {
@@ -151,6 +180,9 @@ Plan make_plan(const Program& program, std::span<const Piece> pieces,
   Plan plan;
   BodyMaker maker(program, plan, may_bake);
   for (const auto& pieces_of_class : classes) maker.make(pieces_of_class);
+  std::stable_sort(
+      plan.instances.begin(), plan.instances.end(),
+      [](const Instance& a, const Instance& b) { return a.phase < b.phase; });
   return plan;
 }
 

@@ -51,6 +51,9 @@ struct Body {
   /// True if some list is strided: then each row of the table is a line of a
   /// tensor, with a stride for every slot.
   bool strided() const;
+  /// True if it reduces elements. Then its stores are the results of reductions,
+  /// each into its own slot: of entry rate, or uniform for a total.
+  bool reduces() const;
 };
 
 /// How a scalar of a body's source is passed to it.
@@ -82,11 +85,13 @@ struct BodySource {
 /// One list domain of the program that runs through a body.
 struct Instance {
   int body = 0;
-  std::vector<std::int32_t> slots;    ///< program slot for each body slot
+  /// program slot for each body slot; see Piece
+  std::vector<std::int32_t> slots;
   std::vector<std::int32_t> columns;  ///< program scalar for each column
   /// Its lists hold the tensors of several groups: each tensor has its own
   /// columns.
   bool by_tensor = false;
+  int phase = 0;  ///< see Piece
 };
 
 /// A scalar whose bits are baked into the code.
@@ -99,13 +104,21 @@ struct Guard {
 struct Plan {
   std::vector<Body> bodies;
   std::vector<BodySource> sources;  ///< one per body
-  std::vector<Instance> instances;
+  std::vector<Instance> instances;  ///< phase by phase
   /// Program scalar for each launch argument; -1 if the body that reads it has
   /// no instance.
   std::vector<std::int32_t> args;
   std::vector<Guard> guards;
   int column_count = 0;  ///< number of columns of the widest body
 
+  /// The number of phases: one more than follow each other in reductions.
+  int phases() const {
+    return instances.empty() ? 1 : instances.back().phase + 1;
+  }
+  /// The bodies that run in a phase, in ascending order.
+  std::vector<std::size_t> bodies_of(int phase) const;
+  /// True if some body reduces.
+  bool reduces() const;
   /// True if the program's scalars have the bits this plan was made for, and
   /// differ between groups only where it has columns for them.
   bool matches(const Program& program) const;

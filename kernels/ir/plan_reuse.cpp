@@ -85,7 +85,7 @@ class Fitting {
   }
 
   void add_instance(std::size_t b, const Piece& piece) {
-    Instance instance = {int(b), piece.slots, {}, false};
+    Instance instance = {int(b), piece.slots, {}, false, piece.phase};
     const auto& uses = kernel_.sources[b].scalars;
     instance.columns.resize(std::size_t(kernel_.bodies[b].columns), -1);
     for (std::size_t k = 0; k < uses.size(); ++k) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "fusebook/ops/reductions.h"
 #include "fusebook/support/call_place.h"
 #include "fusebook/support/error.h"
 #include "fusebook/support/same_bytes.h"
@@ -122,8 +123,17 @@ std::int32_t Program::slot(const ListView& list, SlotInfo info) {
   return added;
 }
 
+std::int32_t Program::element_slot(ValueId id) const {
+  for (std::size_t s = 0; s < slots_.size(); ++s) {
+    if (slots_[s].rate != Rate::element) continue;
+    if (find_domain(slot_domains_[s]) == domain(id)) return std::int32_t(s);
+  }
+  return -1;
+}
+
 ValueId Program::append(const Node& node, int domain,
                         std::source_location place) {
+  if (is_reduction(node.op)) reductions_.push_back(ValueId(nodes_.size()));
   nodes_.push_back(node);
   node_domains_.push_back(domain);
   places_.push_back(place);
@@ -182,6 +192,16 @@ ValueId Program::apply(OpCode op, std::span<const ValueId> in,
     result.in[k] = element ? cast(in[k], result.dtype, place) : in[k];
   }
   return append(result, domain, place);
+}
+
+ValueId Program::reduce(OpCode op, ValueId value, std::source_location place) {
+  const auto same =
+      std::find_if(reductions_.begin(), reductions_.end(), [&](ValueId known) {
+        return node(known).op == op && node(known).in[0] == value;
+      });
+  if (same != reductions_.end()) return *same;
+  return append({op, Rate::entry, DType::float64, 1, {value, -1, -1, -1}},
+                is_total(op) ? -1 : node_domains_[value], place);
 }
 
 ValueId Program::cast(ValueId value, DType dtype, std::source_location place) {
@@ -271,6 +291,7 @@ ValueId Program::append_like(const Node& node, std::span<const ValueId> in,
     added.in[k] = in[k];
     domain = join(domain, node_domains_[in[k]]);
   }
+  if (is_total(node.op)) domain = -1;
   return append(added, domain, place);
 }
 
@@ -290,6 +311,7 @@ void Program::clear() {
   stores_.clear();
   store_of_slot_.clear();
   scalars_.clear();
+  reductions_.clear();
   operations_.clear();
   calls_.clear();
   events_.clear();

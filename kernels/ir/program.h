@@ -144,6 +144,10 @@ class Program {
   /// not affect it.
   ValueId apply(OpCode op, std::span<const ValueId> in,
                 std::source_location place);
+  /// Appends a reduction of an element value: to one number for each tensor, or
+  /// to one number of all tensors. A reduction of the same value that was
+  /// appended before serves again.
+  ValueId reduce(OpCode op, ValueId value, std::source_location place);
   /// Converts an element value to another dtype.
   ValueId cast(ValueId value, DType dtype, std::source_location place);
   /// Makes `value` the contents of a slot, converted to its dtype. Throws Error
@@ -176,13 +180,17 @@ class Program {
   bool empty() const { return nodes_.empty(); }
   const Node& node(ValueId id) const { return nodes_[id]; }
   /// The list domain of a value; -1 for uniform values and for what is computed
-  /// from numbers in memory alone.
+  /// from numbers in memory alone, or from reductions of whole lists.
   int domain(ValueId id) const;
+  /// A slot of elements in the list domain of a value; -1 if there is none.
+  std::int32_t element_slot(ValueId id) const;
 
   std::span<const Node> nodes() const { return nodes_; }
   std::span<const SlotInfo> slots() const { return slots_; }
   std::span<const ListView> lists() const { return lists_; }
   std::span<const Store> stores() const { return stores_; }
+  /// The values that are reductions, in the order of their recording.
+  std::span<const ValueId> reductions() const { return reductions_; }
   std::span<const ScalarLeaf> scalars() const { return scalars_; }
   /// First nodes of the operations; empty if the program is a single one.
   std::span<const std::int32_t> operations() const { return operations_; }
@@ -234,6 +242,7 @@ class Program {
   std::vector<Store> stores_;
   std::vector<std::int32_t> store_of_slot_;
   std::vector<ScalarLeaf> scalars_;
+  std::vector<ValueId> reductions_;
   std::vector<std::int32_t> operations_;
   std::vector<NodeRange> calls_;
   std::vector<StoreEvent> events_;

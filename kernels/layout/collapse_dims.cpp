@@ -14,6 +14,22 @@ bool has_strides(const Layout& layout) { return layout.strides != nullptr; }
 
 void LineCutter::cut(std::span<const Layout> layouts, std::size_t ordered,
                      std::int64_t numel) {
+  if (is_single_line(layouts, numel)) return;
+  sort(ordered);
+  merge();
+  choose_line();
+}
+
+void LineCutter::cut_in_order(std::span<const Layout> layouts,
+                              std::int64_t numel) {
+  if (is_single_line(layouts, numel)) return;
+  merge();
+  take_line(outer_.size() - 1);
+}
+
+// Otherwise its dimensions are gathered.
+bool LineCutter::is_single_line(std::span<const Layout> layouts,
+                                std::int64_t numel) {
   tensors_ = layouts.size();
   outer_.clear();
   strides_.clear();
@@ -23,11 +39,9 @@ void LineCutter::cut(std::span<const Layout> layouts, std::size_t ordered,
     count_ = 1;
     length_ = numel;
     line_.assign(tensors_, 1);
-    return;
+    return true;
   }
-  sort(ordered);
-  merge();
-  choose_line();
+  return false;
 }
 
 // All dimensions except those of size 1, from first to last.
@@ -85,6 +99,11 @@ void LineCutter::choose_line() {
         [](const auto& a, const auto& b) { return a.size < b.size; });
     if (longest->size > line->size) line = longest;
   }
+  take_line(std::size_t(line - outer_.begin()));
+}
+
+void LineCutter::take_line(std::size_t dimension) {
+  const auto line = outer_.begin() + std::ptrdiff_t(dimension);
   length_ = line->size;
   line_.assign(strides_of(*line), strides_of(*line) + tensors_);
   outer_.erase(line);

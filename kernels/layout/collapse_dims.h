@@ -21,6 +21,10 @@ class LineCutter {
   void cut(std::span<const Layout> layouts, std::size_t ordered,
            std::int64_t numel);
 
+  /// The same with lines in row-major order, whatever the strides: line k holds
+  /// elements [k, k + 1) * length().
+  void cut_in_order(std::span<const Layout> layouts, std::int64_t numel);
+
   /// Number of lines; 1 even if there are no elements.
   i64 count() const { return count_; }
   /// Number of elements in each line.
@@ -51,17 +55,19 @@ class LineCutter {
   const i64* strides_of(const Dimension& d) const {
     return strides_.data() + d.strides;
   }
+  bool is_single_line(std::span<const Layout> layouts, std::int64_t numel);
   void gather(std::span<const Layout> layouts, const Layout& shape);
   void sort(std::size_t ordered);
   bool merges(const Dimension& outer, const Dimension& inner) const;
   void merge();
   void choose_line();
+  void take_line(std::size_t dimension);
   void advance();
 
   std::size_t tensors_ = 0;
   i64 count_ = 0;
   i64 length_ = 0;
-  std::vector<Dimension> outer_;  // largest stride first
+  std::vector<Dimension> outer_;  // from first to last in a walk
   std::vector<i64> strides_;      // for each dimension, one per tensor
   std::vector<i64> line_;
   std::vector<i64> offsets_;

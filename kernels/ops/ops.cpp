@@ -39,6 +39,18 @@ std::string_view name_of(OpCode op) {
       return "load";
     case OpCode::cast:
       return "cast";
+    case OpCode::sum:
+      return "sum";
+    case OpCode::sum_of_squares:
+      return "sum_of_squares";
+    case OpCode::amax:
+      return "amax";
+    case OpCode::total_sum:
+      return "total_sum";
+    case OpCode::total_sum_of_squares:
+      return "total_sum_of_squares";
+    case OpCode::total_amax:
+      return "total_amax";
     default:
       return info(op).name;
   }

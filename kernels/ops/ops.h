@@ -9,7 +9,8 @@
 namespace fuse {
 
 /// The rows of ops.def, in order, followed by four pseudo-operations of
-/// programs: `constant`, `argument`, `load` and `cast`.
+/// programs: `constant`, `argument`, `load` and `cast`, and by the reductions
+/// (reductions.h) of each tensor and of all tensors of a list.
 enum class OpCode : std::uint8_t {
 #define OP(name, ...) name,
 #include "fusebook/ops/ops.def"
@@ -18,6 +19,12 @@ enum class OpCode : std::uint8_t {
   argument,
   load,
   cast,
+  sum,
+  sum_of_squares,
+  amax,
+  total_sum,
+  total_sum_of_squares,
+  total_amax,
 };
 
 /// Number of rows in ops.def.
@@ -57,7 +64,7 @@ bool calls_library(OpCode op);
 /// True when its value is its operand as it is.
 bool is_move(OpCode op);
 
-/// Name of any OpCode, the four extra ones included.
+/// Name of any OpCode, those that have no row included.
 std::string_view name_of(OpCode op);
 
 }  // namespace fuse

@@ -12,5 +12,8 @@ extern const char* const gpu_sim_prelude_text;
 extern const char* const gpu_sim_trailer_text;
 extern const char* const sums_text;
 extern const char* const gpu_sums_text;
+extern const char* const reductions_text;
+extern const char* const cpu_reductions_text;
+extern const char* const gpu_reductions_text;
 
 }  // namespace fuse

@@ -49,16 +49,6 @@ void check_shapes(const ListView& a, const ListView& b) {
   }
 }
 
-// The slot that determines the number and sizes of tensors: per-tensor scalars
-// have one element, so another slot is used if there is one.
-std::size_t sized_slot(const Body& body) {
-  std::size_t best = 0;
-  for (std::size_t s = 1; s < body.slots.size(); ++s) {
-    if (body.slots[s].rate > body.slots[best].rate) best = s;
-  }
-  return best;
-}
-
 std::uint64_t next_version() {
   static std::atomic<std::uint64_t> last = 0;
   return ++last;
@@ -75,13 +65,15 @@ Change AddressTable::compare(const Program& program, int threads) const {
   return bound_.compare(program.lists());
 }
 
-void AddressTable::build(const Plan& plan, const Program& program,
-                         int threads) {
+void AddressTable::build(const Plan& plan, const Program& program, int threads,
+                         NumberMemory memory) {
   // if something below throws, no half-built table may be in use
   bound_.clear();
   version_ = next_version();
   moved_from_ = 0;
   coincident_ = check_overlaps(plan, program);
+  reductions_.build(plan, program, threads);
+  numbers_ = reductions_.empty() ? nullptr : memory(reductions_.numbers());
   gather(plan, program);
   share_out_rows(threads);
   find_uses(plan, program);
@@ -98,12 +90,20 @@ void AddressTable::gather(const Plan& plan, const Program& program) {
   column_rows_.assign(1, 0);
   strided_ = std::any_of(plan.bodies.begin(), plan.bodies.end(),
                          [](const Body& body) { return body.strided(); });
-  bytes_ = 0;
+  phase_bytes_.clear();
+  begin_phase(0);
   for (std::size_t i = 0; i < plan.instances.size(); ++i) {
+    begin_phase(std::size_t(plan.instances[i].phase));
     gather_instance(plan, program, i);
   }
   instance_first_.push_back(tensor_rows_.size());
   tensor_rows_.push_back(rows_.size());
+}
+
+void AddressTable::begin_phase(std::size_t phase) {
+  if (phase < phase_bytes_.size()) return;
+  phase_bytes_.resize(phase + 1, 0);
+  first_row_ = rows_.size();
 }
 
 void AddressTable::gather_instance(const Plan& plan, const Program& program,
@@ -112,7 +112,7 @@ void AddressTable::gather_instance(const Plan& plan, const Program& program,
   const Body& body = plan.bodies[bound.body];
   const auto lists = program.lists();
   const std::size_t slots = bound.slots.size();
-  const std::size_t sized = sized_slot(body);
+  const std::size_t sized = sized_slot(body, bound, program);
   const bool scalars_only = body.slots[sized].rate != Rate::element;
   const ListView& sizes = lists[bound.slots[sized]];
   const ListView* shapes = &sizes;
@@ -137,10 +137,23 @@ void AddressTable::gather_instance(const Plan& plan, const Program& program,
     } else {
       add_tensor(row, bound, program, e);
     }
-    bytes_ += numel * per_element + per_entry;
+    if (body.reduces()) {
+      const Row& first = rows_[tensor_rows_.back()];
+      reductions_.set_rows(first.pointers, first.numel, first.instance);
+    }
+    phase_bytes_.back() += numel * per_element + per_entry;
   }
   column_rows_.push_back(column_rows_.back() +
                          (bound.by_tensor ? i64(sizes.count) : 1));
+}
+
+void* AddressTable::address_of(const Program& program, std::int32_t slot,
+                               std::size_t e) const {
+  const auto index = std::size_t(slot);
+  const std::size_t slots = program.slots().size();
+  if (index >= slots) return numbers_ + reductions_.place(index - slots, e);
+  const Rate rate = program.slots()[index].rate;
+  return program.lists()[index].addresses[rate == Rate::uniform ? 0 : e];
 }
 
 void AddressTable::add_tensor(const Row& row, const Instance& bound,
@@ -148,9 +161,7 @@ void AddressTable::add_tensor(const Row& row, const Instance& bound,
   rows_.push_back(row);
   rows_.back().pointers = i64(pointers_.size());
   for (const std::int32_t slot : bound.slots) {
-    const ListView& list = program.lists()[slot];
-    const Rate rate = program.slots()[slot].rate;
-    pointers_.push_back(list.addresses[rate == Rate::uniform ? 0 : e]);
+    pointers_.push_back(address_of(program, slot, e));
   }
   if (strided_) strides_.resize(pointers_.size(), 1);
 }
@@ -168,7 +179,11 @@ void AddressTable::add_lines(const Row& row, const Instance& bound,
     if (slot.stored) ordered = std::min(ordered, layouts_.size());
     layouts_.push_back(list.layouts != nullptr ? list.layouts[e] : Layout{});
   }
-  cutter_.cut(layouts_, ordered < layouts_.size() ? ordered : 0, row.numel);
+  if (body.reduces()) {
+    cutter_.cut_in_order(layouts_, row.numel);
+  } else {
+    cutter_.cut(layouts_, ordered < layouts_.size() ? ordered : 0, row.numel);
+  }
   cutter_.for_each([&](std::span<const i64> offsets) {
     add_tensor(row, bound, program, e);
     rows_.back().numel = cutter_.length();
@@ -192,13 +207,19 @@ bool AddressTable::is_line(std::size_t row) const {
 // The per-tensor stores of a tensor cut into lines wait for all lines, in
 // whatever part: they are done with its first line.
 void AddressTable::share_out_rows(int threads) {
-  share_out(rows_, threads, parts_);
-  if (!strided_) return;
+  share_out(std::span(rows_).subspan(first_row_), threads, parts_);
+  const auto first = i64(first_row_);
   auto& split = parts_.split_rows;
+  for (Part& part : parts_.parts) {
+    part.row += first;
+    part.last_row += first;
+  }
+  for (i64& row : split) row += first;
+  if (!strided_) return;
   std::erase_if(split, [&](i64 row) { return is_line(std::size_t(row)); });
   for (std::size_t t = 0; t + 1 < tensor_rows_.size(); ++t) {
     const std::size_t row = tensor_rows_[t];
-    if (is_line(row)) split.push_back(i64(row));
+    if (row >= first_row_ && is_line(row)) split.push_back(i64(row));
   }
   std::sort(split.begin(), split.end());
 }
@@ -210,8 +231,10 @@ void AddressTable::find_uses(const Plan& plan, const Program& program) {
     const Body& body = plan.bodies[instance.body];
     for (std::size_t s = 0; s < body.slots.size(); ++s) {
       const BodySlot& slot = body.slots[s];
-      uses_.push_back({std::size_t(instance.slots[s]), i, s,
-                       instance.slots.size(), slot.stored, slot.rate});
+      const auto list = std::size_t(instance.slots[s]);
+      if (list >= program.lists().size()) continue;  // a result
+      uses_.push_back(
+          {list, i, s, instance.slots.size(), slot.stored, slot.rate});
     }
   }
   std::stable_sort(uses_.begin(), uses_.end(),
@@ -223,6 +246,7 @@ void AddressTable::find_uses(const Plan& plan, const Program& program) {
   first_use_.resize(program.lists().size() + 1, uses_.size());
   std::vector<MovedLists::List> lists;
   for (const Use& use : uses_) {
+    if (is_read_first(plan, program, std::int32_t(use.list))) continue;
     const SlotInfo& info = program.slots()[use.list];
     const bool known = !lists.empty() && lists.back().index == use.list;
     if (!known) lists.push_back({use.list, false, size_of(info.dtype)});

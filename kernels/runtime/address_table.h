@@ -10,7 +10,9 @@
 #include "fusebook/prelude/launch.h"
 #include "fusebook/runtime/bound_lists.h"
 #include "fusebook/runtime/moved_lists.h"
+#include "fusebook/runtime/reduce_table.h"
 #include "fusebook/runtime/table_parts.h"
+#include "fusebook/support/function_ref.h"
 
 namespace fuse {
 
@@ -19,6 +21,10 @@ struct AddressSpan {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
+
+/// Memory for so many doubles, where the results of reductions will be. It stays
+/// valid as long as what provides it.
+using NumberMemory = FunctionRef<double*(std::size_t count)>;
 
 /// The table of a plan for given lists of tensors: one row per tensor with its
 /// addresses (one row per line if lists are strided), and the shares of the
@@ -30,7 +36,8 @@ class AddressTable {
   Change compare(const Program& program, int threads) const;
   /// Throws Error if a stored tensor overlaps another one; then the table is
   /// empty.
-  void build(const Plan& plan, const Program& program, int threads);
+  void build(const Plan& plan, const Program& program, int threads,
+             NumberMemory memory);
   /// Replaces the addresses of tensors that have moved, if nothing else has
   /// changed. Skips what has not moved. Throws Error like `build`; then the
   /// table is unchanged.
@@ -50,8 +57,14 @@ class AddressTable {
   /// Where the columns of each instance begin, followed by the end: one row for
   /// all its tensors, or one for each (see Instance::by_tensor).
   std::span<const i64> column_rows() const { return column_rows_; }
+  /// The shares of the last phase.
   const TableParts& parts() const { return parts_; }
-  std::int64_t bytes() const { return bytes_; }
+  /// What the phases before it reduce, and where its numbers are.
+  const ReduceTable& reductions() const { return reductions_; }
+  double* numbers() const { return numbers_; }
+  /// The first row of the last phase, and of its tensors.
+  std::size_t first_row() const { return first_row_; }
+  std::span<const std::int64_t> phase_bytes() const { return phase_bytes_; }
   bool coincident() const { return coincident_; }
   std::uint64_t version() const { return version_; }
   /// The version before the last move, and the addresses it changed; 0 after
@@ -73,11 +86,14 @@ class AddressTable {
   void gather(const Plan& plan, const Program& program);
   void gather_instance(const Plan& plan, const Program& program,
                        std::size_t instance);
+  void* address_of(const Program& program, std::int32_t slot,
+                   std::size_t e) const;
   void add_tensor(const Row& row, const Instance& bound, const Program& program,
                   std::size_t e);
   void add_lines(const Row& row, const Instance& bound, const Body& body,
                  const Program& program, std::size_t e);
   bool is_line(std::size_t row) const;
+  void begin_phase(std::size_t phase);
   void share_out_rows(int threads);
 
   void find_uses(const Plan& plan, const Program& program);
@@ -100,7 +116,10 @@ class AddressTable {
   LineCutter cutter_;
   std::vector<Layout> layouts_;  // for the tensors of one entry
   TableParts parts_;
-  std::int64_t bytes_ = 0;
+  ReduceTable reductions_;
+  double* numbers_ = nullptr;
+  std::size_t first_row_ = 0;
+  std::vector<std::int64_t> phase_bytes_;  // loaded and stored
   bool coincident_ = false;
 
   // Used by moves.

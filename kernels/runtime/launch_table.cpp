@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
+
+#include "fusebook/support/error.h"
 
 namespace fuse {
 namespace {
@@ -42,11 +45,20 @@ bool Table::lists_changed(const Program& program, int threads) const {
 }
 
 bool Table::bind(const Plan& plan, const Program& program, int threads) {
+  return bind(plan, program, threads, [](std::size_t) -> double* {
+    throw Error(
+        "this table was bound without memory for the results of reductions; "
+        "bind it with that of its kernel");
+  });
+}
+
+bool Table::bind(const Plan& plan, const Program& program, int threads,
+                 NumberMemory memory) {
   bool changed = false;
   if (now_.compare(program, threads) != Change::none) {
     const std::uint64_t content = content_of(program.lists());
     changed = !find_kept(program, threads, content);
-    if (changed) replace(plan, program, threads, content);
+    if (changed) replace(plan, program, threads, content, memory);
   }
   now_.rename(program);
   gather_scalars(plan, program);
@@ -70,11 +82,11 @@ bool Table::find_kept(const Program& program, int threads,
 }
 
 void Table::replace(const Plan& plan, const Program& program, int threads,
-                    std::uint64_t content) {
+                    std::uint64_t content, NumberMemory memory) {
   if (now_.compare(program, threads) == Change::moved) {
     move(plan, program, content);
   } else {
-    exchange(plan, program, threads);
+    exchange(plan, program, threads, memory);
   }
   content_ = content;
   seen_[next_seen_++ % seen_.size()] = content;
@@ -93,7 +105,8 @@ void Table::move(const Plan& plan, const Program& program,
 
 // Other lists, such as those of parameters that do not take part in every step:
 // perhaps they have only moved since they were last used.
-void Table::exchange(const Plan& plan, const Program& program, int threads) {
+void Table::exchange(const Plan& plan, const Program& program, int threads,
+                     NumberMemory memory) {
   const auto known =
       std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
         return kept.table.compare(program, threads) == Change::moved;
@@ -110,7 +123,7 @@ void Table::exchange(const Plan& plan, const Program& program, int threads) {
     std::swap(place.table, now_);
     place.content = content_;
   }
-  now_.build(plan, program, threads);
+  now_.build(plan, program, threads, memory);
 }
 
 bool Table::came_back(std::uint64_t content) const {
@@ -122,6 +135,22 @@ void Table::keep_current() {
   Kept& place = oldest(kept_);
   place.table = now_;
   place.content = content_;
+}
+
+i64 Table::tensors() const {
+  const auto all = rows();
+  const std::size_t first = first_row();
+  return first < all.size() ? all.back().entry + 1 - all[first].entry : 0;
+}
+
+std::int64_t Table::bytes() const {
+  const auto all = phase_bytes();
+  return std::accumulate(all.begin(), all.end(), std::int64_t(0));
+}
+
+Reducing Table::reducing() const {
+  return {launch(), reductions().tensors().data(), reductions().chunks().data(),
+          now_.numbers()};
 }
 
 Launch Table::launch() const {

@@ -22,7 +22,10 @@ class Table {
 
   /// Collects addresses and scalars. Returns true if a table was built, or
   /// addresses in it were replaced. Throws Error if a stored tensor overlaps
-  /// another one.
+  /// another one. `memory` is asked for the place of the results where the plan
+  /// reduces; without it such a plan is an Error.
+  bool bind(const Plan& plan, const Program& program, int threads,
+            NumberMemory memory);
   bool bind(const Plan& plan, const Program& program, int threads);
 
   /// True if `bind` would do either.
@@ -30,11 +33,18 @@ class Table {
 
   /// The arguments of a kernel; valid until the next bind.
   Launch launch() const;
+  /// The shares of the last phase; the phases before it are `reductions`.
   std::span<const Part> parts() const { return now_.parts().parts; }
   /// Rows shared by several parts, and the first line of each tensor with
   /// several lines; their per-tensor stores come last.
   std::span<const i64> split_rows() const { return now_.parts().split_rows; }
+  /// The rows of all phases; those of the last one start at `first_row`.
   std::span<const Row> rows() const { return now_.rows(); }
+  std::size_t first_row() const { return now_.first_row(); }
+  const ReduceTable& reductions() const { return now_.reductions(); }
+  /// What the kernel is given for them.
+  Reducing reducing() const;
+  int phases() const { return int(now_.phase_bytes().size()); }
   /// The addresses, scalars and columns that `launch` points to.
   std::span<void* const> pointers() const { return now_.pointers(); }
   /// Parallel to the addresses; empty if no tensor is strided.
@@ -48,19 +58,23 @@ class Table {
   /// if there is none.
   std::uint64_t moved_from() const { return now_.moved_from(); }
   AddressSpan moved() const { return now_.moved(); }
-  /// Number of tensors, each of which may have several rows.
-  i64 tensors() const { return rows().empty() ? 0 : rows().back().entry + 1; }
-  /// Bytes loaded and stored by one launch.
-  std::int64_t bytes() const { return now_.bytes(); }
+  /// Number of tensors in the last phase, each of which may have several rows.
+  i64 tensors() const;
+  /// Bytes loaded and stored by one launch, and by each of its phases.
+  std::int64_t bytes() const;
+  std::span<const std::int64_t> phase_bytes() const {
+    return now_.phase_bytes();
+  }
   /// True if two lists share tensors; loads must then precede stores.
   bool coincident() const { return now_.coincident(); }
 
  private:
   bool find_kept(const Program& program, int threads, std::uint64_t content);
   void replace(const Plan& plan, const Program& program, int threads,
-               std::uint64_t content);
+               std::uint64_t content, NumberMemory memory);
   void move(const Plan& plan, const Program& program, std::uint64_t content);
-  void exchange(const Plan& plan, const Program& program, int threads);
+  void exchange(const Plan& plan, const Program& program, int threads,
+                NumberMemory memory);
   bool came_back(std::uint64_t content) const;
   void keep_current();
   void gather_scalars(const Plan& plan, const Program& program);

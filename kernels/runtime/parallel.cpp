@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fusebook/runtime/openmp_threads.h"
+#include "fusebook/runtime/pause_cpu.h"
 #include "fusebook/support/error.h"
 
 // Nothing in this file owns memory or has a destructor, and the threads are
@@ -76,14 +77,6 @@ int cpus() {
     cpu_count.store(count, std::memory_order_relaxed);
   }
   return count;
-}
-
-void pause_cpu() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("isb" ::: "memory");
-#endif
 }
 
 // Work that can be claimed: how many threads may take part (high half) and how

@@ -31,16 +31,6 @@ Cut cut_row(const Row& row, i64 number, i64 weight) {
   return row.numel == 0 ? Cut{number, 0} : Cut{number + 1, 0};
 }
 
-// One share per thread, for no more threads than are worth waking. Large shares
-// are split into several per thread: a thread with a CPU to itself then takes
-// over work from threads that share theirs with another program, or with
-// another thread pool of this one.
-i64 count_shares(i64 total, int threads) {
-  const i64 used = std::clamp<i64>(total / least_weight, 1, threads);
-  if (used == 1) return 1;
-  return used * std::clamp<i64>(total / used / fine_weight, 1, most_shares);
-}
-
 // The boundaries between shares of equal weight, up to one grain.
 std::vector<Cut> find_cuts(std::span<const Row> rows, int threads) {
   i64 total = 0;
@@ -76,6 +66,18 @@ void add_part(std::span<const Row> rows, const Cut& begin, const Cut& end,
 }
 
 }  // namespace
+
+i64 weight_of(i64 elements) { return elements + row_weight; }
+
+// For no more threads than are worth waking. Large shares are split into several
+// per thread: a thread with a CPU to itself then takes over work from threads
+// that share theirs with another program, or with another thread pool of this
+// one.
+i64 count_shares(i64 weight, int threads) {
+  const i64 used = std::clamp<i64>(weight / least_weight, 1, threads);
+  if (used == 1) return 1;
+  return used * std::clamp<i64>(weight / used / fine_weight, 1, most_shares);
+}
 
 void share_out(std::span<const Row> rows, int threads, TableParts& to) {
   to.parts.clear();

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
+#include <map>
 #include <source_location>
 #include <span>
 #include <string>
@@ -19,9 +21,11 @@
 #include "fusebook/ir/plan.h"
 #include "fusebook/ir/program.h"
 #include "fusebook/ops/float16.h"
-#include "fusebook/runtime/launch_table.h"
+#include "fusebook/ops/reductions.h"
+#include "fusebook/runtime/kernel.h"
 #include "fusebook/support/error.h"
 #include "support/reduced.h"
+#include "support/reduction_order.h"
 #include "support/reference.h"
 #include "support/testing.h"
 
@@ -173,7 +177,7 @@ class Author {
 
  private:
   void add(Program& program) {
-    switch (bytes_.below(7)) {
+    switch (bytes_.below(8)) {
       case 0:
         return add_load(program);
       case 1:
@@ -182,6 +186,8 @@ class Author {
         return add_store(program);
       case 3:
         return add_cast(program);
+      case 4:
+        return add_reduction(program);
       default:
         return add_operation(program);
     }
@@ -234,6 +240,15 @@ class Author {
     known_.push_back({program.cast(known.id, dtype, here), known.world});
   }
 
+  void add_reduction(Program& program) {
+    if (known_.empty()) return;
+    const Known known = known_[std::size_t(bytes_.below(known_.size()))];
+    if (program.node(known.id).rate != Rate::element) return;
+    const auto op = OpCode(int(OpCode::sum) + bytes_.below(6));
+    known_.push_back({program.reduce(op, known.id, here),
+                      fuse::is_total(op) ? no_world : known.world});
+  }
+
   void add_operation(Program& program) {
     if (known_.empty()) return;
     const auto op = OpCode(bytes_.below(std::size_t(fuse::op_count)));
@@ -264,6 +279,7 @@ class Reference {
   Reference(const Author& author, const Program& program)
       : author_(author), program_(program), worlds_(program.nodes().size()) {
     for (std::size_t n = 0; n < worlds_.size(); ++n) worlds_[n] = world_of(n);
+    for (const ValueId id : program.reductions()) reduce(id);
   }
 
   /// With `at_element` false, values of elements are left out.
@@ -274,14 +290,48 @@ class Reference {
       const Node& node = program_.nodes()[n];
       if (worlds_[n] != no_world && worlds_[n] != world) continue;
       if (node.rate == Rate::element && !at_element) continue;
-      all[n] = value(node, all, tensor, i);
+      all[n] = fuse::is_reduction(node.op) ? result_of(ValueId(n), tensor)
+                                           : value(node, all, tensor, i);
     }
     return all;
   }
 
  private:
+  // Reductions of other values are known before.
+  void reduce(ValueId id) {
+    const Node& node = program_.node(id);
+    const auto in = std::size_t(node.in[0]);
+    const OpCode op = fuse::per_tensor(node.op);
+    const bool largest = op == OpCode::amax;
+    const auto join = largest ? reduction_order::larger : reduction_order::add;
+    const double first = largest ? -std::numeric_limits<double>::infinity() : 0;
+    const int world = reduced_world(node);
+    const auto& sizes = world_sizes[std::size_t(world)];
+    std::vector<double> results;
+    for (std::size_t t = 0; t < sizes.size(); ++t) {
+      std::vector<double> terms;
+      for (std::int64_t i = 0; i < sizes[t]; ++i) {
+        const double x = values(world, t, std::size_t(i), true)[in];
+        terms.push_back(op == OpCode::sum_of_squares ? x * x : x);
+      }
+      results.push_back(reduction_order::join_elements(terms, join, first));
+    }
+    if (fuse::is_total(node.op)) {
+      results = {reduction_order::join_numbers(results, join, first)};
+    }
+    reduced_[id] = std::move(results);
+  }
+
+  // A number that was stored into a list has no world of its own.
+  int reduced_world(const Node& reduction) const {
+    const auto slot = program_.element_slot(reduction.in[0]);
+    return author_.list_of(program_, slot).world;
+  }
+
   int world_of(std::size_t n) const {
     const Node& node = program_.nodes()[n];
+    if (fuse::is_total(node.op)) return no_world;
+    if (fuse::is_reduction(node.op)) return reduced_world(node);
     if (node.op == OpCode::load) {
       return author_.list_of(program_, node.in[0]).world;
     }
@@ -290,6 +340,12 @@ class Reference {
       world = std::max(world, worlds_[std::size_t(node.in[k])]);
     }
     return world;
+  }
+
+  double result_of(ValueId id, std::size_t tensor) const {
+    const auto known = reduced_.find(id);
+    if (known == reduced_.end()) return 0;  // nobody asks for it yet
+    return known->second[known->second.size() == 1 ? 0 : tensor];
   }
 
   double value(const Node& node, const std::vector<double>& all,
@@ -312,6 +368,7 @@ class Reference {
   const Author& author_;
   const Program& program_;
   std::vector<int> worlds_;
+  std::map<ValueId, std::vector<double>> reduced_;
 };
 
 bool same(DType dtype, double a, double b) {
@@ -369,8 +426,9 @@ void run(Author& author, bool bake, int threads) {
   const std::string source = generate_cpu_source(plan);
   if (source != generate_cpu_source(plan)) fail(program, "unsteady source");
   fuse::Table table;
-  table.bind(plan, program, threads);
-  fuse::make_interpreter(plan)->launch(table);
+  const auto kernel = fuse::make_interpreter(plan);
+  bind_table(table, *kernel, plan, program, threads);
+  kernel->launch(table);
   check_memory(author, program);
 }
 

@@ -30,10 +30,13 @@
 #include "fusebook/compile/run_eagerly.h"
 #include "fusebook/cuda_sim/gpu_sim_block.h"
 #include "fusebook/foreach/foreach.h"
+#include "fusebook/foreach/reductions.h"
 #include "fusebook/ops/element.h"
+#include "fusebook/ops/reductions.h"
 #include "fusebook/runtime/parallel.h"
 #include "support/broadcast_testing.h"
 #include "support/exact.h"
+#include "support/reduction_order.h"
 #include "support/reference.h"
 #include "support/strided_testing.h"
 #include "support/testing.h"
@@ -56,7 +59,8 @@ struct Input {
   int index = 0;
 };
 
-/// target = op(in...), or a new register where target is -1.
+/// target = op(in...), or a new register where target is -1. A reduction of a
+/// list is added to its elements.
 struct Step {
   OpCode op{};
   int target = -1;
@@ -100,6 +104,9 @@ struct Script {
 /// What an operation gives: elements in the type that those of its operands
 /// meet in, or one float64 a tensor.
 Register result_of(const std::vector<Register>& registers, const Step& step) {
+  if (is_reduction(step.op) && !is_total(step.op)) {
+    return {Rate::entry, DType::float64};
+  }
   std::vector<DType> elements;
   bool all_small = true;
   for (const Input& in : step.in) {
@@ -122,6 +129,7 @@ class ScriptMaker {
   explicit ScriptMaker(std::uint64_t seed)
       : random_(seed),
         small_(seed ^ 0x5a11),
+        reduced_(seed ^ 0x4ed),
         first_op_(OpCode(seed / input_kinds % op_count)),
         last_input_(int(seed % input_kinds)),
         main_(DType(seed % dtype_count)) {}
@@ -134,7 +142,12 @@ class ScriptMaker {
     add_operation(first_op_, last_input_);
     // Most are short; some are long enough for values to take turns in buffers.
     const int steps = random_.below(random_.chance(0.15) ? 16 : 7);
-    for (int n = 0; n < steps; ++n) add_operation(any_op(), any_input);
+    // What an early phase reads alone must not lie in a stored list.
+    const bool reduces = !has_view() && reduced_.chance(0.2);
+    for (int n = 0; n < steps; ++n) {
+      if (reduces && reduced_.chance(0.5)) add_reduction();
+      add_operation(any_op(), any_input);
+    }
     for (Register& r : script_.registers) r.kept = random_.chance(0.4);
     return std::move(script_);
   }
@@ -277,6 +290,18 @@ class ScriptMaker {
         : fill_functional(step, last);
   }
 
+  // Not the largest element: tensors may have none.
+  void add_reduction() {
+    static const std::vector<OpCode> all = {
+        OpCode::sum, OpCode::sum_of_squares, OpCode::total_sum,
+        OpCode::total_sum_of_squares, OpCode::total_amax};
+    const auto lists = lists_where(true, nullptr);
+    const Step step = {
+        reduced_.pick(all), -1, {{Kind::list, reduced_.pick(lists)}}};
+    script_.registers.push_back(result_of(script_.registers, step));
+    script_.steps.push_back(step);
+  }
+
   // One of kind 0, elements, to 4, an expression.
   Input input_of(int kind, bool elements_allowed, DType dtype) {
     if (kind >= 2) return {Kind(kind - 1), random_.below(number_count)};
@@ -337,6 +362,7 @@ class ScriptMaker {
 
   Random random_;
   Random small_;  // of its own: other programs stay what they are
+  Random reduced_;
   OpCode first_op_;
   int last_input_;  // the kind of its last operand
   DType main_;
@@ -516,6 +542,11 @@ class Case {
   void play() {
     std::vector<TensorList> registers = lists_;
     for (const Step& step : script_.steps) {
+      if (is_reduction(step.op)) {
+        registers.push_back(
+            play_reduction(step.op, registers[std::size_t(step.in[0].index)]));
+        continue;
+      }
       std::vector<Operand> operands;
       for (const Input& in : step.in) {
         operands.push_back(operand(in, registers));
@@ -684,10 +715,74 @@ class Case {
     return list;
   }
 
+  static TensorList play_reduction(OpCode op, const TensorList& list) {
+    switch (op) {
+      case OpCode::sum:
+        return foreach_sum(list);
+      case OpCode::sum_of_squares:
+        return foreach_norm(list);
+      case OpCode::total_sum:
+        return foreach_add(list, total_norm(list, 1));
+      case OpCode::total_sum_of_squares:
+        return foreach_add(list, total_norm(list));
+      default:
+        return foreach_add(list, all_finite(list));
+    }
+  }
+
+  // What a reduction takes of an element, and makes of the number.
+  static double term(OpCode op, double x) {
+    switch (op) {
+      case OpCode::sum:
+        return x;
+      case OpCode::total_sum:
+        return std::fabs(x);
+      case OpCode::total_amax:
+        return std::isfinite(x) ? 0 : 1;
+      default:
+        return x * x;
+    }
+  }
+  static double last(OpCode op, double x) {
+    if (op == OpCode::total_amax) return x == 0 ? 1 : 0;
+    return per_tensor(op) == OpCode::sum ? x : std::sqrt(x);
+  }
+
+  static Values compute_reduction(const Step& step, DType dtype,
+                                  const Values& list) {
+    using namespace reduction_order;
+    std::vector<double> sums;
+    for (std::vector<double> values : list) {
+      for (double& x : values) x = term(step.op, x);
+      sums.push_back(join_elements(values, add, 0));
+    }
+    Values result = list;
+    if (is_total(step.op)) {
+      const double total = last(step.op, join_numbers(sums, add, 0));
+      for (auto& values : result) {
+        for (double& x : values) {
+          x = reduced::round(
+              dtype, reference::apply(OpCode::add, dtype, {x, total, 0, 0}));
+        }
+      }
+    } else {
+      for (std::size_t e = 0; e < sums.size(); ++e) {
+        result[e] = {last(step.op, sums[e])};
+      }
+    }
+    return result;
+  }
+
   std::vector<Values> compute_expected() {
     std::vector<Values> registers = initial_;
     patch_views(registers);
     for (const Step& step : script_.steps) {
+      if (is_reduction(step.op)) {
+        const auto& of = registers[std::size_t(step.in[0].index)];
+        registers.push_back(compute_reduction(
+            step, result_of(script_.registers, step).dtype, of));
+        continue;
+      }
       const Register* const target =
           step.target >= 0 ? &script_.registers[std::size_t(step.target)]
                            : nullptr;
@@ -927,6 +1022,12 @@ class Coverage {
   }
 
   void check() const {
+    for (const OpCode op :
+         {OpCode::sum, OpCode::sum_of_squares, OpCode::total_sum,
+          OpCode::total_sum_of_squares, OpCode::total_amax}) {
+      INFO(name_of(op));
+      CHECK(forms_.count({op, false}) == 1);
+    }
     check_broadcasts();
     check_operations();
     check_lies();

@@ -67,10 +67,12 @@ Rows rows_of_compiled_functions() {
       {"Function::device", [] { use(fresh().device()); }, "function fresh in "},
       {"Function::bind_captured", [] { use(fresh().bind_captured(Program())); },
        "function fresh in "},
+      answer("Function::counted",
+             [] { CHECK(Function::counted(CompiledProgram()) == Counters()); }),
       answer("Function::count_replay",
              [] {
                const CompiledProgram none;
-               fresh().count_replay(none, 0);
+               fresh().count_replay(none, {});
              }),
       answer("Function::counters",
              [] { CHECK(fresh().counters() == Counters()); }),

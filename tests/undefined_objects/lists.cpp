@@ -64,6 +64,11 @@ Rows rows_of_lists() {
        "foreach_mul: operand 2 was moved from, at "},
       {"foreach_zero_", [] { foreach_zero_(gone()); }},
       {"foreach_to", [] { use(foreach_to(gone(), float64)); }},
+      {"foreach_norm", [] { use(foreach_norm(gone())); }, "foreach_norm at "},
+      {"foreach_sum", [] { use(foreach_sum(gone())); }, "foreach_sum at "},
+      {"foreach_amax", [] { use(foreach_amax(gone())); }, "foreach_amax at "},
+      {"total_norm", [] { use(total_norm(gone())); }, "total_norm at "},
+      {"all_finite", [] { use(all_finite(gone())); }, "all_finite at "},
 
       {"check_lists",
        [=] {
@@ -164,6 +169,8 @@ Rows rows_of_lists() {
 
       answer("Scalar::is_tensor", [] { CHECK(left_scalar().is_tensor()); }),
       {"Scalar::of_groups", [] { use(Scalar::of_groups(nullptr, false, {})); }},
+      answer("Scalar::memory",
+             [] { CHECK(left_scalar().memory().item() == 0.5); }),
       answer("Scalar::column",
              [] { CHECK(left_scalar().column() == nullptr); }),
       answer("Scalar::number",

@@ -1,0 +1,79 @@
+#include "fusebook/ir/phases.h"
+
+#include <algorithm>
+
+#include "fusebook/ops/reductions.h"
+
+namespace fuse {
+
+namespace {
+
+void need_operands(const Node& node, std::vector<bool>& needed) {
+  for (int k = 0; k < node.arity; ++k) needed[std::size_t(node.in[k])] = true;
+}
+
+// Values that what is in memory at the end depends on.
+std::vector<bool> needed_values(const Program& program) {
+  std::vector<bool> needed(program.nodes().size(), false);
+  for (const Store& store : program.stores()) {
+    needed[std::size_t(store.value)] = true;
+  }
+  for (std::size_t id = needed.size(); id-- > 0;) {
+    if (needed[id]) need_operands(program.node(ValueId(id)), needed);
+  }
+  return needed;
+}
+
+// True for what one operation computes and a later one uses: between them a
+// program may be cut, and then it is stored.
+bool outlives(const Program& program, ValueId value, ValueId user) {
+  if (program.node(value).arity == 0) return false;
+  const auto begins = program.operations();
+  const auto next = std::upper_bound(begins.begin(), begins.end(), value);
+  return next != begins.end() && *next <= user;
+}
+
+}  // namespace
+
+Phases::Phases(const Program& program) : phase_of_(program.nodes().size(), 0) {
+  if (program.reductions().empty()) return;
+  for (std::size_t id = 0; id < phase_of_.size(); ++id) {
+    const Node& node = program.node(ValueId(id));
+    for (int k = 0; k < node.arity; ++k) {
+      phase_of_[id] = std::max(phase_of_[id], of(node.in[k]));
+    }
+    if (is_reduction(node.op)) ++phase_of_[id];
+  }
+  for (const Store& store : program.stores()) {
+    last_ = std::max(last_, of(store.value));
+  }
+  const std::vector<bool> needed = needed_values(program);
+  for (const ValueId id : program.reductions()) {
+    if (needed[std::size_t(id)]) reductions_.push_back(id);
+  }
+}
+
+std::vector<bool> slots_read_last(const Program& program) {
+  std::vector<bool> last(program.nodes().size(), false);
+  for (const Store& store : program.stores()) {
+    last[std::size_t(store.value)] = true;
+  }
+  std::vector<bool> slots(program.slots().size(), false);
+  const std::vector<bool> needed = needed_values(program);
+  for (std::size_t id = needed.size(); id-- > 0;) {
+    if (!needed[id]) continue;
+    const Node& node = program.node(ValueId(id));
+    for (int k = 0; k < node.arity; ++k) {
+      const bool reduced = !last[id] || is_reduction(node.op);
+      if (!reduced || outlives(program, node.in[k], ValueId(id))) {
+        last[std::size_t(node.in[k])] = true;
+      }
+    }
+    if (last[id] && node.op == OpCode::load) {
+      slots[std::size_t(node.in[0])] = true;
+    }
+  }
+  return slots;
+}
+
+}  // namespace fuse
