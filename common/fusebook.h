@@ -14,6 +14,7 @@
 #include "fusebook/device/cuda_kernel.h"
 #include "fusebook/device/device_registry.h"
 #include "fusebook/dlpack/dlpack.h"
+#include "fusebook/foreach/clip_grad.h"
 #include "fusebook/foreach/foreach.h"
 #include "fusebook/foreach/foreach_map.h"
 #include "fusebook/foreach/reductions.h"

@@ -148,7 +148,12 @@ bool GroupBatches::follow(const GradientSource& gradients) {
 fuse::Change GroupBatches::follow(JoinedBatch& each,
                                   const GradientSource& gradients) {
   TensorList& grads = each.batch.grads;
-  if (!gradients.given()) return follow_gradients(grads);
+  if (!gradients.given()) {
+    const fuse::Change change = follow_gradients(grads);
+    const std::uint64_t now = grads.impl()->content_hash;
+    const bool moved = std::exchange(each.followed, now) != now;
+    return change == fuse::Change::none && moved ? fuse::Change::moved : change;
+  }
   const auto addresses = gather(each.params, gradients);
   void* const none = nullptr;
   if (std::find(addresses.begin(), addresses.end(), none) != addresses.end()) {

@@ -17,6 +17,7 @@ struct JoinedBatch {
   JoinedNumbers numbers;            ///< numbers of several groups; none for one
   bool is_new = true;               ///< not rehearsed yet
   std::uint64_t rehearsed = 0;  ///< content hash of the gradients at the time
+  std::uint64_t followed = 0;   ///< likewise; others may move the list, too
 };
 
 }  // namespace fuse

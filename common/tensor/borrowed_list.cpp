@@ -13,6 +13,7 @@
 #include "fusebook/support/call_place.h"
 #include "fusebook/support/error.h"
 #include "fusebook/support/source_place.h"
+#include "fusebook/tensor/kept_gradients.h"
 #include "fusebook/tensor/list_registry.h"
 #include "fusebook/tensor/tensor_layout.h"
 
@@ -147,9 +148,10 @@ void fetch_ahead(const std::vector<Tensor>& params, std::size_t i) {
 }
 
 // Points a list to the address that `find(list, i)` returns for each tensor; if
-// that is null, the list can no longer be used.
+// that is null, the list can no longer be used. It is in use elsewhere if there
+// are more than so many handles.
 template <class Find>
-Change follow(TensorList& handle, Find find) {
+Change follow(TensorList& handle, Find find, int handles = 1) {
   std::shared_ptr<ListImpl> list = handle.impl();
   const std::uint64_t old_content = list->content_hash;
   Change change = Change::none;
@@ -160,7 +162,9 @@ Change follow(TensorList& handle, Find find) {
       return Change::other;
     }
     if (*address == list->addresses[i]) continue;
-    if (change == Change::none && list.use_count() > 2) list = copy_of(*list);
+    if (change == Change::none && list.use_count() > handles + 1) {
+      list = copy_of(*list);
+    }
     change = Change::moved;
     put(*list, i, *address);
   }
@@ -168,6 +172,14 @@ Change follow(TensorList& handle, Find find) {
   settle(*list, old_content);
   if (list != handle.impl()) handle = TensorList(std::move(list));
   return change;
+}
+
+std::optional<void*> current_gradient(const ListImpl& list, std::size_t i) {
+  const std::vector<Tensor>& params = list.owners->tensors;
+  fetch_ahead(params, i);
+  const TensorImpl* const gradient = params[i].impl()->grad.get();
+  const bool good = gradient != nullptr && fits(list, i, *gradient);
+  return good ? std::optional(gradient->data) : std::nullopt;
 }
 
 void check_addresses(const ListImpl& list, std::span<void* const> addresses,
@@ -204,17 +216,16 @@ TensorList gradient_list(const TensorList& params, const char* label) {
   }
   if (list->count > 0) list->dtype = gradients[0]->dtype;
   take_places(*list, gradients);
+  keep_gradients(list);
   return TensorList(std::move(list));
 }
 
 Change follow_gradients(TensorList& grads) {
-  const std::vector<Tensor>& params = grads.impl()->owners->tensors;
-  return follow(grads, [&](const ListImpl& list, std::size_t i) {
-    fetch_ahead(params, i);
-    const TensorImpl* const gradient = params[i].impl()->grad.get();
-    const bool good = gradient != nullptr && fits(list, i, *gradient);
-    return good ? std::optional(gradient->data) : std::nullopt;
-  });
+  return follow(grads, current_gradient);
+}
+
+Change follow_kept_gradients(TensorList& grads) {
+  return follow(grads, current_gradient, 2);
 }
 
 void follow_addresses(TensorList& grads, std::span<void* const> addresses) {

@@ -22,6 +22,8 @@ TensorList gradient_list(const TensorList& params, const char* label);
 /// missing, or has another dtype or other strides. If the list is still in use
 /// elsewhere, `grads` becomes a new one.
 Change follow_gradients(TensorList& grads);
+/// The same through a second handle, beside the one of whoever keeps the list.
+Change follow_kept_gradients(TensorList& grads);
 
 /// Tensors like those of `shapes`, with their strides, at addresses supplied by
 /// a caller. Throws Error like `rebind`, with a message that starts with

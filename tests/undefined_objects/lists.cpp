@@ -69,6 +69,15 @@ Rows rows_of_lists() {
       {"foreach_amax", [] { use(foreach_amax(gone())); }, "foreach_amax at "},
       {"total_norm", [] { use(total_norm(gone())); }, "total_norm at "},
       {"all_finite", [] { use(all_finite(gone())); }, "all_finite at "},
+      {"get_total_norm", [] { use(get_total_norm({Tensor()})); },
+       "get_total_norm at "},
+      {"clip_grad_norm_", [] { clip_grad_norm_({Tensor()}, 1.0); },
+       "clip_grad_norm_ at "},
+      {"clip_grads_with_norm_",
+       [] { clip_grads_with_norm_({Tensor()}, 1.0, 1.0); },
+       "clip_grads_with_norm_ at "},
+      {"clip_grad_value_", [] { clip_grad_value_({Tensor()}, 1.0); },
+       "clip_grad_value_ at "},
 
       {"check_lists",
        [=] {
