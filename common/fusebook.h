@@ -2,6 +2,7 @@
 
 /// Everything a recipe uses.
 
+#include "fusebook/amp/grad_scaler.h"
 #include "fusebook/bench/adam_by_hand.h"
 #include "fusebook/bench/adam_by_hand_cuda.h"
 #include "fusebook/bench/bandwidth.h"
@@ -32,6 +33,7 @@
 #include "fusebook/programs/policy.h"
 #include "fusebook/reports/counters.h"
 #include "fusebook/reports/log.h"
+#include "fusebook/swa_utils/averaged_model.h"
 #include "fusebook/tensor/autograd.h"
 #include "fusebook/tensor/move_tensors.h"
 #include "fusebook/tensor/random.h"

@@ -1,6 +1,7 @@
 #pragma once
 
-/// All of torch.optim.lr_scheduler, with torch's names, options and formulas.
+/// All of torch.optim.lr_scheduler, and the one of torch.optim.swa_utils, with
+/// torch's names, options and formulas.
 
 #include "fusebook/lr_scheduler/by_name.h"
 #include "fusebook/lr_scheduler/composite.h"
@@ -12,3 +13,4 @@
 #include "fusebook/lr_scheduler/scheduler.h"
 #include "fusebook/lr_scheduler/state.h"
 #include "fusebook/lr_scheduler/steps.h"
+#include "fusebook/lr_scheduler/swa.h"

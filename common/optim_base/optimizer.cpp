@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <typeinfo>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "fusebook/tensor/tensor_layout.h"
 #include "fusebook/trace/recorder.h"
 #include "fusebook/trace/rehearsal.h"
+#include "fusebook/trace/skip_scope.h"
 
 namespace fuse {
 namespace {
@@ -85,17 +87,24 @@ void Optimizer::Kept::undo() {
   states.take_back();
 }
 
-void Optimizer::step(std::source_location place) {
+void Optimizer::step(std::source_location place) { step(StepOptions{}, place); }
+
+void Optimizer::step(const StepOptions& options, std::source_location place) {
   before_step_->call(*this);
-  make_step({}, place);
+  make_step({}, options, place);
   after_step_->call(*this);
 }
 
 void Optimizer::step(const GradientAddresses& gradients,
                      std::source_location place) {
+  step(gradients, {}, place);
+}
+
+void Optimizer::step(const GradientAddresses& gradients,
+                     const StepOptions& options, std::source_location place) {
   before_step_->call(*this);
   check_count(gradients);
-  make_step(GradientSource(gradients), place);
+  make_step(GradientSource(gradients), options, place);
   after_step_->call(*this);
 }
 
@@ -112,12 +121,17 @@ void Optimizer::check_count(const GradientAddresses& gradients) const {
       name(), count, gradients.grads.size()));
 }
 
+void Optimizer::check_usable(const char* call,
+                             std::source_location place) const {
+  if (!moved_from_ || group_count() > 0) return;
+  throw Error(fmt::format("{}::{}: this optimizer was moved from, at {}",
+                          name(), call, at(place)));
+}
+
 void Optimizer::make_step(const GradientSource& gradients,
+                          const StepOptions& options,
                           std::source_location place) {
-  if (moved_from_ && group_count() == 0) {
-    throw Error(name() + "::step: this optimizer was moved from, at " +
-                at(place));
-  }
+  check_usable("step", place);
   const CallPlace call(place);
   Recorder* const recorder = Recorder::current();
   ++kept_->steps;
@@ -125,9 +139,9 @@ void Optimizer::make_step(const GradientSource& gradients,
   try {
     refresh_batches(gradients);
     note_facts(place);
-    if (recorder == nullptr) rehearse_batches();
+    if (recorder == nullptr) rehearse_batches(options);
     begun = true;
-    for (JoinedBatch& joined : batches_.batches()) update(joined);
+    for (JoinedBatch& joined : batches_.batches()) update(joined, options);
   } catch (...) {
     if (recorder != nullptr && begun) recorder->fail();
     kept_->undo();
@@ -140,24 +154,29 @@ void Optimizer::make_step(const GradientSource& gradients,
   }
 }
 
-// Gradients of another dtype are converted as they are read; outside of a
-// recording this takes a separate pass.
-void Optimizer::update(JoinedBatch& joined) const {
+// Gradients of another dtype are converted, and scaled ones divided, as they are
+// read; outside of a recording this takes a separate pass.
+void Optimizer::update(JoinedBatch& joined, const StepOptions& options) const {
   Batch& batch = joined.batch;
   const DType dtype = batch.params.impl()->dtype;
   const PutBack own(batch.grads);
   if (batch.grads.impl()->dtype != dtype) {
     batch.grads = foreach_to(batch.grads, dtype);
   }
+  if (options.grad_scale) {
+    batch.grads = foreach_div(batch.grads, *options.grad_scale);
+  }
+  std::optional<SkipScope> skipping;
+  if (options.skip) skipping.emplace(*options.skip);
   update_group(joined.groups.front(), joined.numbers.scalars(), batch);
 }
 
 // A batch is on one device, as one recording requires.
-void Optimizer::rehearse_batches() {
+void Optimizer::rehearse_batches(const StepOptions& options) {
   for (JoinedBatch& joined : batches_.batches()) {
     const ListImpl* const grads = joined.batch.grads.impl().get();
     const bool moved = joined.rehearsed != grads->content_hash;
-    rehearse([&] { update(joined); },
+    rehearse([&] { update(joined, options); },
              [&](const ListImpl& list) {
                return joined.is_new || (moved && &list == grads);
              });
@@ -180,7 +199,7 @@ void Optimizer::refresh_batches(const GradientSource& gradients) {
   gather_groups(groups_);
   const std::span<const GroupToUpdate> groups = groups_;
   const auto try_update = [&](JoinedBatch& joined) {
-    return rehearse([&] { update(joined); },
+    return rehearse([&] { update(joined, {}); },
                     [](const ListImpl&) { return false; });
   };
   const auto change =
@@ -209,6 +228,17 @@ std::vector<Tensor> Optimizer::parameters() const {
     all.insert(all.end(), params.begin(), params.end());
   }
   return all;
+}
+
+std::vector<TensorList> Optimizer::gradient_lists(std::source_location place) {
+  check_usable("gradient_lists", place);
+  const CallPlace call(place);
+  refresh_batches({});
+  std::vector<TensorList> lists;
+  for (const JoinedBatch& joined : batches_.batches()) {
+    lists.push_back(joined.batch.grads);
+  }
+  return lists;
 }
 
 void Optimizer::zero_grad(bool set_to_none, std::source_location place) const {

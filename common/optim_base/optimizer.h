@@ -18,6 +18,7 @@
 #include "fusebook/optim_base/recent_batches.h"
 #include "fusebook/optim_base/state_dict.h"
 #include "fusebook/optim_base/state_store.h"
+#include "fusebook/optim_base/step_options.h"
 #include "fusebook/tensor/tensor.h"
 #include "fusebook/trace/facts.h"
 #include "fusebook/trace/undo.h"
@@ -39,6 +40,13 @@ class Optimizer {
   /// state, no count. In a compiled function this also holds for errors thrown
   /// at its end.
   void step(std::source_location place = std::source_location::current());
+  /// The same, with gradients divided by a number, or not at all where another
+  /// number says so:
+  ///
+  ///     opt.step({.grad_scale = scale, .skip = found_inf});
+  ///
+  void step(const StepOptions& options,
+            std::source_location place = std::source_location::current());
   /// The same, with gradients in the caller's memory instead of those of the
   /// parameters:
   ///
@@ -53,6 +61,8 @@ class Optimizer {
   /// elements.
   void step(const GradientAddresses& gradients,
             std::source_location place = std::source_location::current());
+  void step(const GradientAddresses& gradients, const StepOptions& options,
+            std::source_location place = std::source_location::current());
   /// The same after `closure`, which computes the loss and its gradients;
   /// returns what `closure` returns.
   template <std::invocable Closure>
@@ -61,7 +71,7 @@ class Optimizer {
     check_callable(closure, "the closure");
     before_step_->call(*this);
     auto loss = std::forward<Closure>(closure)();
-    make_step({}, place);
+    make_step({}, {}, place);
     after_step_->call(*this);
     return loss;
   }
@@ -84,7 +94,8 @@ class Optimizer {
 
   /// The name of its class, such as "Adam".
   std::string name() const;
-  /// Number of calls to `step`.
+  /// Number of calls to `step`, skipped ones included; the state "step" of a
+  /// parameter counts its updates.
   std::int64_t steps() const { return kept_->steps; }
 
   /// A state tensor, such as state(param, "exp_avg") or state(param, "step");
@@ -124,6 +135,11 @@ class Optimizer {
 
   /// The parameters of all groups, in order.
   std::vector<Tensor> parameters() const;
+  /// The gradients that the parameters hold, in the lists that the next step
+  /// takes: inside `compile`, what works on them and the step are one launch.
+  /// Throws Error like `step`.
+  std::vector<TensorList> gradient_lists(
+      std::source_location place = std::source_location::current());
   /// Removes the gradients, or sets them to zero (which `compile` records).
   void zero_grad(
       bool set_to_none = true,
@@ -161,11 +177,13 @@ class Optimizer {
     StateStore states;
   };
 
-  void make_step(const GradientSource& gradients, std::source_location place);
+  void make_step(const GradientSource& gradients, const StepOptions& options,
+                 std::source_location place);
+  void check_usable(const char* call, std::source_location place) const;
   void check_count(const GradientAddresses& gradients) const;
   void refresh_batches(const GradientSource& gradients);
-  void update(JoinedBatch& joined) const;
-  void rehearse_batches();
+  void update(JoinedBatch& joined, const StepOptions& options) const;
+  void rehearse_batches(const StepOptions& options);
   void note_facts(std::source_location place);
 
   std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();

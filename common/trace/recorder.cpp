@@ -309,6 +309,7 @@ void Recorder::apply_into(OpCode op, const TensorList& target,
     executor_.before_store(op, target, operands, place);
   }
   const ReadFirst numbers(target, operands, bake_);
+  touch_skips();
   const ValueId value =
       shapes == nullptr
           ? record(op, numbers.operands(), place)
@@ -317,7 +318,8 @@ void Recorder::apply_into(OpCode op, const TensorList& target,
     impl->value =
         program_.convert_like(value, impl->info(), impl->value, place);
   } else {
-    program_.store(slot_of(impl), value, place);
+    const ValueId stored = unless_skipped(target, value, place);
+    program_.store(slot_of(impl), stored, place);
   }
 }
 

@@ -144,6 +144,9 @@ class Recorder final : public Tracer {
   };
 
   bool touch(Operands operands);
+  void touch_skips();
+  ValueId unless_skipped(const TensorList& target, ValueId value,
+                         std::source_location place);
   ValueId record(OpCode op, Operands operands, std::source_location place);
   ValueId record_alike(OpCode op, Operands operands, bool any_on_gpu,
                        std::source_location place);

@@ -26,6 +26,13 @@ std::string reducing_part(const Plan& plan) {
        {"run", dispatch(bodies, "tensor.body", "run(tensor, index, number)")}});
 }
 
+// How large blocks are, and for those with phases how many a multiprocessor must
+// hold at least: told nothing, ptxas aims at more of them for some architectures,
+// and spills.
+std::string launch_bounds(bool reduces) {
+  return std::to_string(gpu_block) + (reduces ? ", 4" : "");
+}
+
 // One runner a body, and what to do with `chunk`.
 std::string entry_point(const Plan& plan) {
   const auto args = i64(plan.args.size());
@@ -36,7 +43,7 @@ std::string entry_point(const Plan& plan) {
       R"(struct Arguments {
   double value[@count@];
 };
-extern "C" __global__ void __launch_bounds__(@block@) @kernel@(
+extern "C" __global__ void __launch_bounds__(@bounds@) @kernel@(
     const __grid_constant__ @Launch@,
     const __grid_constant__ Arguments arguments) {
   @launch@
@@ -49,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(@block@) @kernel@(
 }
 )",
       {{"count", std::to_string(gpu_argument_count(args))},
-       {"block", std::to_string(gpu_block)},
+       {"bounds", launch_bounds(reduces)},
        {"kernel", gpu_kernel_name},
        {"Launch", reduces ? "PhasedLaunch work" : "GpuLaunch launch"},
        {"launch", reduces ? "const GpuLaunch& launch = work.launch;\n" : ""},

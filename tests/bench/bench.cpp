@@ -19,6 +19,7 @@
 #include "bench/promises.h"
 #include "bench/steps.h"
 #include "bench/summary.h"
+#include "bench/tails.h"
 #include "bench/threads.h"
 #include "fusebook/harness/options.h"
 #include "fusebook/runtime/parallel.h"
@@ -56,6 +57,7 @@ const std::vector<Part>& all_parts() {
       const int number = int(&one - all_cases().data()) + 1;
       parts.push_back({number, [&one] { measure_steps(one); }, &one});
       if (!one.with_gradients) continue;
+      parts.push_back({number, [&one] { measure_tail(one); }});
       parts.push_back({number, [&one] { measure_gradients(one); }});
     }
     parts.push_back({groups_case(), measure_groups});

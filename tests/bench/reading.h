@@ -9,8 +9,8 @@ namespace fuse::bench {
 /// One figure of one process, as one line of text: what a process that
 /// measures tells the one that started it.
 struct Reading {
-  std::string kind;     ///< "step", "gradients", "groups", "memory", "host" or
-                        ///< "compile"
+  std::string kind;     ///< "step", "tail", "gradients", "groups", "memory",
+                        ///< "host" or "compile"
   std::string of_case;  ///< what was measured
   std::string variant;  ///< how it was done
   double us = 0;

@@ -147,12 +147,34 @@ TEST_CASE("a rate of zero stays zero where a schedule multiplies") {
   for (const ScheduleRow& row : rows()) {
     // These have rates of their own, or go to a smallest rate above zero.
     if (row.momentum || contains(row.name, "Cosine")) continue;
+    if (contains(row.name, "SWALR")) continue;
     CAPTURE(row.name);
     Adam opt = make_optimizer({0, 0, 0});
     const Made made = row.make(opt, false);
     for (int e = 1; e < kEpochs; ++e) made.step(e);
     CHECK(values(opt, "lr") == std::vector<double>(3, 0));
   }
+}
+
+TEST_CASE("without epochs to get there, a rate for averages holds at once") {
+  for (const char* strategy : {"cos", "linear"}) {
+    Adam opt = one_group();
+    SWALR sched(
+        opt, {.swa_lr = 0.05, .anneal_epochs = 0, .anneal_strategy = strategy});
+    CHECK(opt.group(0)["lr"].value() == 0.05);
+    for (int e = 0; e < 3; ++e) sched.step();
+    CHECK(opt.group(0)["lr"].value() == 0.05);
+  }
+  Adam opt = one_group();
+  CHECK(contains(message_of<Error>([&] { SWALR bad(opt); }), "swa_lr"));
+  CHECK(contains(message_of<Error>([&] {
+                   SWALR bad(opt, {.swa_lr = 1.0, .anneal_epochs = -1});
+                 }),
+                 "anneal_epochs must not be negative, but is -1"));
+  CHECK(contains(message_of<Error>([&] {
+                   SWALR bad(opt, {.swa_lr = 1.0, .anneal_strategy = "exp"});
+                 }),
+                 "anneal_strategy must be \"cos\" or \"linear\""));
 }
 
 TEST_CASE("changes from outside take part") {

@@ -408,13 +408,36 @@ inline std::vector<ScheduleRow> plateau_rows() {
   };
 }
 
+inline std::vector<ScheduleRow> swa_rows() {
+  const std::vector<double> ends = {0.05, 0.003, 0.0};
+  const auto row = [=](std::string name, std::string strategy, int epochs) {
+    const bool cos = strategy == "cos";
+    return ScheduleRow{std::move(name),
+                       [=](Optimizer& opt, bool) {
+                         return make<SWALR>(
+                             opt, SWALROptions{.swa_lr = for_groups(opt, ends),
+                                               .anneal_epochs = epochs,
+                                               .anneal_strategy = strategy});
+                       },
+                       closed([=](Real base, int e, std::size_t group) {
+                         const Real end = ends[group];
+                         if (e >= epochs) return end;
+                         const Real part = Real(e) / epochs;
+                         return cos ? cosine_between(base, end, part)
+                                    : base + (end - base) * part;
+                       }),
+                       1e-12};
+  };
+  return {row("SWALR", "cos", 100), row("SWALR, linear", "linear", 40)};
+}
+
 /// All schedulers; a new one is one row more.
 inline const std::vector<ScheduleRow>& rows() {
   static const std::vector<ScheduleRow> all = [] {
     std::vector<ScheduleRow> joined;
     for (const auto& some :
          {factor_rows(), ramp_rows(), cyclic_rows(), one_cycle_rows(),
-          composite_rows(), plateau_rows()}) {
+          composite_rows(), plateau_rows(), swa_rows()}) {
       joined.insert(joined.end(), some.begin(), some.end());
     }
     return joined;

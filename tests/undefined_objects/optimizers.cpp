@@ -94,6 +94,9 @@ Rows rows_of_optimizers() {
        },
        moved_from},
       {"Optimizer::step", [] { gone().step(GradientAddresses{}); }, moved_from},
+      {"Optimizer::step", [] { gone().step(StepOptions{}); }, moved_from},
+      {"Optimizer::step",
+       [] { gone().step(GradientAddresses{}, StepOptions{}); }, moved_from},
       {"Optimizer::step", [] { without_param().step(); }, undefined_param},
       {"Optimizer::step",
        [] {
@@ -172,6 +175,8 @@ Rows rows_of_optimizers() {
       {"Optimizer::load_state_dict",
        [] { Adam({param()}).load_state_dict(dict_with_undefined_state()); },
        "cannot load the state dict: state[0].exp_avg is undefined"},
+      {"Optimizer::gradient_lists", [] { use(gone().gradient_lists()); },
+       "Adam::gradient_lists: this optimizer was moved from"},
       answer("Optimizer::parameters",
              [] { CHECK(gone().parameters().empty()); }),
       answer("Optimizer::zero_grad", [] { gone().zero_grad(); }),

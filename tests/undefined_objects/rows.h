@@ -48,6 +48,7 @@ Rows rows_of_lists();
 Rows rows_of_compiled_functions();
 Rows rows_of_models();
 Rows rows_of_optimizers();
+Rows rows_of_scalers();
 Rows rows_of_schedulers();
 Rows rows_of_tools();
 

@@ -96,6 +96,7 @@ TEST_SUITE("undefined_objects") {
   }
   TEST_CASE("models") { check_all(rows_of_models()); }
   TEST_CASE("optimizers and checkpoints") { check_all(rows_of_optimizers()); }
+  TEST_CASE("scalers") { check_all(rows_of_scalers()); }
   TEST_CASE("schedulers") { check_all(rows_of_schedulers()); }
   TEST_CASE("what recipes measure and print with") {
     check_all(rows_of_tools());

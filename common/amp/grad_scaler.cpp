@@ -1,0 +1,213 @@
+#include "fusebook/amp/grad_scaler.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "fusebook/foreach/foreach.h"
+#include "fusebook/foreach/reductions.h"
+#include "fusebook/nn/functional.h"
+#include "fusebook/support/call_place.h"
+#include "fusebook/support/error.h"
+#include "fusebook/support/number_text.h"
+#include "fusebook/support/source_place.h"
+
+namespace fuse {
+namespace {
+
+// The smallest number that float32 rounds to infinity.
+constexpr double infinite_in_float32 = 0x1.ffffffp127;
+
+void check(const GradScalerOptions& o) {
+  if (!(o.growth_factor > 1)) {
+    throw Error(
+        fmt::format("GradScaler: growth_factor must be greater than 1, not {}",
+                    number_text(o.growth_factor)));
+  }
+  if (!(o.backoff_factor < 1)) {
+    throw Error(
+        fmt::format("GradScaler: backoff_factor must be less than 1, not {}",
+                    number_text(o.backoff_factor)));
+  }
+  if (o.growth_interval < 1) {
+    throw Error(
+        fmt::format("GradScaler: growth_interval must be at least 1, not {}",
+                    o.growth_interval));
+  }
+}
+
+[[noreturn]] void refuse(const char* call, const Optimizer& optimizer,
+                         const char* why, std::source_location place) {
+  throw Error(fmt::format("GradScaler::{} for {} at {}: {}", call,
+                          optimizer.name(), at(CallPlace::or_else(place)),
+                          why));
+}
+
+Scalar negated(const Scalar& a, std::source_location place) {
+  const std::array operands = {&a};
+  return scalar_apply(OpCode::logical_not, operands, place);
+}
+
+}  // namespace
+
+GradScaler::GradScaler(GradScalerOptions options) : options_(options) {
+  check(options_);
+}
+
+// On the device where they are needed first, as in torch.
+void GradScaler::place_numbers(const Device& device) {
+  if (!scale_.defined()) {
+    scale_ = full({}, options_.init_scale, DType::float32, device);
+    tracker_ = full({}, first_tracker_, DType::float64, device);
+  }
+  if (scale_.device() == device) return;
+  throw Error(fmt::format(
+      "GradScaler: the scale is on {}, but gradients are on {}; use a scaler "
+      "for each device",
+      to_string(scale_.device()), to_string(device)));
+}
+
+Tensor GradScaler::scale(const Tensor& loss) {
+  check_defined(loss, "the loss");
+  if (!options_.enabled) return loss;
+  place_numbers(loss.device());
+  return mul(loss, scale_.to(loss.dtype()));
+}
+
+const GradScaler::Progress* GradScaler::find(const Optimizer& optimizer) const {
+  const auto found = std::find_if(
+      progress_.begin(), progress_.end(),
+      [&](const auto& each) { return each.optimizer == &optimizer; });
+  return found == progress_.end() ? nullptr : &*found;
+}
+
+// Null if there is no gradient.
+std::optional<Scalar> GradScaler::unscale(Optimizer& optimizer,
+                                          std::source_location place) {
+  const std::vector<TensorList> grads = optimizer.gradient_lists(place);
+  if (grads.empty()) return std::nullopt;
+  place_numbers(grads.front().impl()->device);
+  Scalar finite = all_finite(grads.front(), place);
+  for (std::size_t k = 1; k < grads.size(); ++k) {
+    finite = finite * all_finite(grads[k], place);
+  }
+  const Scalar inverse = Scalar(1.0, place) / Scalar(scale_, place);
+  for (const TensorList& list : grads) foreach_mul_(list, inverse, place);
+  return negated(finite, place);
+}
+
+void GradScaler::unscale_(Optimizer& optimizer, std::source_location place) {
+  if (!options_.enabled) return;
+  if (const Progress* const known = find(optimizer)) {
+    refuse("unscale_", optimizer,
+           known->stage == Stage::unscaled
+               ? "it was already called since the last update()"
+               : "it comes before step()",
+           place);
+  }
+  const auto found_inf = unscale(optimizer, place);
+  progress_.push_back({&optimizer, Stage::unscaled, found_inf});
+}
+
+void GradScaler::step(Optimizer& optimizer, std::source_location place) {
+  if (!options_.enabled) {
+    optimizer.step(place);
+    return;
+  }
+  if (find(optimizer) == nullptr) unscale_(optimizer, place);
+  const Progress* const own = find(optimizer);
+  if (own->stage == Stage::stepped) {
+    refuse("step", optimizer, "it was already called since the last update()",
+           place);
+  }
+  if (!own->found_inf) {
+    refuse("step", optimizer, "no parameter has a gradient", place);
+  }
+  optimizer.step({.skip = *own->found_inf}, place);
+  progress_[std::size_t(own - progress_.data())].stage = Stage::stepped;
+}
+
+void GradScaler::update(std::source_location place) {
+  if (!options_.enabled) return;
+  std::optional<Scalar> any;
+  for (const Progress& each : progress_) {
+    if (!each.found_inf) continue;
+    any = any ? *any + *each.found_inf : *each.found_inf;
+  }
+  if (!any) {
+    throw Error(fmt::format(
+        "GradScaler::update at {}: no gradient was looked at since the last "
+        "update(); call step() or unscale_() first",
+        at(CallPlace::or_else(place))));
+  }
+  move_scale(*any, place);
+  progress_.clear();
+}
+
+// The kernel decides; the host does not know.
+void GradScaler::move_scale(const Scalar& found_inf,
+                            std::source_location place) {
+  const TensorList scale = TensorList::per_tensor({scale_}, "scale");
+  const TensorList tracker =
+      TensorList::per_tensor({tracker_}, "growth_tracker");
+  const auto number = [&](double value) { return Scalar(value, place); };
+  const TensorList grown = foreach_add(tracker, number(1), place);
+  const TensorList due =
+      foreach_eq(grown, number(double(options_.growth_interval)), place);
+  const TensorList larger =
+      foreach_mul(scale, number(options_.growth_factor), place);
+  const TensorList smaller =
+      foreach_mul(scale, number(options_.backoff_factor), place);
+  const TensorList fits =
+      foreach_lt(larger, number(infinite_in_float32), place);
+  const TensorList kept =
+      foreach_where(foreach_mul(due, fits, place), larger, scale, place);
+  const TensorList counted = foreach_where(due, number(0), grown, place);
+  foreach_copy_(scale, foreach_where(found_inf, smaller, kept, place), place);
+  foreach_copy_(tracker, foreach_where(found_inf, number(0), counted, place),
+                place);
+}
+
+void GradScaler::update(const Scalar& new_scale, std::source_location place) {
+  if (!options_.enabled) return;
+  if (scale_.defined()) {
+    const TensorList scale = TensorList::per_tensor({scale_}, "scale");
+    foreach_fill_(scale, new_scale, place);
+  } else {
+    options_.init_scale = new_scale.value();
+  }
+  progress_.clear();
+}
+
+std::optional<Scalar> GradScaler::found_inf(const Optimizer& optimizer) const {
+  const Progress* const own = find(optimizer);
+  return own == nullptr ? std::nullopt : own->found_inf;
+}
+
+double GradScaler::get_scale() const {
+  if (!options_.enabled) return 1;
+  return scale_.defined() ? scale_.item() : options_.init_scale;
+}
+
+GradScalerState GradScaler::state_dict() const {
+  const double tracker = tracker_.defined() ? tracker_.item() : first_tracker_;
+  return {get_scale(), options_.growth_factor, options_.backoff_factor,
+          options_.growth_interval, std::int64_t(tracker)};
+}
+
+void GradScaler::load_state_dict(const GradScalerState& state) {
+  GradScalerOptions wanted = options_;
+  wanted.init_scale = state.scale;
+  wanted.growth_factor = state.growth_factor;
+  wanted.backoff_factor = state.backoff_factor;
+  wanted.growth_interval = state.growth_interval;
+  check(wanted);
+  options_ = wanted;
+  first_tracker_ = double(state.growth_tracker);
+  if (!scale_.defined()) return;
+  scale_.fill_(state.scale);
+  tracker_.fill_(first_tracker_);
+}
+
+}  // namespace fuse
