@@ -102,6 +102,7 @@ static void training_with_a_schedule(const Options&) {
   // so Python reads it too, and it is written completely or not at all. A new
   // filter takes over, here in the same program: everything goes into the
   // tensors that are there, to the last bit. Both train on, and stay equal.
+  // (The last row of the table was printed before the last step.)
   const ScratchDirectory folder = make_temporary_directory();
   const std::string file = folder.path() + "/echo.safetensors";
   save_checkpoint(file, faded.opt, {&faded.sched});

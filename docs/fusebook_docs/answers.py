@@ -38,6 +38,14 @@ def has_timings(answer, told):
                for name in samples.names_in(step.text))
 
 
+def has_others(answer, recipe, told):
+    """Whether a step that is not in `told` shows other numbers in the same text."""
+    return any(answer.values[name].kind == "varying"
+               and answer.values[name].shown != recipe.values[name].shown
+               for step in answer.steps if step not in told
+               for name in samples.names_in(step.text) if name in recipe.values)
+
+
 def difference(answer, recipe, title):
     """The diff of a long output, or None where the whole is better shown.
 

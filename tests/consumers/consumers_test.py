@@ -72,10 +72,11 @@ class Consumers:
 
     def test_a_program_steps_its_own_memory(self):
         build = self.built("own_memory", self.prefix)
-        text = self.good(build / "own_memory")
+        wanted = (HERE / "own_memory" / "own_memory.txt").read_text()
+        self.assertEqual(self.good(build / "own_memory"), wanted)
         version = re.search(r"project\(fusebook VERSION (\S+)",
                             (ROOT / "CMakeLists.txt").read_text())[1]
-        self.assertEqual(text, f"Fusebook {version}: 20 launches, equal\n")
+        self.assertIn(f"Fusebook {version}:", wanted)
 
     def test_pkg_config_knows_it(self):
         environment = {**os.environ, "PKG_CONFIG_PATH": str(

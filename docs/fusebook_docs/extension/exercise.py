@@ -88,6 +88,8 @@ class Exercise(SphinxDirective):
             fold += _list(timings)
         if len(steps) < len(answer.steps):
             text = f"Every {'other ' if steps else ''}section prints the same text"
+            if answers.has_others(answer, recipe, steps):
+                text += ", with other numbers where a table has dotted ones"
             if not timings and answers.has_timings(answer, steps):
                 text += ", and no timing in it moved by more than a quarter"
             fold += _paragraph(f"{text}.", "answer-rest")

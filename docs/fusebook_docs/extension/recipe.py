@@ -281,6 +281,11 @@ class RecipeStatus(SphinxDirective):
         command = f"./fusebook run {page.name}"
         line += [nodes.literal(command, command), nodes.Text(". ")]
         line += downloads.links(self.env, page)
+        line += nodes.Text(" What prints and times in the code (")
+        for name in ("print", "measured", "exact", "ratio"):
+            line += [nodes.literal(name, name), nodes.Text(", ")]
+        line += nodes.Text("and the like) belongs to the recipes, not to the "
+                           "library that they show.")
         found = [line]
         facts = entry_line(self.env, page.book, page.name)
         if facts is not None:

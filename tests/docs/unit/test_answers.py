@@ -48,6 +48,19 @@ class Steps(unittest.TestCase):
         self.assertFalse(answers.has_timings(whole, told))
 
 
+    def test_has_others(self):
+        def varying(shown):
+            return lambda record: record["values"]["eager_us"].update(
+                kind="varying", low=0.0, high=1e9, unit="", value=float(shown),
+                shown=shown)
+
+        page, whole = sample(varying("7.5")), sample(varying("8.5"))
+        self.assertTrue(answers.has_others(whole, page, []))
+        self.assertFalse(answers.has_others(page, page, []))
+        told = [step for step in whole.steps if step.title == RUN]
+        self.assertFalse(answers.has_others(whole, page, told))
+
+
 class Difference(unittest.TestCase):
     def difference(self, change, title="Model setup"):
         return answers.difference(sample(change), sample(), title)
