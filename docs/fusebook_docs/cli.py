@@ -9,8 +9,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from . import (capturing, checking, examples, exercises, front, gallery, limits,
-               literate, measurements, new_recipe, patches, prose, samples)
+from . import (capturing, checking, claims, code_names, examples, exercises,
+               front, gallery, limits, literate, measurements, new_recipe,
+               patches, prose, samples)
 from .book import Book, capture_command
 from .errors import BookError
 from .machine import kept, making, promises
@@ -357,14 +358,18 @@ def _limits(book, options):
                             exercises.problems(book, name),
                             gallery.problems(book, name),
                             _untrue(book, prose.of_recipe(book, name, recipe)),
+                            code_names.problems(book, prose.of_recipe(
+                                book, name, recipe)),
                             _samples(book, name)):
             failed = True
             print(f"  {problem}")
     if options.recipe is None:
-        found = _all(_untrue(book, prose.of_pages(book)))
+        found = _all(_untrue(book, prose.of_pages(book)),
+                     code_names.problems(book, prose.of_pages(book, ())),
+                     code_names.in_pages(book), claims.problems(book))
         failed = failed or bool(found)
         print("Pages: " + ("".join(f"\n  {problem}" for problem in found) or
-                           "every number is quoted"))
+                           "every number is quoted, every name is one that there is"))
     return 1 if failed else 0
 
 

@@ -42,6 +42,11 @@ def entries(book):
         if names.count(entry.name) > 1:
             raise BookError(f"{entry.name} is listed twice",
                             book.show(path(book)), 1)
+    for place, entry in enumerate(listed):
+        for each in entry.builds_on:
+            if each not in names[:place]:
+                raise BookError(f"{entry.name} builds on {each}, which must come "
+                                "before it", book.show(path(book)), 1)
     return [*listed, *(Entry(name) for name in known if name not in names)]
 
 

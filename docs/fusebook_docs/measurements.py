@@ -53,6 +53,13 @@ class Measurement:
         raise BookError(f"{kind} has no {variant!r} of {of_case!r}; there are: "
                         + ", ".join(known or here))
 
+    def labelled(self, kind, of_case, variant, label):
+        """A row whose label is not the name of another row beside it."""
+        if label != variant and any((row.of_case, row.variant) ==
+                                    (of_case, label) for row in self.rows[kind]):
+            raise BookError(f"{label}: {variant!r} is not what has this name")
+        return self.row(kind, of_case, variant)
+
     def provenance(self):
         """Where and when, in one line."""
         facts, processes = self.facts, self.facts["processes"]

@@ -36,11 +36,23 @@ def bar(book, text, home):
     """A bar from "label = QUOTE"."""
     label, _, quote = (part.strip() for part in text.partition(" = "))
     found = quotes.quoted(book, "value", quote, home)
+    other = f"{label.replace(' ', '_')}_us"
+    if other != quote and _is_value(book, other, home):
+        raise BookError(f"{label}: {quote!r} is not what has this name; that is "
+                        f"{other!r}")
     shown = found.text.rstrip(".")
     worth = numbers.worth(shown)
     if worth is None or worth[0] < 0:
         raise BookError(f"{label}: {shown!r} is not a valid length of a bar")
     return Bar(label, shown, worth[0], found)
+
+
+def _is_value(book, name, home):
+    try:
+        quotes.quoted(book, "value", name, home)
+    except BookError:
+        return False
+    return True
 
 
 def drawn(bars, width=_WIDTH):

@@ -82,7 +82,8 @@ class MeasuredBars(_Measured):
         for label, name in self.lines():
             row = (found.row(kind, name, self.options["cases"])
                    if "cases" in self.options
-                   else found.row(kind, self.options.get("case", ""), name))
+                   else found.labelled(kind, self.options.get("case", ""),
+                                       name, label))
             if "ratio" in self.options and row.ratio is None:
                 raise BookError(f"{label} is divided by nothing")
             value, unit = ((row.ratio, "x") if "ratio" in self.options
@@ -113,8 +114,9 @@ class MeasuredCurves(_Measured):
             if len(label) > _LONGEST:
                 raise BookError(f"{label!r} does not fit beside its curve: at most "
                                 f"{_LONGEST} characters")
-        times = [[found.row(kind, f"{count} tensors", variant).us
-                  for _, variant in wanted] for count in counts]
+        times = [[found.labelled(kind, f"{count} tensors", *names).us
+                  for names in ((variant, label) for label, variant in wanted)]
+                 for count in counts]
         names = ["tensors", *(f"{label} us" for label, _ in wanted)]
         picture = plot.draw(names, [[count, *row] for count, row
                                     in zip(counts, times, strict=True)],

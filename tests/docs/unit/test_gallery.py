@@ -37,7 +37,8 @@ class Gallery(BookCase):
                                            text.split("[[recipe]]")[2]
                                            .replace("plain_", "toy_")
                                            .replace("toy_recipe",
-                                                    "toy_optimizer"))
+                                                    "toy_optimizer")
+                                           .replace("builds_on", "# "))
         entries = gallery.entries(self.book)
         self.assertEqual([entry.name for entry in entries],
                          ["toy_optimizer", "plain_recipe"])
@@ -56,6 +57,12 @@ class Gallery(BookCase):
     def test_twice(self):
         self.refused('name = "plain_recipe"', 'name = "toy_optimizer"',
                      "listed twice")
+
+    def test_builds_on_what_comes_later(self):
+        self.refused("minutes = 1\n",
+                     'minutes = 1\nbuilds_on = ["toy_optimizer"]\n',
+                     r"gallery.toml:1: plain_recipe builds on toy_optimizer, "
+                     "which must come before")
 
     def test_damaged(self):
         self.refused("[[recipe]]", "[[recipe", "not a list of recipes")

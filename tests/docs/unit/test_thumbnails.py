@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from support import ROOT, BookCase
 
-from fusebook_docs import gallery, thumbnails
+from fusebook_docs import gallery, quotes, thumbnails
 from fusebook_docs.book import Book
 from fusebook_docs.errors import BookError
 
@@ -32,6 +32,14 @@ class Bars(BookCase):
                           ("launches = calls: #", "does not appear")):
             with self.subTest(bar), self.assertRaisesRegex(BookError, word):
                 thumbnails.svg(self.book, replace(ENTRY, bars=(bar,)))
+
+    def test_a_label_with_the_number_of_another(self):
+        """In the real book, whose gallery and pages have such bars."""
+        home = quotes.Home("foreach_map")
+        for bar in ("eager = compiled_us", "compiled = eager_us"):
+            with self.subTest(bar), self.assertRaisesRegex(
+                    BookError, "is not what has this name; that is '"):
+                thumbnails.bar(Book(ROOT), bar, home)
 
     def test_a_step_that_prints_nothing(self):
         with self.assertRaisesRegex(BookError, "no step 'Lost' with output"):

@@ -1,0 +1,68 @@
+"""claims.py: numbers of the Markdown pages are those of the code."""
+
+import unittest
+
+from support import ROOT
+
+from fusebook_docs import claims
+from fusebook_docs.book import Book
+
+BOOK = Book(ROOT)
+
+
+class TheBook(unittest.TestCase):
+    def test_every_number_is_bound_and_true(self):
+        self.assertEqual([str(error) for error in claims.problems(BOOK)], [])
+
+
+class Lies(unittest.TestCase):
+    def lie(self, page, old, new, message):
+        text = (ROOT / page).read_text()
+        self.assertEqual(text.count(old), 1, old)
+        line = text.count("\n", 0, text.index(old)) + 1
+        known = [each for each in claims.read(BOOK) if each.page == page]
+        found = [str(error) for error in claims.of_page(
+            BOOK, page, text.replace(old, new), known)]
+        self.assertEqual(len(found), 1, found)
+        self.assertRegex(found[0], rf"{page}:{line}: {message}")
+
+    def test_of_the_system(self):
+        self.lie("README.md", "On Debian 12, with", "On Debian 11, with",
+                 "says '11', but '.*' is 12")
+        self.lie("README.md", "on Ubuntu 24.04;", "on Ubuntu 22.04;",
+                 "says '22.04'")
+        self.lie("README.md", "is a C++20", "is a C++17", "says '17'")
+        self.lie("CHANGELOG.md", "g++ 12 or clang 15", "g++ 9 or clang 15",
+                 "says '9'")
+        self.lie("CHANGELOG.md", "## 0.1.0,", "## 1.0.0,", "says '1.0.0'")
+
+    def test_of_commands(self):
+        page = "docs/commands.md"
+        self.lie(page, "| 3 | the device", "| 4 | the device", "says '4'")
+        self.lie(page, "over five processes", "over nine processes",
+                 "says 'nine', but '.*' is 5")
+        self.lie(page, "take, 600 by", "take, 900 by", "says '900'")
+        self.lie(page, "a Python (3.11", "a Python (3.9", "says '3.9'")
+        self.lie(page, "at most ten", "at most three", "says 'three'")
+        self.lie(page, "sanitizer's four", "sanitizer's six",
+                 "says 'six', but '.*' is 4")
+
+    def test_of_promises(self):
+        page = "docs/promises.md"
+        self.lie(page, "(64 processes", "(640 processes", "says '640'")
+        self.lie(page, "(34 names", "(3,400 names", "says '3,400'.* is 34")
+        self.lie(page, "(38 names", "(39 names", "says '39', but '.*' is 38")
+        self.lie(page, "nightly* 10,000)", "nightly* 1,000,000)",
+                 "says '1,000,000'")
+        self.lie(page, "more than 64 |", "more than 32 |", "says '32'")
+        self.lie(page, "than 2^31", "than 2^63", r"says '2\^63'")
+
+    def test_a_number_that_nothing_is_said_of(self):
+        self.lie("README.md", "cost a few nanoseconds", "cost two nanoseconds",
+                 "'two' is not bound: say in docs/claims.toml")
+        self.lie("CHANGELOG.md", "enough to train", "(300 of them) to train",
+                 "'300' is not bound")
+
+
+if __name__ == "__main__":
+    unittest.main()
