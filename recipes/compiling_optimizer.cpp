@@ -154,8 +154,8 @@ static void compiling_optimizer(const Options& options) {
 // .. exercise:: moving_lr
 //
 //    Let ``["lr"]`` in ``param_groups[0]`` of both optimizers be
-//    :constant:`0.16` at the first call of the warm-up, and half as large at
-//    each later one. Numbers are baked into a kernel: how often is it compiled?
+//    :constant:`0.16` at the first call of the warm-up, and halve it at each
+//    later one. Numbers are baked into a kernel: how often is it compiled?
 //
 // .. exercise:: small_tensors
 //

@@ -11,7 +11,7 @@ using namespace fuse;
 // (without the structs that name its inputs); then the generated one, launched
 // on the same numbers; then the two side by side.
 //
-// A GPU runs a kernel with thousands of threads at a time. They come in blocks
+// A GPU runs a kernel with a great many threads at a time. They come in blocks
 // of, here, :constant:`256 <__launch_bounds__(#) @
 // common/bench/adam_by_hand.cu>`, and each finds out from its indices what its
 // share of the work is. Nothing else tells threads apart.

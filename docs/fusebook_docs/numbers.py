@@ -23,6 +23,12 @@ UNITS = ("bytes?|bits?|[kKMGT]i?B|us|ms|ns|(?:micro|milli|nano)?seconds?|"
 _DIGITS = re.compile(r"(?<![\w.])\d[\d.,/^e]*(?:(?<=e)[-+]\d+)?\w*%?")
 _IN_WORDS = re.compile(_WORDS, re.IGNORECASE)
 _BEFORE_UNIT = re.compile(rf"\b(?:one|half an?)\s+(?:{UNITS})\b")
+# What compares by a factor, or says roughly how many.
+_FACTOR = re.compile(
+    r"\b(?:twice|thrice|double|triple|half|(?:a\s+)?(?:third|quarter|fifth|tenth))"
+    r"\s+(?:as|the\s+(?:time|speed|cost|bytes|traffic|memory|launches))\b"
+    r"|\b(?:two|three|four|five|ten|hundred|thousand)-?fold\b"
+    r"|\b(?:dozens|hundreds|thousands|millions|billions)\b", re.IGNORECASE)
 # What has digits or number words in it and counts nothing.
 _NAMES = re.compile(
     r"\b(?:PyTorch|Python|Debian|Ubuntu|CUDA|NVRTC|PT|PTX|CMake)\s?\d+(?:\.\d+)*"
@@ -42,18 +48,18 @@ class Found:
 
 
 def bare(text):
-    """Every number in `text`, in order: digits, words from two up, and smaller
-    ones before a unit. Versions, names of types and "the two" are none."""
+    """Every number in `text`, in order: digits, words from two up, smaller ones
+    before a unit, and factors ("twice as", "tenfold", "dozens"). Versions, names of types and "the two" are none."""
     named = [match.span() for match in _NAMES.finditer(text)]
     found = {}
-    for pattern in (_BEFORE_UNIT, _DIGITS, _IN_WORDS):
+    for pattern in (_FACTOR, _BEFORE_UNIT, _DIGITS, _IN_WORDS):
         for match in pattern.finditer(text):
             inside = any(a <= match.start() and match.end() <= b
                          for a, b in named)
             kept = found.values()
             covered = any(f.start <= match.start() < f.start + len(f.text)
                           for f in kept)
-            if covered or inside and pattern is not _BEFORE_UNIT:
+            if covered or inside and pattern in (_DIGITS, _IN_WORDS):
                 continue
             found[match.start()] = Found(match.start(),
                                          match[0].rstrip(".,/"))

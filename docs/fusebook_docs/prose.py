@@ -2,10 +2,10 @@
 
 Prose is what recipes say in their comments, every `.rst` page but those of
 `UNCHECKED`, the texts of answers, headings and alt texts. A number in it (see
-numbers.py: digits, number words from two up, smaller ones before a unit) is
-either quoted by a role of quotes.py or refused. Code in the prose speaks for
-itself, but a number alone in ``literals`` is a number, and output does not
-stand in a code block: it is quoted from a sample.
+numbers.py: digits, number words from two up, smaller ones before a unit,
+factors) is either quoted by a role of quotes.py or refused. Code in the prose
+speaks for itself, but a number alone in ``literals`` is a number, and output
+does not stand in a code block: it is quoted from a sample.
 """
 
 import re

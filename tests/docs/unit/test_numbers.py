@@ -25,11 +25,17 @@ class Bare(unittest.TestCase):
         self.assertEqual(self.found("one microsecond, half a second, one by "
                                     "one"), ["one microsecond", "half a second"])
 
+    def test_factors(self):
+        self.assertEqual(self.found("twice as fast, half the bytes, tenfold"),
+                         ["twice as", "half the bytes", "tenfold"])
+        self.assertEqual(self.found("dozens of lists, thousands of threads"),
+                         ["dozens", "thousands"])
+
     def test_what_counts_nothing(self):
         for text in ("one of them", "The two meet", "the\ntwo", "float32",
                      "PyTorch 2.7", "C++20", "a 0-d tensor", "16-bit", "x86",
                      "32 bits", "zero", "another one", "twice", "a third",
-                     "thousands of threads", "someone", "often", "weight"):
+                     "the other half", "unfolds", "someone", "often", "weight"):
             with self.subTest(text):
                 self.assertEqual(self.found(text), [])
 

@@ -39,6 +39,15 @@ class Lint(ProseCase):
                      ":value:`eight <", ":constant:`eight <", "without a number")
         self.refused("a\nthousand", "a.rst:1: 'a thousand'")
 
+    def test_factors(self):
+        for words in ("twice as fast", "half as long", "a third as many",
+                      "Half the time", "tenfold", "ten-fold", "dozens of lists",
+                      "Thousands of threads", "double the traffic"):
+            with self.subTest(words):
+                self.refused(f"It is\n{words}.", f"a.rst:2: '{words.split()[0]}")
+        self.clean("Nothing is compiled twice; the other half; a third of it; "
+                   "folded, unfolded; the second; it doubles.")
+
     def test_bound_numbers(self):
         self.clean("It is :value:`five <launches: #>` or :value:`eager_us`,\n"
                    "in :constant:`five\n<i < #; ++i>` calls.")
