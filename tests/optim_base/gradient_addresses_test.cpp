@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -268,4 +269,24 @@ TEST_CASE("a GPU wants gradients aligned to their elements") {
         "elements, as a GPU requires");
   CHECK(sgd.steps() == 1);
   CHECK(param.to_vector() == std::vector<double>{-1, -1});
+}
+
+TEST_CASE("gradients by address: what README.md shows") {
+  std::vector<float> matrix(64 * 32, 1.0F);
+  std::vector<float> vector(64, 1.0F);
+  const std::vector<float> grad(64 * 32, 0.5F);
+  float* const weights = matrix.data();
+  float* const bias = vector.data();
+  const std::vector<const void*> addresses = {grad.data(), nullptr};
+
+  std::vector<Tensor> params = {from_blob(weights, {64, 32}),
+                                from_blob(bias, {64})};
+  Adam opt(params, {.lr = 0.01});
+  auto step = compile(
+      [&](std::span<const void* const> grads) { opt.step({.grads = grads}); });
+  step(addresses);  // in the order of opt.parameters(); null: no gradient
+
+  CHECK(matrix.back() == doctest::Approx(0.99));
+  CHECK(vector.back() == 1.0F);
+  CHECK(step.counters().launches == 1);
 }

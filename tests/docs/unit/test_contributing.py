@@ -1,4 +1,5 @@
-"""CONTRIBUTING.md shows code that a test compiles, not code that once did."""
+"""CONTRIBUTING.md and README.md show code that a test compiles, not code that
+once did."""
 
 import re
 import unittest
@@ -37,6 +38,19 @@ class Examples(unittest.TestCase):
         code = next(code for path, code in blocks() if "halve" in path)
         struct = code[:code.index("/// Halves")]
         self.assertIn(struct, shown)
+
+    def test_of_the_readme(self):
+        """Its other program is an example of the book (test_front.py)."""
+        readme = (ROOT / "README.md").read_text()
+        readme = re.sub(r"<!-- made.*?<!-- end -->", "", readme, flags=re.S)
+        tests = ["".join(path.read_text().split())
+                 for path in (ROOT / "tests").rglob("*_test.cpp")]
+        shown = _BLOCK.findall(readme)
+        self.assertEqual(len(shown), 1)
+        for _, code in shown:
+            with self.subTest(code=code):
+                words = "".join(code.split())
+                self.assertTrue(any(words in text for text in tests))
 
 
 if __name__ == "__main__":
