@@ -13,10 +13,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from fusebook_docs.translation import catalogues  # noqa: E402
+
 project = "Fusebook"
 author = "the Fusebook authors"
 copyright = author
-language = "en"
+# `-t zh` builds the Chinese edition: fusebook_docs/translation/site.py.
+language = "zh_CN" if tags.has("zh") else "en"  # noqa: F821
 _cmake = Path(__file__).resolve().parents[1] / "CMakeLists.txt"
 release = re.search(r"project\(fusebook VERSION ([\d.]+)",
                     _cmake.read_text(encoding="utf-8"))[1]
@@ -27,11 +30,20 @@ _hub = "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}"
 fusebook_repository = os.environ.get("FUSEBOOK_REPOSITORY") or (
     _hub.format(**os.environ) if "GITHUB_REPOSITORY" in os.environ else "")
 html_baseurl = os.environ.get("FUSEBOOK_SITE_URL", "")
+if html_baseurl and language != "en":
+    html_baseurl = f"{html_baseurl.rstrip('/')}/{catalogues.FOLDER}/"
 
 extensions = ["sphinx_design", "sphinx_copybutton", "fusebook_docs.extension"]
 exclude_patterns = ["_build", "_templates", "about", "background/result.rst",
-                    "examples", "exercises", "fusebook_docs", "kernels",
+                    "examples", "exercises", "fusebook_docs", "kernels", "locale",
                     "measurements", "samples"]
+gettext_compact = False  # a catalogue for each page
+if language != "en":
+    exclude_patterns += [f"{name}**" if name.endswith("/") else f"{name}.rst"
+                         for name in catalogues.ENGLISH]
+    suppress_warnings = ["toc.excluded"]  # their links are in the side bar
+    html_search_scorer = str(Path(__file__).resolve().parent / "_static"
+                             / "chinese_scorer.js")
 nitpicky = True
 # Of C++: the standard library, template parameters, and what is inside a class.
 nitpick_ignore_regex = [("cpp:identifier", ".*")]

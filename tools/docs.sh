@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# ./fusebook docs [--serve] [--port N]
+# ./fusebook docs [--serve] [--port N] [--update-translations]
 : "${root:?}" # set by ./fusebook
 
 check_port() {
@@ -10,17 +10,19 @@ check_port() {
     fail 2 "--port: $1 is out of range; use 1 to 65535"
 }
 
-serving=no port=8000
+serving=no port=8000 updating=no
 while [ $# -gt 0 ]; do
   case $1 in
     --serve) serving=yes ;;
+    --update-translations) updating=yes ;;
     --port)
       [ $# -gt 1 ] || fail 2 "--port needs a number"
       shift
       port=$1
       ;;
     --port=*) port=${1#--port=} ;;
-    *) unknown "docs option" "$1" --serve --port ;;
+    *) unknown "docs option" "$1" --serve --port \
+      --update-translations ;;
   esac
   check_port "$port"
   shift
@@ -28,11 +30,18 @@ done
 need doxygen
 need_environment docs
 get_missing
+docs_python=$root/build/python/docs/bin/python
+if [ "$updating" = yes ]; then
+  step "Updating the catalogues of the translation"
+  "$docs_python" -B "$root/docs/fusebook_docs" translations --update 9>&- ||
+    fail 1 "the catalogues were not updated (see above)"
+  "$docs_python" -B "$root/docs/fusebook_docs" translations 9>&- ||
+    fail 1 "the catalogues in docs/locale need work (see above)"
+fi
 step "Building the site"
 html=$root/build/docs/html
-docs_python=$root/build/python/docs/bin/python
-"$docs_python" -m sphinx -W --keep-going -b html \
-  -d "$root/build/docs/doctrees" "$root/docs" "$html" 9>&- ||
+"$docs_python" -B "$root/docs/fusebook_docs" site --out "$html" \
+  --doctrees "$root/build/docs/doctrees" 9>&- ||
   fail 1 "the site has warnings or errors (see above)"
 end_turn
 say "The site: $html/index.html"

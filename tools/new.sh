@@ -36,4 +36,5 @@ set -- "$new_name"
 say
 say "recipes/$new_name.cpp is a page now, and yours to change. What stands" \
   "around the program is in docs/about/$new_name.rst, its place among the" \
-  "recipes in docs/gallery.toml. After a change: ./fusebook capture $new_name"
+  "recipes in docs/gallery.toml. After a change: ./fusebook capture $new_name." \
+  "Its Chinese is asked for: ./fusebook docs --update-translations"

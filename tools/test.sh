@@ -5,7 +5,7 @@
 
 # Installs and builds all that is tested.
 prepare_everything() {
-  need venv chromium doxygen pkgconfig
+  need venv chromium chinese doxygen pkgconfig
   need_environment lint docs pages interop cuda
   get_missing
   find_python

@@ -105,3 +105,27 @@
     opened = [];
   });
 })();
+
+// The other language begins where the reader is: at the last place that has a name.
+(function () {
+  function place() {
+    const top = document.documentElement.clientHeight / 4;
+    let found = "";
+    document.querySelectorAll("article [id]").forEach(function (each) {
+      if (each.getClientRects().length > 0 &&
+          each.getBoundingClientRect().top <= top) {
+        found = each.id;
+      }
+    });
+    return window.scrollY > 0 && found ? "#" + found : "";
+  }
+
+  document.addEventListener("click", function (event) {
+    const link = event.target.closest("a.language");
+    if (!link) return;
+    const address = new URL(link.href);
+    address.search = window.location.search;
+    address.hash = place();
+    link.href = address.href;
+  });
+})();

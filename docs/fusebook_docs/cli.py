@@ -15,6 +15,7 @@ from . import (capturing, checking, claims, code_names, examples, exercises,
 from .book import Book, capture_command
 from .errors import BookError
 from .machine import kept, making, promises
+from .translation import catalogues, checks, site, updating
 
 
 # A kernel's text depends on no size, and the simulated GPU is slow.
@@ -123,6 +124,21 @@ def _parser():
                  "exercises apply, and that every number in the book's prose "
                  "is quoted and true")
     limit.add_argument("--recipe", help="only this one (default: all)")
+    whole = _add(commands, "site", _site,
+                 "build the site in every language (needs "
+                 "docs/requirements.txt)")
+    whole.add_argument("--out", required=True, type=Path, metavar="DIR")
+    whole.add_argument("--doctrees", required=True, type=Path, metavar="DIR",
+                       help="where to keep what was read, for the next time")
+    whole.add_argument("--fresh", action="store_true",
+                       help="use nothing that is kept there")
+    whole.add_argument("--quiet", action="store_true",
+                       help="print warnings alone")
+    translations = _add(commands, "translations", _translations,
+                        "check the catalogues of the book's translations")
+    translations.add_argument("--update", action="store_true",
+                              help="first bring them to what the pages say "
+                                   "(needs docs/requirements.txt)")
     listed = _add(commands, "list", _list,
                   "list recipes, or with --exercises 'recipe exercise' lines")
     listed.add_argument("--exercises", action="store_true")
@@ -400,6 +416,28 @@ def _all(*checks):
         except BookError as error:
             found[str(error)] = None
     return list(found)
+
+
+def _site(book, options):
+    words = [word for word, wanted in (("-E", options.fresh),
+                                       ("-q", options.quiet)) if wanted]
+    return site.build(book, options.out.resolve(), options.doctrees.resolve(), words)
+
+
+def _translations(book, options):
+    if options.update:
+        for line in updating.update(book):
+            print(line)
+        return 0
+    found = _all(checks.problems(book))
+    for problem in found:
+        print(problem)
+    if not found:
+        count = sum(len(catalogues.read(book, name))
+                    for name in catalogues.names(book))
+        print(f"{count} messages in {len(catalogues.names(book))} catalogues, all "
+              "translated")
+    return 1 if found else 0
 
 
 def _list(book, options):

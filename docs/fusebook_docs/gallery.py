@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from .errors import BookError
 from .literate import Line
+from .words import later
 
-LEVELS = ("first steps", "some C++", "inside a kernel")
+LEVELS = (later("first steps"), later("some C++"), later("inside a kernel"))
 _KEYS = {"name", "level", "minutes", "builds_on", "bars", "curves",
          "kernel_with"}
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from .errors import BookError
 from .values import Value
+from .words import many, say
 
 _HEAD = re.compile(r"(\w+): (\d+) launch(?:es)?, ([\d.]+) MB, @\{(\w+)\}")
 _TENSORS = re.compile(r"launch((?:\s+(?:tensor \d+|\.\.\.))+)")
@@ -32,7 +33,7 @@ class Rung:
 
     @property
     def launches_text(self):
-        return f"{self.launches} launch{'' if self.launches == 1 else 'es'}"
+        return many("{count} launch", "{count} launches", self.launches)
 
     @property
     def megabytes(self):
@@ -43,8 +44,9 @@ class Rung:
         return self.time.shown.strip()
 
 
-def read(text, values):
-    """The rungs in what a step printed, from the first to the last."""
+def read(text, values, said=str):
+    """The rungs in what a step printed, from the first to the last. `said` puts their
+    names into the language of the page."""
     found = []
     for line in text.splitlines():
         if head := _HEAD.fullmatch(line.strip()):
@@ -54,17 +56,17 @@ def read(text, values):
             rows.append([int(cell) for cell in re.findall(r"\d+", row[1])])
     if len(found) < 2:
         raise BookError("it printed no ladder with at least two rungs")
-    return [_rung(head, rows, values) for head, rows in found]
+    return [_rung(head, rows, values, said) for head, rows in found]
 
 
-def _rung(head, rows, values):
+def _rung(head, rows, values, said):
     time = values[head[4]]
     if len(rows) < 2 or len({len(cells) for cells in rows}) != 1:
         raise BookError(f"the grid of {head[1]!r} has no rows of equal length")
     if time.kind != "measured" or time.unit != "us":
         raise BookError(f"{head[4]!r} is not a measured time")
     tensors, *operations = map(tuple, rows)
-    return Rung(head[1].replace("_", " "), int(head[2]), f"{head[3]} MB", time,
+    return Rung(said(head[1].replace("_", " ")), int(head[2]), f"{head[3]} MB", time,
                 tensors, tuple(zip(*operations)))
 
 
@@ -83,8 +85,9 @@ def frames(rung):
 
 def words(rungs):
     """The picture, for those who cannot see it."""
-    return " ".join(f"{rung.name.capitalize()}: {rung.launches_text}, "
-                    f"{rung.megabytes_text}, {rung.time_text}."
+    return " ".join(say("{name}: {launches}, {bytes}, {time}.",
+                        name=rung.name.capitalize(), launches=rung.launches_text,
+                        bytes=rung.megabytes_text, time=rung.time_text)
                     for rung in rungs)
 
 
@@ -108,8 +111,8 @@ def svg(rungs):
 
 
 def _key():
-    for x, label, solid in ((_BARS, "time of a step", True),
-                            (_BARS + 124, "bytes moved", False)):
+    for x, label, solid in ((_BARS, say("time of a step"), True),
+                            (_BARS + 124, say("bytes moved"), False)):
         yield _box(x, 6, 12, solid)
         yield _text(x + 18, 16, label, "key")
 

@@ -7,14 +7,16 @@ places that have no style, light or dark.
 
 import html
 
+from .words import later, many, say
+
 _TENSORS, _OPERATIONS = 4, 5
 _CELL, _GAP, _LEFT, _TOP = 24, 8, 30, 30
 # Title, rows of a launch, columns of a launch, what it is.
 PANELS = (
-    ("Op by op", 1, 1, "every operation on every tensor by itself"),
-    ("Horizontal", 1, _TENSORS, "one operation over all tensors"),
-    ("Vertical", _OPERATIONS, 1, "all operations on one tensor"),
-    ("Both: a fused step", _OPERATIONS, _TENSORS, "everything at once"),
+    (later("Op by op"), 1, 1, later("every operation on every tensor by itself")),
+    (later("Horizontal"), 1, _TENSORS, later("one operation over all tensors")),
+    (later("Vertical"), _OPERATIONS, 1, later("all operations on one tensor")),
+    (later("Both: a fused step"), _OPERATIONS, _TENSORS, later("everything at once")),
 )
 
 
@@ -22,22 +24,24 @@ def panel(title, rows, columns, text):
     """One grid as SVG, and its description for those who cannot see it."""
     count = _count(rows, columns)
     width, height = _size()
-    alt = html.escape(f"{title}: {text}, {count} for {_TENSORS} tensors and "
-                      f"{_OPERATIONS} operations.")
+    alt = html.escape(say(
+        "{title}: {text}, {launches} for {tensors} tensors and {operations} "
+        "operations.", title=say(title), text=say(text), launches=count,
+        tensors=_TENSORS, operations=_OPERATIONS))
     number, _, word = count.partition(" ")
     return "\n".join([
         '<div class="fusion-panel">',
         f'<svg viewBox="0 0 {width} {height}" role="img" '
         f'aria-label="{alt}" xmlns="http://www.w3.org/2000/svg">',
         *_grid(rows, columns, width, height), "</svg>",
-        f'<p class="fusion-title">{html.escape(title)}</p>',
+        f'<p class="fusion-title">{html.escape(say(title))}</p>',
         f'<p class="fusion-count"><strong>{number}</strong> {word}</p>',
         "</div>"])
 
 
 def _count(rows, columns):
     launches = (_OPERATIONS // rows) * (_TENSORS // columns)
-    return f"{launches} launch{'' if launches == 1 else 'es'}"
+    return many("{count} launch", "{count} launches", launches)
 
 
 def _size():
@@ -62,9 +66,9 @@ def _at(index, start):
 def _words(width, height):
     middle = (_TOP + height) // 2
     across = (_LEFT + width) // 2
-    return (f'<text x="{across}" y="14" text-anchor="middle">tensors →</text>'
+    return (f'<text x="{across}" y="14" text-anchor="middle">{say("tensors →")}</text>'
             f'<text x="14" y="{middle}" text-anchor="middle" '
-            f'transform="rotate(-90 14 {middle})">← operations</text>')
+            f'transform="rotate(-90 14 {middle})">{say("← operations")}</text>')
 
 
 def _frame(row, column, rows, columns):

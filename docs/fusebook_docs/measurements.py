@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from . import samples
 from .book import check_name
 from .errors import BookError
+from .words import many
 
 FORMAT = 1
 HOW = "./fusebook capture bench"
@@ -65,10 +66,11 @@ class Measurement:
         facts, processes = self.facts, self.facts["processes"]
         threads = facts["threads"]
         return " · ".join([
-            f"{facts['device']}, {threads} thread{'' if threads == 1 else 's'}",
+            many("{device}, {count} thread", "{device}, {count} threads", threads,
+                 device=facts["device"]),
             facts["compiler"], facts["date"],
-            f"medians over {processes} process"
-            f"{'' if processes == 1 else 'es'}"])
+            many("medians over {count} process", "medians over {count} processes",
+                 processes)])
 
 
 def path(book, device="cpu"):

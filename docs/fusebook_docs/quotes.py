@@ -76,6 +76,11 @@ def filled(book, text, home):
         lambda match: quoted(book, match[1], match[2], home).text, text)
 
 
+def target(content):
+    """What is quoted, without what is shown for it."""
+    return _parsed(content)[1]
+
+
 def _parsed(content):
     """(text to show or None, what is quoted)."""
     content = " ".join(content.split())

@@ -13,9 +13,10 @@ FILES = ("README.md", "docs/commands.md", "docs/promises.md")
 
 @dataclass
 class Block:
-    """A paragraph, a list, a table or a piece of code, and its line."""
+    """A paragraph, a list, a table or a piece of code, and where it stands."""
 
     kind: str  # "paragraph", "list", "table", "code"
+    path: object
     line: int
     lines: list[str] = field(default_factory=list)
 
@@ -56,7 +57,7 @@ def section(book, heading):
         for number, line in enumerate(lines):
             match = _HEADING.fullmatch(line)
             if match and match[2] == heading:
-                return list(_blocks(lines, number + 1))
+                return list(_blocks(path, lines, number + 1))
     raise BookError(f"no heading {heading!r}", " or ".join(FILES))
 
 
@@ -66,7 +67,7 @@ def sections(path):
     for number, line in enumerate(lines):
         match = _HEADING.fullmatch(line)
         if match and match[1] == "##":
-            yield match[2], list(_blocks(lines, number + 1))
+            yield match[2], list(_blocks(path, lines, number + 1))
 
 
 def table(book, head):
@@ -75,18 +76,18 @@ def table(book, head):
         lines = path.read_text(encoding="utf-8").split("\n")
         for number, line in enumerate(lines):
             if line.startswith(f"| {head} |"):
-                return next(_blocks(lines, number))
+                return next(_blocks(path, lines, number))
     raise BookError(f"no table with the head {head!r}", " or ".join(FILES))
 
 
-def _blocks(lines, start):
+def _blocks(path, lines, start):
     block, in_code = None, False
     for number in range(start, len(lines)):
         line = lines[number]
         if line.startswith(_FENCE):
             if in_code:
                 yield block
-            block = None if in_code else Block("code", number + 1)
+            block = None if in_code else Block("code", path, number + 1)
             in_code = not in_code
         elif in_code:
             block.lines.append(line)
@@ -98,7 +99,7 @@ def _blocks(lines, start):
                 yield block
                 block = None
             if kind:
-                block = block or Block(kind, number + 1)
+                block = block or Block(kind, path, number + 1)
                 block.lines.append(line)
     if block:
         yield block

@@ -24,15 +24,16 @@ class Bar:
     quote: quotes.Quote
 
 
-def svg(book, entry):
-    """The picture, or None if the gallery asks for none."""
+def svg(book, entry, said=str):
+    """The picture, or None if the gallery asks for none. `said` puts its labels into
+    the language of the page."""
     home = quotes.Home(entry.name)
     if entry.bars:
-        return drawn([bar(book, text, home) for text in entry.bars])
+        return drawn([bar(book, text, home, said) for text in entry.bars])
     return None
 
 
-def bar(book, text, home):
+def bar(book, text, home, said=str):
     """A bar from "label = QUOTE"."""
     label, _, quote = (part.strip() for part in text.partition(" = "))
     found = quotes.quoted(book, "value", quote, home)
@@ -44,7 +45,7 @@ def bar(book, text, home):
     worth = numbers.worth(shown)
     if worth is None or worth[0] < 0:
         raise BookError(f"{label}: {shown!r} is not a valid length of a bar")
-    return Bar(label, shown, worth[0], found)
+    return Bar(said(label), shown, worth[0], found)
 
 
 def _is_value(book, name, home):

@@ -170,7 +170,8 @@ def make_sources(root):
     copy_operations(root)
     for path in (ROOT / "docs").iterdir():
         if path.name not in ("samples", "exercises", "recipes", "gallery.toml",
-                             "kernels", "measurements", *TOY_PAGES):
+                             "kernels", "locale", "measurements", "terms.toml",
+                             *TOY_PAGES):
             (root / "docs" / path.name).symlink_to(path)
     for name in TOY_PAGES:
         shutil.copytree(FIXTURES / name, root / "docs" / name)

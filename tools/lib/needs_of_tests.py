@@ -66,7 +66,7 @@ def needs(words, build, files):
             case ["environment", name]:
                 found.add(f"environment={name}")
                 if name == "pages":
-                    found.add("program=chromium")
+                    found |= {"program=chromium", "program=chinese"}
                 if name in ("docs", "pages"):
                     found.add("program=doxygen")
             case ["nvrtc", _]:

@@ -33,6 +33,12 @@ sys.exit(sys.version_info < (3, 11))" 2>/dev/null && return
   return 1
 }
 
+# Fonts that have Chinese, for pages in Chromium.
+chinese_fonts() {
+  [ -e /usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc ] ||
+    { have fc-list && [ -n "$(fc-list :lang=zh-cn)" ]; }
+}
+
 find_chromium() {
   for chromium in "${FUSEBOOK_CHROMIUM:-chromium}" chromium chromium-browser \
     google-chrome; do
@@ -93,6 +99,7 @@ is_found() {
     chromium) find_chromium ;;
     doxygen) have doxygen ;;
     pkgconfig) have pkg-config ;;
+    chinese) chinese_fonts ;;
   esac
 }
 
@@ -110,6 +117,7 @@ package_of() {
     venv) echo python3-venv ;;
     doxygen) echo doxygen ;;
     pkgconfig) echo pkg-config ;;
+    chinese) echo fonts-noto-cjk ;;
     chromium) if is_like ubuntu; then echo chromium-browser; else
       echo chromium; fi ;;
   esac

@@ -8,15 +8,17 @@ writes no page as text.
 import zlib
 from pathlib import Path
 
-from . import (api, api_example, bars, code_links, code_words, downloads,
-               drawing, equations, excerpt, exercise, gallery, graph_picture,
-               kernel_view, ladder, machine_code, measured, nodes, op_table,
-               page, picture, plain_tokens, plot, quote, readme, recipe, site)
+from . import (api, api_example, bars, both_names, chinese_search, code_links,
+               code_words, downloads, drawing, editions, equations, excerpt, exercise,
+               gallery, graph_picture, kernel_view, ladder, machine_code, measured,
+               nodes, op_table, page, picture, plain_tokens, plot, quote, readme,
+               recipe, site, switch, translated)
 
-_PARTS = (nodes, drawing, downloads, recipe, excerpt, exercise, gallery,
-          op_table, picture, plot, ladder, quote, api, api_example, code_links,
-          code_words, graph_picture, kernel_view, machine_code, measured, readme,
-          site, equations, bars, plain_tokens)
+_PARTS = (editions, translated, chinese_search, nodes, drawing, downloads, recipe,
+          excerpt, exercise, gallery, op_table, picture, plot, ladder, quote, api,
+          api_example, code_links, code_words, graph_picture, kernel_view,
+          machine_code, measured, readme, site, equations, bars, both_names, switch,
+          plain_tokens)
 
 
 def setup(app):

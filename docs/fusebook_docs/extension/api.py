@@ -21,6 +21,7 @@ from .. import cpp, ops
 from ..api import doxygen, links, tidy
 from ..api.reference import Reference
 from ..errors import BookError
+from . import editions
 from . import page as pages
 
 _OVERLOADED = "function"
@@ -152,6 +153,7 @@ def index_of(app):
         places = {name: (page, anchor)
                   for page, names in _known(app.env).items()
                   for name, anchor in names.items()}
+        places.update(editions.english(app).get("api", {}))
         book = pages.book_of(app.env)
         rows = ops.read(book, ()) if book.operations.is_file() else ()
         places.update({f"op-{op.name}": ("ops", f"op-{op.name}")
@@ -181,7 +183,7 @@ def _link_to(app, docname, places, node):
         pages.warn(f"no page of the reference explains {node['name']}",
                    node.source, node.line)
         return text
-    uri = app.builder.get_relative_uri(docname, place[0])
+    uri = editions.uri(app, docname, place[0])
     return nodes.reference("", "", text, internal=True,
                            refuri=f"{uri}#{place[1]}")
 
@@ -244,6 +246,8 @@ def _configure(app, config):
 
 def _prepare(app):
     """Before anything is read: the XML, and what is amiss in it."""
+    if editions.is_translation(app.config):
+        return  # the reference is English
     book = pages.book_of(app.env)
     folder = _folder(app)
     fresh = folder.with_name("fresh")

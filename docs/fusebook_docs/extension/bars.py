@@ -11,9 +11,11 @@ from sphinx.util.docutils import SphinxDirective
 from .. import samples, thumbnails
 from ..errors import BookError
 from ..quotes import Home
+from ..words import say
 from . import nodes as own
 from . import page as pages
 from .drawing import drawing
+from .editions import said
 from .quote import note
 from .recipe import provenance
 
@@ -31,7 +33,7 @@ class ValueBars(SphinxDirective):
         recipe, _, exercise = self.arguments[0].partition(".")
         home = Home(recipe, None, exercise or None, bool(exercise))
         try:
-            bars = [thumbnails.bar(book, line, home)
+            bars = [thumbnails.bar(book, line, home, self._said)
                     for line in self.content if line.strip()]
             sample = samples.load(book, "cpu", recipe, exercise or None)
         except BookError as error:
@@ -41,25 +43,32 @@ class ValueBars(SphinxDirective):
         figure = drawing(kind="value-bars",
                          drawn=thumbnails.drawn(bars, _WIDTH))
         figure += self._caption(recipe, exercise, sample)
-        fold = own.fold(summary="The same numbers as a table", classes=[])
+        fold = own.fold(summary=say("The same numbers as a table"), classes=[])
         fold += _table(bars)
         return [figure, fold]
 
+    def _said(self, label):
+        return said(self.env, label, *self.get_source_info())
+
     def _caption(self, recipe, exercise, sample):
-        line = nodes.paragraph("", f"{provenance(sample)}. ")
         command = f"./fusebook run {recipe}"
-        line += nodes.literal(command, command)
+        parts = {"where": provenance(sample),
+                 "command": nodes.literal(command, command)}
         if exercise:
-            line += nodes.Text(f" prints them with the answer “{exercise}”")
-        line += nodes.Text("." if exercise else " prints them.")
-        return line
+            words = own.sentence(
+                "{where}. {command} prints them with the answer “{answer}”.",
+                answer=exercise, **parts)
+        else:
+            words = own.sentence("{where}. {command} prints them.", **parts)
+        return nodes.paragraph("", "", *words)
 
 
 def _table(bars):
     table = nodes.table()
     group = nodes.tgroup(cols=2)
     group += [nodes.colspec(colwidth=2), nodes.colspec(colwidth=1)]
-    head = nodes.row("", _cell(nodes.Text("what")), _cell(nodes.Text("value")))
+    head = nodes.row("", _cell(nodes.Text(say("what"))),
+                     _cell(nodes.Text(say("value"))))
     body = nodes.tbody()
     for bar in bars:
         shown = (own.varies("", bar.shown, kind=bar.quote.kind)

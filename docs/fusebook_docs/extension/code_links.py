@@ -4,7 +4,7 @@ import html
 import re
 
 from ..api import links
-from . import api
+from . import api, editions
 
 _BLOCK = re.compile(r'(<div class="[^"]*\bhighlight-cpp\b[^"]*">.*?</pre>)',
                     re.DOTALL)
@@ -58,7 +58,7 @@ def _linked(app, pagename, pieces, known, own):
 def _anchor(app, pagename, piece, place):
     if place is None:
         return piece[0]
-    uri = app.builder.get_relative_uri(pagename, place[0])
+    uri = editions.uri(app, pagename, place[0])
     return f'<a class="api-link" href="{uri}#{place[1]}">{piece[0]}</a>'
 
 

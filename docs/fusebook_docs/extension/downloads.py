@@ -8,6 +8,8 @@ from sphinx import addnodes
 
 from .. import downloads
 from ..machine import kept
+from . import editions
+from . import nodes as own
 from . import page as pages
 
 FOLDER = "_downloads"
@@ -19,9 +21,10 @@ class file_link(nodes.General, nodes.Inline, nodes.TextElement):
 
 def links(env, page):
     """The three of them, for the end of a line."""
-    return [nodes.Text("Download "), program(env, page), nodes.Text(", "),
-            _link(page, "zip"), nodes.Text(", which builds alone, or "),
-            _link(page, "ipynb"), nodes.Text(", a notebook.")]
+    return own.sentence(
+        "Download {program}, {zip}, which builds alone, or {notebook}, a notebook.",
+        program=program(env, page), zip=_link(page, "zip"),
+        notebook=_link(page, "ipynb"))
 
 
 def program(env, page):
@@ -43,9 +46,9 @@ def written(name):
 
 
 def _visit(self, node):
-    uri = self.builder.get_relative_uri(self.builder.current_docname, "index")
-    root = uri.rpartition("/")[0]
-    path = f"{root}/" if root else ""
+    path = "../" * self.builder.current_docname.count("/")
+    if editions.is_translation(self.config):
+        path += "../"  # the English edition has them
     self.body.append(f'<a class="reference download internal" download="" '
                      f'href="{path}{FOLDER}/{node["file"]}">')
 
@@ -59,7 +62,8 @@ def _skip(self, node):
 
 
 def _write(app, exception):
-    if exception or app.builder.format != "html":
+    if exception or app.builder.format != "html" or (
+            editions.is_translation(app.config)):
         return
     book = pages.Book(Path(app.srcdir).resolve().parent)
     folder = Path(app.outdir) / FOLDER

@@ -11,6 +11,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from .. import equations, examples, mathml
 from ..errors import BookError
+from ..words import say
 from . import nodes as own
 from . import page as pages
 
@@ -41,11 +42,12 @@ class EquationsDirective(SphinxDirective):
         box = nodes.container(classes=["equations"])
         box += formulas(drawn=_drawn(found))
         box += nodes.container(
-            "", nodes.paragraph("", f"{book.show(path)}, line {line}",
+            "", nodes.paragraph("", say("{path}, line {line}",
+                                        path=book.show(path), line=line),
                                 classes=["kernel-title"]),
             _block(textwrap.dedent("\n".join(lines))),
             classes=["equation-code"])
-        fold = own.fold(summary="The numbers that it is checked with",
+        fold = own.fold(summary=say("The numbers that it is checked with"),
                         classes=["equation-check"])
         output = example.output.removesuffix("\n")
         fold += [_block(example.code),
@@ -61,14 +63,16 @@ def _block(code):
 def _drawn(found):
     writer = mathml.Writer(found)
     rows = [f"<li>{_math(text)}</li>" for text in writer.statements()]
-    given = [f"{_math(symbol)} is <code>{_option(name)}</code>"
+    given = [say("{symbol} is {name}", symbol=_math(symbol),
+                 name=f"<code>{_option(name)}</code>")
              for symbol, name in writer.options()]
-    key = ", ".join(given)
+    key = say(", ").join(given)
     start = [_math(text) for text in writer.start()]
-    if start:
-        key += "; it begins with " + " and ".join(start)
+    key = (say("Here {options}; it begins with {start}.", options=key,
+               start=say(" and ").join(start)) if start else
+           say("Here {options}.", options=key))
     return (f'<ol class="equation-steps">{"".join(rows)}</ol>'
-            f'<p class="equation-key">Here {key}.</p>')
+            f'<p class="equation-key">{key}</p>')
 
 
 def _math(inside):

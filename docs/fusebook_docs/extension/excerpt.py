@@ -14,7 +14,9 @@ from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
 from ..errors import BookError
+from . import nodes as own
 from . import page as pages
+from .editions import said_title
 from .recipe import output_lines
 
 
@@ -65,14 +67,15 @@ class RecipeExcerpt(SphinxDirective):
         raise BookError(f"no line of the step contains {words!r} ({option})")
 
     def _origin(self, page, part):
-        line = nodes.paragraph("", "From ", classes=["recipe-origin"])
+        line = nodes.paragraph(classes=["recipe-origin"])
         link = addnodes.pending_xref(
             "", nodes.inline("", page.name), refdomain="std", reftype="doc",
             reftarget=f"/recipes/{page.name}", refdoc=self.env.docname,
             refexplicit=True, refwarn=True)
         # A title is shown as it is, with the quotes that it has.
-        title = nodes.inline("", part.title, support_smartquotes=False)
-        line += [link, nodes.Text(", “"), title, nodes.Text("”:")]
+        title = nodes.inline("", said_title(self.env, page, part.title),
+                             support_smartquotes=False)
+        line += own.sentence("From {recipe}, “{title}”:", recipe=link, title=title)
         self.set_source_info(line)
         return line
 

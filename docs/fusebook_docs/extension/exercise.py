@@ -12,9 +12,11 @@ from sphinx.util.docutils import SphinxDirective
 
 from .. import answers, literate, patches, prose
 from ..errors import BookError
+from ..words import say
 from . import nodes as own
 from . import page as pages
 from . import quote
+from .editions import said_title
 from .recipe import output_lines
 
 
@@ -34,7 +36,7 @@ class Exercise(SphinxDirective):
         box = nodes.container(classes=["exercise"])
         self.set_source_info(box)
         number = len(page.exercises)
-        box += nodes.paragraph("", f"Exercise {number}",
+        box += nodes.paragraph("", say("Exercise {number}", number=number),
                                classes=["exercise-label"])
         quote.within(self.env, self.arguments[0])
         self.state.nested_parse(self.content, self.content_offset, box)
@@ -56,7 +58,7 @@ class Exercise(SphinxDirective):
         found = pages.open_samples(self.env, page, source, name,
                                    self.get_source_info()[1])
         self.env.temp_data[f"{pages.KEY}.{name}"] = (found, source)
-        fold = own.fold(summary="Answer", classes=["answer"])
+        fold = own.fold(summary=say("Answer"), classes=["answer"])
         self._words(page, name, fold)
         diff = patches.answer(hunks)
         fold += nodes.literal_block(diff, diff, language="diff")
@@ -82,33 +84,44 @@ class Exercise(SphinxDirective):
             self._step(step, page, name, found, fold)
         timings = answers.timings(answer, recipe, steps)
         if timings:
-            fold += _paragraph("In the other sections, these timings are more than a "
-                               "quarter from those on this page. What the answer "
-                               "does not mention may just be another run:")
+            fold += _paragraph(say(
+                "In the other sections, these timings are more than a quarter from "
+                "those on this page. What the answer does not mention may just be "
+                "another run:"))
             fold += _list(timings)
         if len(steps) < len(answer.steps):
-            text = f"Every {'other ' if steps else ''}section prints the same text"
-            if answers.has_others(answer, recipe, steps):
-                text += ", with other numbers where a table has dotted ones"
-            if not timings and answers.has_timings(answer, steps):
-                text += ", and no timing in it moved by more than a quarter"
-            fold += _paragraph(f"{text}.", "answer-rest")
+            still = not timings and answers.has_timings(answer, steps)
+            others = answers.has_others(answer, recipe, steps)
+            fold += _paragraph(_rest(bool(steps), others, still), "answer-rest")
 
     def _step(self, step, page, name, found, fold):
         source, number = self.get_source_info()
-        what = f"“{step.title}”" if step.title else "The program"
+        what = (f"“{said_title(self.env, page, step.title)}”" if step.title
+                else say("The program"))
         diff = answers.difference(found["cpu"], page.samples["cpu"], step.title)
         if diff:
-            fold += _paragraph(f"{what} now prints this instead:")
+            fold += _paragraph(say("{step} now prints this instead:", step=what))
             block = nodes.literal_block(diff, diff, language="diff")
             block["classes"].append("output-difference")
             fold += block
             return
-        fold += _paragraph(f"{what} now prints:")
+        fold += _paragraph(say("{step} now prints:", step=what))
         lines = StringList()
         for line in output_lines(found, step.title, name):
             lines.append(line, source, number - 1)
         self.state.nested_parse(lines, 0, fold)
+
+
+def _rest(some, others, still):
+    """What is said of the sections that print the same text."""
+    text = (say("Every other section prints the same text.") if some
+            else say("Every section prints the same text."))
+    if others:
+        text = say("{text} Where a table has dotted numbers, they are others.",
+                   text=text)
+    if still:
+        text = say("{text} No timing in it moved by more than a quarter.", text=text)
+    return text
 
 
 def _paragraph(text, kind="answer-step"):
@@ -119,8 +132,9 @@ def _list(rows):
     """Name, recipe and answer of each timing."""
     items = nodes.bullet_list(classes=["answer-timings"])
     for name, before, now in rows:
-        item = nodes.paragraph("", "", nodes.literal("", name),
-                               nodes.Text(f": {before}, now {now}"))
+        item = nodes.paragraph("", "", *own.sentence(
+            "{name}: {before}, now {now}", name=nodes.literal("", name),
+            before=before, now=now))
         items += nodes.list_item("", item)
     return items
 

@@ -13,6 +13,7 @@ from .. import thumbnails
 from ..errors import BookError
 from . import page as pages
 from . import plot
+from .editions import said
 from .recipe import entry_line
 
 _FOLDER = "recipes/"
@@ -49,7 +50,8 @@ class RecipeGallery(SphinxDirective):
             if entry.curves:
                 return plot.sketch(*plot.table(thumbnails.table_text(book,
                                                                      entry)))
-            return thumbnails.svg(book, entry)
+            return thumbnails.svg(book, entry, lambda label: said(
+                self.env, label, order.path(book)))
         except (BookError, ValueError) as error:
             raise self.error(f"{book.show(order.path(book))}: thumbnail of "
                              f"{entry.name}: {error}") from None

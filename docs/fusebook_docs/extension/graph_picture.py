@@ -11,6 +11,7 @@ from .. import examples, graphs
 from ..errors import BookError
 from . import page as pages
 from .drawing import drawing
+from .editions import said
 
 
 class GraphPicture(SphinxDirective):
@@ -30,7 +31,8 @@ class GraphPicture(SphinxDirective):
                 raise BookError(f"no example {name!r} with output")
             drawn = graphs.svg(graphs.read(example.output,
                                            self.options["graph"]),
-                               self.options["alt"])
+                               said(self.env, self.options["alt"],
+                                    *self.get_source_info()))
         except BookError as error:
             raise self.error(str(error)) from None
         except KeyError as missing:

@@ -25,11 +25,15 @@ from sphinx.util.docutils import SphinxDirective
 
 from .. import kernel_text
 from ..errors import BookError
+from ..words import later, say
 from . import nodes as own
 from . import page as pages
 
-_FOLDED = ("Above: the operations, and the types of what they work on",
-           "Below: how elements are loaded and stored", "In between")
+ABOVE = later("Above: the operations, and the types of what they work on "
+              "({count} lines)")
+_FOLDED = (ABOVE,
+           later("Below: how elements are loaded and stored ({count} lines)"),
+           later("In between ({count} lines)"))
 _DEEP = 8  # blanks
 
 
@@ -150,7 +154,7 @@ class _Writer:
                 blocks.append(f'<p class="kernel-title">{html.escape(titled)}'
                               "</p>")
             blocks.append(f'<pre class="kernel-lines">{shown}</pre>')
-        return _pane("source", "The code it comes from", "\n".join(blocks))
+        return _pane("source", say("The code it comes from"), "\n".join(blocks))
 
     def _source_line(self, path, number, text, drawn):
         key = _key(path, number)
@@ -158,9 +162,9 @@ class _Writer:
                      None)
         gutter = f'<span class="kernel-number" data-line="{number}"></span>'
         if first is not None:
+            label = say("line {number}, in the kernel", number=number)
             gutter = (f'<a class="kernel-number" data-line="{number}" '
-                      f'href="#{self.name}-{first}" aria-label="line {number}, '
-                      'in the kernel"></a>')
+                      f'href="#{self.name}-{first}" aria-label="{label}"></a>')
         return _span(f"{self.name}-{key}", [key] if first is not None else [],
                      gutter + _code(text, drawn))
 
@@ -178,10 +182,11 @@ class _Writer:
             if folded:
                 which = (0 if number == 0 else
                          1 if number == len(parts) - 1 else 2)
-                block = (f'<details class="fold"><summary>{_FOLDED[which]} '
-                         f"({end - first} lines)</summary>{block}</details>")
+                title = say(_FOLDED[which], count=end - first)
+                block = (f'<details class="fold"><summary>{title}</summary>'
+                         f"{block}</details>")
             blocks.append(block)
-        return _pane("generated", "The generated kernel", "\n".join(blocks))
+        return _pane("generated", say("The generated kernel"), "\n".join(blocks))
 
     def _kernel_line(self, index, drawn):
         line = self.kernel[index]
@@ -190,7 +195,7 @@ class _Writer:
             place = f"{line.path}:{line.number}"
             words = html.escape(place)
             if place in self.places:
-                words = (f'<span class="varies" title="{own.VARIES["place"]}">'
+                words = (f'<span class="varies" title="{say(own.VARIES["place"])}">'
                          f"{words}</span>")
             href = f"#{self.name}-{_key(line.path, line.number)}"
             note = (f'<span class="kernel-note" style="--indent: '

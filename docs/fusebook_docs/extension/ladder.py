@@ -11,12 +11,15 @@ from sphinx.util.docutils import SphinxDirective
 
 from .. import ladder
 from ..errors import BookError
+from ..words import later, say
 from . import nodes as own
 from . import page as pages
 from .drawing import drawing
+from .editions import said
 from .recipe import in_tabs
 
-_COLUMNS = ("fusion", "launches", "bytes moved", "time of a step")
+_COLUMNS = (later("fusion"), later("launches"), later("bytes moved"),
+            later("time of a step"))
 
 
 class RecipeLadder(SphinxDirective):
@@ -53,12 +56,14 @@ class LadderOn(SphinxDirective):
         device, title = self.arguments
         sample = pages.current(self.env).samples[device]
         try:
-            rungs = ladder.read(sample.text_of(title), sample.values)
+            rungs = ladder.read(
+                sample.text_of(title), sample.values,
+                lambda name: said(self.env, name, *self.get_source_info()))
         except BookError as error:
             raise self.error(f"recipe-ladder: {title!r}: {error}") from None
         node = drawing(kind="ladder", drawn=ladder.svg(rungs))
         self.state.nested_parse(self.content, self.content_offset, node)
-        fold = own.fold(summary="The same numbers as a table",
+        fold = own.fold(summary=say("The same numbers as a table"),
                         classes=["ladder-table"])
         fold += _table(rungs)
         return [node, fold]
@@ -69,7 +74,7 @@ def _table(rungs):
     group = nodes.tgroup(cols=len(_COLUMNS))
     group += [nodes.colspec(colwidth=1) for _ in _COLUMNS]
     head = nodes.row()
-    head += [_cell(nodes.Text(title)) for title in _COLUMNS]
+    head += [_cell(nodes.Text(say(title))) for title in _COLUMNS]
     body = nodes.tbody()
     for rung in rungs:
         row = nodes.row()

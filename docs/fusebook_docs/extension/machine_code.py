@@ -7,13 +7,15 @@ from sphinx.util.docutils import SphinxDirective
 from .. import gallery
 from ..errors import BookError
 from ..machine import explorer, kept, occupancy, promises
-from . import downloads
+from ..words import later, say
+from . import downloads, kernel_view
 from . import nodes as own
 from . import page as pages
+from .editions import said
 from .tables import table
 
 TITLE = "From C++ to machine code"
-_TABS = {"cpp": "C++", "cuda": "CUDA", "x86": "x86 assembly", "ptx": "PTX"}
+_TABS = {"cpp": "C++", "cuda": "CUDA", "x86": later("x86 assembly"), "ptx": "PTX"}
 _LEXERS = {"cpp": "cpp", "cuda": "cuda", "x86": "nasm", "ptx": "ptx"}
 _THREADS = 256  # of a block, as the text says: __launch_bounds__(256)
 
@@ -26,20 +28,19 @@ def lines(page):
              ".. tab-set::", "   :sync-group: language",
              "   :class: machine-texts", ""]
     for name, label in _TABS.items():
-        found += [f"   .. tab-item:: {label}", f"      :sync: {name}", "",
+        found += [f"   .. tab-item:: {say(label)}", f"      :sync: {name}", "",
                   f"      .. recipe-machine-text:: {name}", ""]
     return found
 
 
-def pointer(page):
+def pointer(env, page):
     """What stands under a kernel that a step printed, as nodes."""
     if not kept.exists(page.book, page.name):
         return []
-    line = nodes.paragraph("", "In CUDA, x86 assembly and PTX: ",
-                           classes=["recipe-meta"])
-    line += [nodes.reference("", TITLE, internal=True,
-                             refid=nodes.make_id(TITLE)), nodes.Text(".")]
-    return [line]
+    title = nodes.reference("", said(env, TITLE), internal=True,
+                            refid=nodes.make_id(TITLE))
+    words = own.sentence("In CUDA, x86 assembly and PTX: {section}.", section=title)
+    return [nodes.paragraph("", "", *words, classes=["recipe-meta"])]
 
 
 def _kernel(directive):
@@ -64,71 +65,75 @@ class MachineCode(SphinxDirective):
             link = explorer.link(kernel.texts["cpp"], kernel.options)
         except BookError as error:
             raise self.error(str(error)) from None
-        fold = own.fold(summary="Registers and occupancy, by GPU architecture",
+        fold = own.fold(
+            summary=say("Registers and occupancy, by GPU architecture"),
                         classes=[])
-        fold += [_gpus(kernel), nodes.paragraph("", _ABOUT_GPUS)]
+        fold += [_gpus(kernel), nodes.paragraph(
+            "", say(_ABOUT_GPUS, most=promises.REGISTERS))]
         return [*_opening(page, kernel, link), _counts(kernel),
                 *_read_twice(kernel), fold]
 
 
-_ABOUT_GPUS = (
+_ABOUT_GPUS = later(
     "A GPU consists of multiprocessors. Threads run on them in warps, groups that "
     "take each step together, and each multiprocessor holds many warps at a time. "
     "Occupancy is how many warps of this kernel fit on one, of those that it can "
     "hold. A kernel that only waits for memory needs enough of them "
     "to keep memory busy, not all of them. Spilled bytes are registers that had to "
     "go to memory. A test checks that there are none on any architecture that "
-    f"NVRTC knows, and that no kernel needs more than {promises.REGISTERS} "
+    "NVRTC knows, and that no kernel needs more than {most} "
     "registers per thread.")
 
 
 def _opening(page, kernel, link):
     entry = next(e for e in gallery.entries(page.book) if e.name == page.name)
-    which = (f"This is the kernel with {entry.kernel_with}"
-             if entry.kernel_with else "This is the first kernel that is generated "
-                                       "for this program")
-    made = nodes.paragraph(
-        "", "You may skip this section; nothing else builds on it. "
-            f"{which}, and what compilers make of it: {kernel.compiler} for x86 "
-            "processors with AVX2 (your own run compiles for your processor), and "
-            f"{kernel.nvrtc} for GPUs, without one. You can ")
-    made += [nodes.reference("", "open the kernel in Compiler Explorer",
-                             refuri=link),
-             nodes.Text(", as it is compiled here, and change it.")]
-    return [made]
+    which = (say("This is the kernel with {operation}",
+                 operation=entry.kernel_with) if entry.kernel_with else
+             say("This is the first kernel that is generated for this program"))
+    there = nodes.reference("", say("open the kernel in Compiler Explorer"),
+                            refuri=link)
+    words = own.sentence(
+        "You may skip this section; nothing else builds on it. {which}, and what "
+        "compilers make of it: {compiler} for x86 processors with AVX2 (your own "
+        "run compiles for your processor), and {nvrtc} for GPUs, without one. You can "
+        "{open_it}, as it is compiled here, and change it.",
+        which=which, compiler=kernel.compiler, nvrtc=kernel.nvrtc, open_it=there)
+    return [nodes.paragraph("", "", *words)]
 
 
 def _counts(kernel):
     element = kernel.element()
     loops = (kernel.x86_loop(), kernel.ptx_loop())
-    rows = [("elements in a round of the loop",
+    rows = [(say("elements in a round of the loop"),
              *(f"{loop.elements(element):g}" for loop in loops)),
-            *((f"{kind}s in a round", *(_accesses(loop, kind) for loop in loops))
-              for kind in ("load", "store")),
-            *((f"bytes {word} per element",
-               *(f"{loop.bytes(kind) / loop.elements(element):g}"
-                 for loop in loops))
-              for kind, word in (("load", "loaded"), ("store", "stored"))),
-            ("calls, and accesses to the stack",
-             *(f"{loop.calls + loop.on_stack or 'none'}" for loop in loops))]
-    return table(("counted", "x86 assembly", "PTX"), rows)
+            *((words, *(_accesses(loop, kind) for loop in loops))
+              for kind, words in (("load", say("loads in a round")),
+                                  ("store", say("stores in a round")))),
+            *((words, *(f"{loop.bytes(kind) / loop.elements(element):g}"
+                        for loop in loops))
+              for kind, words in (("load", say("bytes loaded per element")),
+                                  ("store", say("bytes stored per element")))),
+            (say("calls, and accesses to the stack"),
+             *(f"{loop.calls + loop.on_stack or say('none')}" for loop in loops))]
+    return table((say("counted"), say("x86 assembly"), "PTX"), rows)
 
 
 def _read_twice(kernel):
     loop = kernel.x86_loop()
     if len(loop.of("load")) == loop.places("load"):
         return []
-    text = ("The x86 loop has more loads than lists: what it needs again it reads "
-            "again rather than keep it in a register, and then it comes from the "
-            "cache.")
+    text = say("The x86 loop has more loads than lists: what it needs again it reads "
+               "again rather than keep it in a register, and then it comes from the "
+               "cache.")
     return [nodes.paragraph("", text)]
 
 
 def _accesses(loop, kind):
     width, = loop.widths(kind)
     count, lists = len(loop.of(kind)), loop.places(kind)
-    where = {"load": "from", "store": "to"}[kind]
-    return f"{count} of {width} bytes, {where} {lists} lists"
+    words = {"load": later("{count} of {width} bytes, from {lists} lists"),
+             "store": later("{count} of {width} bytes, to {lists} lists")}[kind]
+    return say(words, count=count, width=width, lists=lists)
 
 
 def _gpus(kernel):
@@ -141,9 +146,9 @@ def _gpus(kernel):
         rows.append((f"{gpu.architecture // 10}.{gpu.architecture % 10}",
                      str(gpu.registers),
                      str(gpu.spill_stores + gpu.spill_loads),
-                     f"{some} of {most} warps"))
-    return table(("compute capability", "registers per thread",
-                   "spilled bytes", "occupancy"), rows)
+                     say("{some} of {most} warps", some=some, most=most)))
+    return table((say("compute capability"), say("registers per thread"),
+                  say("spilled bytes"), say("occupancy")), rows)
 
 
 class MachineText(SphinxDirective):
@@ -155,13 +160,14 @@ class MachineText(SphinxDirective):
         page, kernel = _kernel(self)
         name = self.arguments[0]
         folded, shown, about = _PARTS[name](kernel)
-        found = [nodes.paragraph("", about)]
-        found[0] += [nodes.Text(" All of it: "),
-                     downloads.written(kept.file_names(page.name)[name]),
-                     nodes.Text(f", {kernel.texts[name].count(chr(10))} lines.")]
+        words = own.sentence(
+            "{about} All of it: {file}, {count} lines.", about=about,
+            file=downloads.written(kept.file_names(page.name)[name]),
+            count=kernel.texts[name].count("\n"))
+        found = [nodes.paragraph("", "", *words)]
         if folded:
-            fold = own.fold(summary="Above: the operations, and the types of what "
-                            f"they work on ({len(folded)} lines)", classes=[])
+            fold = own.fold(summary=say(kernel_view.ABOVE, count=len(folded)),
+                            classes=[])
             fold += self._block(folded, name)
             found.append(fold)
         return [*found, self._block(shown, name)]
@@ -183,30 +189,30 @@ def _generated(kernel, name):
 
 
 def _host(kernel):
-    return *_generated(kernel, "cpp"), (
+    return *_generated(kernel, "cpp"), say(
         "What is generated; the loop around it is in the text that every kernel "
         "begins with.")
 
 
 def _cuda(kernel):
-    return *_generated(kernel, "cuda"), (
+    return *_generated(kernel, "cuda"), say(
         "The same functions, and what loads and stores four elements at once.")
 
 
 def _x86(kernel):
     loop = kernel.x86_loop()
-    return [], kernel.lines("x86")[loop.first:loop.end], (
-        "The loop in which a step spends its time, by "
-        f"{kernel.compiler}. Another compiler may order it differently.")
+    return [], kernel.lines("x86")[loop.first:loop.end], say(
+        "The loop in which a step spends its time, by {compiler}. Another compiler "
+        "may order it differently.", compiler=kernel.compiler)
 
 
 def _ptx(kernel):
     loop = kernel.ptx_loop()
     shown = [line.replace("\t", "  ", 1).replace(" \t", " ")
              for line in kernel.lines("ptx")[loop.first:loop.end]]
-    return [], shown, (
-        f"The same loop, by {kernel.nvrtc}. PTX is what a driver compiles for "
-        "its GPU.")
+    return [], shown, say(
+        "The same loop, by {compiler}. PTX is what a driver compiles for its GPU.",
+        compiler=kernel.nvrtc)
 
 
 _PARTS = {"cpp": _host, "cuda": _cuda, "x86": _x86, "ptx": _ptx}

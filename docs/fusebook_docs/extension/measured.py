@@ -30,10 +30,12 @@ from sphinx.util.docutils import SphinxDirective
 from .. import measurements, thumbnails
 from ..errors import BookError
 from ..values import quantity_text
+from ..words import say
 from . import nodes as own
 from . import page as pages
 from . import plot
 from .drawing import drawing
+from .editions import said
 from .tables import table
 
 _WIDTH = 360
@@ -57,11 +59,10 @@ class _Measured(SphinxDirective):
             figure, numbers = self.drawn(found)
         except BookError as error:
             raise self.error(str(error)) from None
-        line = nodes.paragraph("", f"{found.provenance()}. ")
-        line += [nodes.literal(found.command, found.command),
-                 nodes.Text(" measures it.")]
-        figure += line
-        fold = own.fold(summary="The same numbers as a table", classes=[])
+        figure += nodes.paragraph("", "", *own.sentence(
+            "{where}. {command} measures it.", where=found.provenance(),
+            command=nodes.literal(found.command, found.command)))
+        fold = own.fold(summary=say("The same numbers as a table"), classes=[])
         fold += numbers
         return [figure, fold]
 
@@ -69,10 +70,15 @@ class _Measured(SphinxDirective):
         """(label, name) of every line of the content."""
         for line in filter(str.strip, self.content):
             label, _, name = map(str.strip, line.partition(" = "))
-            yield label, name or label
+            yield (said(self.env, label, *self.get_source_info()),
+                   name or label)
 
 
 class MeasuredBars(_Measured):
+    def _compared(self, row):
+        return said(self.env, row.divided_by or "",
+                    measurements.path(pages.book_of(self.env)))
+
     option_spec = {"case": directives.unchanged_required,
                    "cases": directives.unchanged_required,
                    "ratio": directives.flag}
@@ -92,9 +98,9 @@ class MeasuredBars(_Measured):
                                        None))
             rows.append((label, quantity_text(row.us, "us"), "" if row.ratio is
                          None else f"{quantity_text(row.ratio, 'x')} "
-                                   f"{row.divided_by}"))
+                                   f"{self._compared(row)}"))
         return (drawing(kind="value-bars", drawn=thumbnails.drawn(bars, _WIDTH)),
-                table(("what", "time", "compared"), rows))
+                table((say("what"), say("time"), say("compared")), rows))
 
 
 class MeasuredCurves(_Measured):
@@ -117,14 +123,15 @@ class MeasuredCurves(_Measured):
         times = [[found.labelled(kind, f"{count} tensors", *names).us
                   for names in ((variant, label) for label, variant in wanted)]
                  for count in counts]
-        names = ["tensors", *(f"{label} us" for label, _ in wanted)]
+        names = [say("tensors"), *(f"{label} us" for label, _ in wanted)]
         picture = plot.draw(names, [[count, *row] for count, row
                                     in zip(counts, times, strict=True)],
-                            " ".join(self.options["alt"].split()), evenly=False)
+                            said(self.env, self.options["alt"],
+                                 *self.get_source_info()), evenly=False)
         rows = [(f"{count:,}", *(quantity_text(us, "us") for us in row))
                 for count, row in zip(counts, times, strict=True)]
         return (drawing(kind="recipe-plot", drawn=picture),
-                table(("tensors", *(label for label, _ in wanted)), rows))
+                table((say("tensors"), *(label for label, _ in wanted)), rows))
 
 
 def setup(app):

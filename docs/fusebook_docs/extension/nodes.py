@@ -1,14 +1,18 @@
 """What a page shows that docutils has no node for."""
 
+import string
+
 from docutils import nodes
 from sphinx.util.docutils import SphinxTranslator
 
+from ..words import later, plain, say
+
 VARIES = {
-    "measured": "measured; varies from run to run",
-    "ratio": "of what was measured; varies from run to run",
-    "varying": "varies from run to run",
-    "place": "a place in the program",
-    "text": "varies from machine to machine",
+    "measured": later("measured; varies from run to run"),
+    "ratio": later("of what was measured; varies from run to run"),
+    "varying": later("varies from run to run"),
+    "place": later("a place in the program"),
+    "text": later("varies from machine to machine"),
 }
 
 
@@ -28,6 +32,24 @@ class fold(nodes.container):
     """Content that opens on demand. `summary` is what is seen before."""
 
 
+def sentence(text, /, **parts):
+    """A text of words.py as nodes: each part, a text, a node or several, stands where
+    the translation has its name."""
+    found = []
+    for words, name, _, _ in string.Formatter().parse(plain(text)):
+        if words:
+            found.append(nodes.Text(words))
+        if name is not None:
+            found += _nodes(parts[name])
+    return found
+
+
+def _nodes(part):
+    if isinstance(part, list):
+        return part
+    return [part if isinstance(part, nodes.Node) else nodes.Text(str(part))]
+
+
 def _visit_output(self: SphinxTranslator, node):
     label = self.attval(node["label"])
     self.body.append(f'<div class="recipe-output" role="group" '
@@ -39,7 +61,7 @@ def _visit_output_text(self: SphinxTranslator, node):
 
 
 def _visit_varies(self: SphinxTranslator, node):
-    title = self.attval(VARIES[node["kind"]])
+    title = self.attval(say(VARIES[node["kind"]]))
     self.body.append(f'<span class="varies" title="{title}">')
 
 

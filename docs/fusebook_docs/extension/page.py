@@ -8,9 +8,10 @@ from sphinx.util import logging
 from .. import checking, literate, samples
 from ..book import SIMULATED, Book, capture_command
 from ..errors import BookError
+from ..words import later, say
 
 KEY = "fusebook_page"
-_LABELS = {"cpu": "CPU", "cuda": "GPU", SIMULATED: "simulated GPU"}
+_LABELS = {"cpu": "CPU", "cuda": "GPU", SIMULATED: later("simulated GPU")}
 _logger = logging.getLogger(__name__)
 
 
@@ -37,7 +38,7 @@ def current(env):
 
 def label(device):
     """What a page calls the device of a sample: "CPU", "H200", "RTX 4090"."""
-    return _LABELS.get(device, device.upper().replace("_", " "))
+    return say(_LABELS.get(device, device.upper().replace("_", " ")))
 
 
 def is_gpu(device):

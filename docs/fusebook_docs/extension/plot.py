@@ -20,9 +20,11 @@ from sphinx.util.docutils import SphinxDirective
 
 from ..errors import BookError
 from ..samples import filled
+from ..words import say
 from . import page as pages
 from . import quote
 from .drawing import drawing
+from .editions import said
 
 _WIDTH, _LEFT, _RIGHT = 360, 46, 56
 _PANEL, _HEAD, _GAP, _FOOT = 120, 22, 14, 36
@@ -52,8 +54,9 @@ class RecipePlot(SphinxDirective):
         except ValueError as error:
             raise self.error(f"recipe-plot: {title!r}: {error}") from error
         try:
-            alt = quote.filled(self.env, " ".join(self.options["alt"].split()),
-                               self.lineno)
+            alt = quote.filled(
+                self.env, said(self.env, self.options["alt"],
+                               *self.get_source_info()), self.lineno)
         except BookError as error:
             raise self.error(f"recipe-plot: :alt: {error}") from error
         node = drawing(kind="recipe-plot", drawn=draw(names, rows, alt))
@@ -160,15 +163,16 @@ def draw(names, rows, alt, evenly=True):
 def sketch(names, rows):
     """The last quantity of the table alone, small and without numbers."""
     quantity, curves = panels(names, rows)[-1]
+    title = say("{quantity} by {place}", quantity=quantity, place=names[0])
     ends = ", ".join(f"{name} {values[-1]:g}" for name, values in curves)
     values = [value for _, series in curves for value in series]
     across = Scale([row[0] for row in rows], 4, 128, False)
     up = Scale(values, 78, 8)
+    words = say("{title}, at the end {values}", title=title, values=ends)
     body = ['<svg class="thumbnail" viewBox="0 0 170 100" role="img" aria-label="'
-            f'{html.escape(quantity)} by {html.escape(names[0])}, at the end '
-            f'{html.escape(ends)}" xmlns="http://www.w3.org/2000/svg">',
+            f'{html.escape(words)}" xmlns="http://www.w3.org/2000/svg">',
             _line(4, 86, 128, 86, "axis"),
-            _text(4, 98, f"{quantity} by {names[0]}", "number")]
+            _text(4, 98, title, "number")]
     body += _curves(curves, [row[0] for row in rows], across, up)
     for y, name in _apart([(up(s[-1]), name) for name, s in curves], 0):
         body.append(_text(132, y + 4, name, "series"))
@@ -178,8 +182,8 @@ def sketch(names, rows):
 def _panel(quantity, curves, places, across, top):
     values = [value for _, series in curves for value in series]
     up = Scale(values, top + _PANEL - 4, top + 4)
-    note = " (logarithmic)" if up.log else ""
-    yield _text(2, top - 8, quantity + note, "title")
+    title = say("{quantity} (logarithmic)", quantity=quantity) if up.log else quantity
+    yield _text(2, top - 8, title, "title")
     for value in up.ticks():
         yield _line(_LEFT, up(value), _WIDTH - _RIGHT, up(value), "grid")
         yield _text(_LEFT - 6, up(value) + 4, f"{value:g}", "tick", "end")

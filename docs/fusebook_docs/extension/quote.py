@@ -9,10 +9,12 @@ from sphinx.util.docutils import SphinxRole
 
 from .. import quotes
 from ..errors import BookError
+from . import editions, translated
 from . import nodes as own
 from . import page as pages
 
 _WITHIN = f"{pages.KEY}.exercise"
+_QUOTED = f"{pages.KEY}.quoted"
 
 
 class QuoteRole(SphinxRole):
@@ -22,7 +24,7 @@ class QuoteRole(SphinxRole):
         book = pages.book_of(self.env)
         path, line = self._place()
         try:
-            home = home_of(self.env, line)
+            home = self._home(path, line)
             quote = quotes.quoted(book, self.name, self.text, home)
         except BookError as error:
             pages.warn(f":{self.name}: {error}", path, line)
@@ -30,11 +32,30 @@ class QuoteRole(SphinxRole):
         note(self.env, quote)
         if quote.kind is None:
             return [nodes.Text(quote.text)], []
-        return [own.varies("", quote.text, kind=quote.kind)], []
+        text = quote.text
+        if editions.is_translation(self.config) and text.endswith("x"):
+            text = text.removesuffix("x")  # the translation has a word for it
+        return [own.varies("", text, kind=quote.kind)], []
+
+    def _home(self, path, line):
+        """Where the quote is looked up. One in a translation has the home of the same
+        quote in the original; it can say nothing that the original does not."""
+        key = (self.name, quotes.target(self.text))
+        known = self.env.temp_data.setdefault(_QUOTED, {}).setdefault(key, [])
+        if not translated.place(self.env, self.get_source_info()[0]):
+            home = home_of(self.env, line)
+            known.append((str(path), line, home))
+            return home
+        if not known:
+            raise BookError(f"the original does not quote {key[1]!r}")
+        return min(known, key=lambda each: (each[0] != str(path),
+                                            abs(each[1] - line)))[2]
 
     def _place(self):
         """The file, and the line of the role itself within its paragraph."""
         path, line = self.get_source_info()
+        if found := translated.place(self.env, path):
+            return found
         page = self.env.temp_data.get(pages.KEY)
         exercise, is_answer = self.env.temp_data.get(_WITHIN, (None, False))
         if is_answer:  # its lines are not those of the page

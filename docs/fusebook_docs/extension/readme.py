@@ -14,6 +14,7 @@ from sphinx.util.docutils import SphinxDirective
 from .. import readme
 from ..errors import BookError
 from . import page as pages
+from .editions import said
 
 _INLINE = re.compile(r"`(?P<code>[^`]+)`|\*\*(?P<strong>.+?)\*\*|"
                      r"\*(?P<emphasis>.+?)\*|"
@@ -29,7 +30,8 @@ class Readme(SphinxDirective):
         for path in readme.files(book):
             self.env.note_dependency(str(path))
         try:
-            return [_node(block) for block in self.blocks(book)]
+            return [_node(block, _said(self.env, block))
+                    for block in self.blocks(book)]
         except BookError as error:
             raise self.error(str(error)) from None
 
@@ -49,21 +51,27 @@ class ReadmeFile(SphinxDirective):
         path = pages.book_of(self.env).root / self.arguments[0]
         self.env.note_dependency(str(path))
         return [nodes.section(
-            "", nodes.title("", heading), *map(_node, blocks),
+            "", nodes.title("", heading),
+            *(_node(block, _said(self.env, block)) for block in blocks),
             ids=[nodes.make_id(heading)])
             for heading, blocks in readme.sections(path)]
 
 
-def _node(block):
+def _said(env, block):
+    """What puts a text of the block into the language of the page."""
+    return lambda text: said(env, text, block.path, block.line)
+
+
+def _node(block, say):
     if block.kind == "code":
         text = "\n".join(block.lines)
         return nodes.literal_block(text, text, language="sh")
     if block.kind == "list":
         return nodes.bullet_list("", *(
-            nodes.list_item("", _paragraph(item)) for item in block.items))
+            nodes.list_item("", _paragraph(say(item))) for item in block.items))
     if block.kind == "table":
-        return _table(block.rows)
-    return _paragraph(block.text)
+        return _table([[say(cell) for cell in row] for row in block.rows])
+    return _paragraph(say(block.text))
 
 
 def _paragraph(text):

@@ -12,25 +12,29 @@ from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
 from docutils.utils import column_width
 from sphinx import addnodes
-from sphinx.parsers import RSTParser
 from sphinx.util.docutils import SphinxDirective
 
 from .. import currency, gallery, samples
 from ..errors import BookError
-from . import downloads, kernel_view, machine_code
+from ..words import many, say
+from . import downloads, kernel_view, machine_code, translated
 from . import nodes as own
 from . import page as pages
+from .editions import said_title
 
 _MARKUP = "\\*`|_"
 
 
-class RecipeParser(RSTParser):
+class RecipeParser(translated.TranslatedParser):
     """Reads `recipes/<name>.cpp` as a page."""
 
     supported = ("recipe",)
 
     def parse(self, inputstring, document):
         env = document.settings.env
+        if translated.place(env, document["source"]):  # one message of a page
+            super().parse(inputstring, document)
+            return
         try:
             page = pages.open_page(env, Path(env.docname).name)
             lines = _Writer(page).lines()
@@ -207,8 +211,7 @@ class RecipeOutput(SphinxDirective):
         if exercise:
             found, source = self.env.temp_data[f"{pages.KEY}.{exercise}"]
         sample = found[device]
-        where = f" of {title}" if title else ""
-        panel = own.output(label=f"Output{where}, {pages.label(device)}")
+        panel = own.output(label=self._label(page, title, pages.label(device)))
         stale = currency.is_stale(page.book, sample, source, found.get("cpu"))
         try:
             panel += _panel(self.env, page, sample, title, stale)
@@ -218,25 +221,33 @@ class RecipeOutput(SphinxDirective):
         return [panel]
 
 
+    def _label(self, page, title, device):
+        if not title:
+            return say("Output, {device}", device=device)
+        return say("Output of {step}, {device}", device=device,
+                   step=said_title(self.env, page, title))
+
+
 def _panel(env, page, sample, title, stale):
     text = sample.text_of(title)
-    label = nodes.paragraph("", f"Output on {pages.label(sample.device)}",
+    label = nodes.paragraph("", say("Output on {device}",
+                                    device=pages.label(sample.device)),
                             classes=["output-label"])
     if text is None:
-        text = "(this step is newer than the sample)\n"
+        text = say("(this step is newer than the sample)") + "\n"
     text = text.removesuffix("\n")
     blocks = kernel_view.view(env, page, sample,
                               samples.filled(text, sample.values))
     line = nodes.paragraph("", provenance(sample), classes=["provenance"])
     if stale:
         line += nodes.Text(" · ")
-        line += nodes.inline("", "captured before the last change",
+        line += nodes.inline("", say("captured before the last change"),
                              classes=["stale"])
     if samples.names_in(text):
         line += nodes.Text(" · ")
-        line += nodes.inline("", "dotted values vary", classes=["legend"])
+        line += nodes.inline("", say("dotted values vary"), classes=["legend"])
     if blocks and sample.exercise is None:
-        blocks += machine_code.pointer(page)
+        blocks += machine_code.pointer(env, page)
     return [label, *(blocks or [_printed(text, sample)]), line]
 
 
@@ -265,7 +276,8 @@ def provenance(sample):
     where = facts["device"]
     threads = facts.get("threads") if sample.device == "cpu" else None
     if threads:
-        where += f", {threads} thread{'' if threads == 1 else 's'}"
+        where = many("{device}, {count} thread", "{device}, {count} threads",
+                     threads, device=where)
     extra = [facts[name] for name in ("architecture", "driver")
              if facts.get(name)]
     return " · ".join([where, *extra, facts["compiler"], facts["date"]])
@@ -276,23 +288,23 @@ class RecipeStatus(SphinxDirective):
 
     def run(self):
         page = pages.current(self.env)
-        line = nodes.paragraph("", "This page is a program. Run it yourself "
-                               "with ", classes=["recipe-meta"])
         command = f"./fusebook run {page.name}"
-        line += [nodes.literal(command, command), nodes.Text(". ")]
-        line += downloads.links(self.env, page)
-        line += nodes.Text(" What prints and times in the code (")
-        for name in ("print", "measured", "exact", "ratio"):
-            line += [nodes.literal(name, name), nodes.Text(", ")]
-        line += nodes.Text("and the like) belongs to the recipes, not to the "
-                           "library that they show.")
+        line = nodes.paragraph("", "", *own.sentence(
+            "This page is a program. Run it yourself with {command}. {downloads} What "
+            "prints and times in the code ({print}, {measured}, {exact}, {ratio} and "
+            "the like) belongs to the recipes, not to the library that they show.",
+            command=nodes.literal(command, command),
+            downloads=downloads.links(self.env, page),
+            **{name: nodes.literal(name, name)
+               for name in ("print", "measured", "exact", "ratio")}),
+            classes=["recipe-meta"])
         found = [line]
         facts = entry_line(self.env, page.book, page.name)
         if facts is not None:
             found.append(facts)
         if page.samples and not any(map(pages.is_gpu, page.samples)):
-            text = ("This recipe has not been run on a GPU yet, so every "
-                    "output below is from a CPU.")
+            text = say("This recipe has not been run on a GPU yet, so every output "
+                       "below is from a CPU.")
             found.append(nodes.paragraph("", text, classes=["recipe-quiet"]))
         return found
 
@@ -304,7 +316,8 @@ class RecipeProgram(SphinxDirective):
         page = pages.current(self.env)
         source = page.recipe.source
         count = len(source.splitlines())
-        fold = own.fold(summary=f"{page.name}.cpp, {count} lines",
+        fold = own.fold(summary=say("{file}, {count} lines",
+                                    file=f"{page.name}.cpp", count=count),
                         classes=["whole-program"])
         fold += nodes.literal_block(source, source, language="cpp")
         line = nodes.paragraph()
@@ -321,17 +334,22 @@ def entry_line(env, book, name):
     if entry.level is None:
         return None
     devices = ", ".join(pages.label(device) for device in book.devices(name))
-    line = nodes.paragraph(
-        "", f"{entry.level} · {entry.minutes} "
-            f"minute{'' if entry.minutes == 1 else 's'} · captured on {devices}",
-        classes=["recipe-meta"])
-    for number, other in enumerate(entry.builds_on):
-        line += nodes.Text(", " if number else " · builds on ")
-        line += addnodes.pending_xref(
-            "", nodes.inline("", other), refdomain="std", reftype="doc",
-            reftarget=f"/recipes/{other}", refdoc=env.docname,
-            refexplicit=False, refwarn=True)
+    facts = many("{level} · {count} minute · captured on {devices}",
+                 "{level} · {count} minutes · captured on {devices}",
+                 entry.minutes, level=say(entry.level), devices=devices)
+    line = nodes.paragraph("", facts, classes=["recipe-meta"])
+    if entry.builds_on:
+        line += own.sentence(" · builds on {recipes}", recipes=[
+            node for number, other in enumerate(entry.builds_on)
+            for node in (*[nodes.Text(say(", "))][:number], _link_to(env, other))])
     return line
+
+
+def _link_to(env, recipe):
+    return addnodes.pending_xref(
+        "", nodes.inline("", recipe), refdomain="std", reftype="doc",
+        reftarget=f"/recipes/{recipe}", refdoc=env.docname, refexplicit=False,
+        refwarn=True)
 
 
 def setup(app):

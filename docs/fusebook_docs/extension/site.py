@@ -12,7 +12,14 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from .. import gallery, history
+from ..translation import catalogues
+from ..words import later
+from . import editions
 from . import page as pages
+
+
+# What the template of a page says.
+TEXTS = (later("Last change: {date}"), later("Edit this page"))
 
 
 class Clone(SphinxDirective):
@@ -42,6 +49,8 @@ def _about(app, pagename, templatename, context, doctree):
                if file in app.fusebook_changes]
     context["fusebook_site"] = app.config.html_baseurl
     context["fusebook_changed"] = max(changed, default=None)
+    if editions.is_translation(app.config):  # its text is that of the catalogue
+        files = [catalogues.path(book, pagename).relative_to(book.root).as_posix()]
     if app.config.fusebook_repository and files:
         context["fusebook_edit"] = app.config.fusebook_edit_link.format(
             repository=app.config.fusebook_repository.rstrip("/"),

@@ -11,6 +11,7 @@ from pathlib import Path
 from .. import gallery, patches, samples
 from ..book import check_name
 from ..errors import BookError
+from ..translation import entries
 
 _TEMPLATES = Path(__file__).resolve().parent
 _ADAM = "{.lr = 0.01}"
@@ -48,7 +49,9 @@ def make(book, name, title=None):
             raise BookError(f"{name} is there already, or what is left of it: "
                             f"{book.show(path)}")
     samples.write_files(files)
-    return list(files)
+    translated = entries.files(book, name)
+    samples.write_files(translated)
+    return [*files, *translated]
 
 
 def check(book, name, title=None):

@@ -463,7 +463,7 @@ class Translations(SiteCase):
     def test_messages_point_into_the_recipe(self):
         code, text = build(self.root, self.out, builder="gettext")
         self.assertEqual(code, 0, text)
-        catalogue = (self.out / "recipes.pot").read_text(encoding="utf-8")
+        catalogue = (self.out / f"{TOY}.pot").read_text(encoding="utf-8")
         lines = self.recipe.read_text().split("\n")
         entry = re.search(r"#: (\S+?):(\d+)\nmsgid \"A stack of layers",
                           catalogue)

@@ -1,0 +1,1 @@
+"""The editions of the book in other languages: catalogues, terms, checks."""
