@@ -111,7 +111,7 @@
   function place() {
     const top = document.documentElement.clientHeight / 4;
     let found = "";
-    document.querySelectorAll("article [id]").forEach(function (each) {
+    document.querySelectorAll("article section[id], article dt[id]").forEach(function (each) {
       if (each.getClientRects().length > 0 &&
           each.getBoundingClientRect().top <= top) {
         found = each.id;

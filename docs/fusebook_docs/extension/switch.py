@@ -60,7 +60,7 @@ def _english(app, here):
         f'<li class="toctree-l1"><a class="reference internal" lang="en" '
         f'hreflang="en" href="{here}../{name}.html">{escape(titles[name])}</a></li>'
         for name in names if name in titles)
-    return (f'<p class="caption" role="heading"><span class="caption-text">'
+    return (f'<p class="caption"><span class="caption-text">'
             f"{say('In English')}</span></p>\n<ul>{links}</ul>\n" if links else "")
 
 
