@@ -124,7 +124,7 @@ void GradScaler::step(Optimizer& optimizer, std::source_location place) {
   if (!own->found_inf) {
     refuse("step", optimizer, "no parameter has a gradient", place);
   }
-  optimizer.step({.skip = *own->found_inf}, place);
+  optimizer.step({.skip = own->found_inf}, place);
   progress_[std::size_t(own - progress_.data())].stage = Stage::stepped;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -27,9 +28,8 @@ class Kept {
   std::shared_ptr<ListImpl> find(const Tensor& first, Fits fits) const {
     const auto alike = lists_.find(first.impl().get());
     if (alike == lists_.end()) return nullptr;
-    for (auto each = alike->second.rbegin(); each != alike->second.rend();
-         ++each) {
-      std::shared_ptr<ListImpl> list = each->lock();
+    for (const auto& each : std::views::reverse(alike->second)) {
+      std::shared_ptr<ListImpl> list = each.lock();
       if (list != nullptr && fits(list->owners->tensors)) return list;
     }
     return nullptr;

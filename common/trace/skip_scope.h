@@ -11,22 +11,21 @@ namespace fuse {
 /// stores what was there before; the host need not know.
 class SkipScope {
  public:
-  explicit SkipScope(Operand skip)
-      : skip_(std::move(skip)), outer_(innermost_) {
-    innermost_ = this;
+  explicit SkipScope(Operand skip) : skip_(std::move(skip)), outer_(innermost) {
+    innermost = this;
   }
   SkipScope(const SkipScope&) = delete;
   SkipScope& operator=(const SkipScope&) = delete;
-  ~SkipScope() { innermost_ = outer_; }
+  ~SkipScope() { innermost = outer_; }
 
   /// The innermost scope of this thread, or null.
-  static const SkipScope* current() { return innermost_; }
+  static const SkipScope* current() { return innermost; }
   const Operand& skip() const { return skip_; }
   /// The scope around it, which applies as well; or null.
   const SkipScope* outer() const { return outer_; }
 
  private:
-  static inline thread_local const SkipScope* innermost_ = nullptr;
+  static inline thread_local const SkipScope* innermost = nullptr;
   Operand skip_;
   const SkipScope* outer_;
 };

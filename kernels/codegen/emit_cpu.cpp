@@ -56,6 +56,15 @@ extern "C" FUSE_EXPORT void fuse_finish(const Launch* launch, i64 index) {
        {"finish", dispatch(bodies, "row.body", "finish(row)")}});
 }
 
+// Several selections, by numbers that are the same for all elements: g++ would
+// turn them into jumps, and no longer vectorise.
+bool selects(const Body& body) {
+  return std::count_if(
+             body.nodes.begin(), body.nodes.end(), [](const BodyNode& node) {
+               return node.op == OpCode::where && node.rate == Rate::element;
+             }) > 1;
+}
+
 }  // namespace
 
 std::string generate_cpu_source(const Plan& plan) {
@@ -66,7 +75,13 @@ std::string generate_cpu_source(const Plan& plan) {
 #pragma GCC target("prefer-vector-width=512")
 #endif
 )";
-  return (in_lanes ? wide : "") + device_text + "\n" +
+  const bool many =
+      std::any_of(plan.bodies.begin(), plan.bodies.end(), selects);
+  const std::string no_jumps = R"(#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-thread-jumps")
+#endif
+)";
+  return (in_lanes ? wide : "") + (many ? no_jumps : "") + device_text + "\n" +
          (in_lanes ? lanes_text : "") +
          (plan.reduces()
               ? std::string("\n") + reductions_text + "\n" + cpu_reductions_text

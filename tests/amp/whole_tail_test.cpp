@@ -46,7 +46,7 @@ struct Training {
     scaler.unscale_(adam);
     clip_grad_norm_(params, 20.0);
     scaler.step(adam);
-    averages.update(params, {.skip = *scaler.found_inf(adam)});
+    averages.update(params, {.skip = scaler.found_inf(adam)});
     scaler.update();
   }
 

@@ -52,7 +52,7 @@ struct Tail {
     scaler.unscale_(adam);
     clip_grad_norm_(params, max_norm);
     scaler.step(adam);
-    averages.update(params, {.skip = *scaler.found_inf(adam)});
+    averages.update(params, {.skip = scaler.found_inf(adam)});
     scaler.update();
   }
 

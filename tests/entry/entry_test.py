@@ -545,7 +545,7 @@ class Environments(Entry):
         done = self.expect(0, "docs")
         self.assertIn("docs/requirements.txt", done.stdout)
         self.assertIn(f"-r {self.pins}", self.logged())
-        self.assertIn("-m sphinx -W --keep-going -b html", self.logged())
+        self.assertIn("docs/fusebook_docs site --out", self.logged())
         self.assertEqual(self.installs(), 1)
         self.expect(0, "docs")
         self.assertEqual(self.installs(), 1)
