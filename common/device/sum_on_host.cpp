@@ -2,9 +2,15 @@
 
 #include <array>
 
+#include "fusebook/prelude/reductions.h"
 #include "fusebook/runtime/parallel_for.h"
 
 namespace fuse {
+
+// Reductions in kernels have this order too, so that all sums are equal in bits.
+static_assert(sum_lanes == reduction_lanes &&
+              sum_chunk_size == reduction_chunk);
+
 namespace {
 
 // Less work than this is not worth another thread.

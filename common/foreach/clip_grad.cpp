@@ -31,20 +31,6 @@ void check_defined(const char* name, const std::vector<Tensor>& tensors,
                           gone - tensors.begin()));
 }
 
-// A list has one dtype.
-std::vector<TensorList> lists_of(const std::vector<Tensor>& tensors,
-                                 const char* label) {
-  std::array<std::vector<Tensor>, dtype_count> by_dtype;
-  for (const Tensor& each : tensors) {
-    by_dtype[std::size_t(each.dtype())].push_back(each);
-  }
-  std::vector<TensorList> lists;
-  for (auto& same : by_dtype) {
-    if (!same.empty()) lists.emplace_back(std::move(same), label);
-  }
-  return lists;
-}
-
 // The gradients of parameters: lists to read, whose order their norm depends on,
 // and lists to write, which may be those of optimizers.
 struct Gradients {
@@ -66,11 +52,11 @@ Gradients gradients(const char* name, const std::vector<Tensor>& parameters,
   check_defined(name, parameters, place);
   if (const auto all = kept_gradients(parameters)) return {{*all}, {*all}};
   Gradients grads;
-  grads.read = lists_of(grads_of(parameters), "grads");
+  grads.read = lists_by_dtype(grads_of(parameters), "grads");
   std::vector<Tensor> others;
   grads.written = kept_parts(parameters, others);
   if (grads.written.empty()) return {grads.read, grads.read};
-  for (TensorList& list : lists_of(grads_of(others), "grads")) {
+  for (TensorList& list : lists_by_dtype(grads_of(others), "grads")) {
     grads.written.push_back(std::move(list));
   }
   return grads;
@@ -129,8 +115,8 @@ void scale(const std::vector<TensorList>& grads, const Scalar& max_norm,
 Scalar get_total_norm(const std::vector<Tensor>& tensors, double norm_type,
                       bool error_if_nonfinite, std::source_location place) {
   check_defined("get_total_norm", tensors, place);
-  return norm_of(lists_of(tensors, "tensors"), norm_type, error_if_nonfinite,
-                 place);
+  return norm_of(lists_by_dtype(tensors, "tensors"), norm_type,
+                 error_if_nonfinite, place);
 }
 
 void clip_grads_with_norm_(const std::vector<Tensor>& parameters,

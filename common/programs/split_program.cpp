@@ -28,15 +28,6 @@ bool is_number(const Program& program, ValueId value) {
   return program.domain(value) < 0;
 }
 
-// True for a number that is not known before a kernel has run.
-bool is_computed_later(const Program& program, ValueId number) {
-  const Node& node = program.node(number);
-  return is_reduction(node.op) ||
-         std::any_of(node.in, node.in + node.arity, [&](ValueId in) {
-           return is_computed_later(program, in);
-         });
-}
-
 TensorList allocate(const ListView& like, SlotInfo shape, const Node& node) {
   const Device device = device_of_memory(shape.memory);
   if (node.rate == Rate::entry) {
@@ -288,7 +279,7 @@ void SplitProgram::find_numbers(const Program& program) {
       for (int k = 0; k < node.arity; ++k) {
         const ValueId in = node.in[k];
         if (in >= part.begin || !is_number(program, in)) continue;
-        if (is_computed_later(program, in)) {
+        if (needs_reduction(program, in)) {
           add_result(program, in);
           continue;
         }

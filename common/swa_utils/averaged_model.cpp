@@ -73,11 +73,12 @@ ParameterAverages::ParameterAverages(std::vector<Tensor> averaged,
   if (!multi_avg_fn_) {
     throw Error("ParameterAverages: the averaging function is empty");
   }
-  for (const Tensor& each : averaged_) {
-    if (!each.defined()) {
-      throw Error(
-          "ParameterAverages::ParameterAverages: an average is undefined");
-    }
+  for (std::size_t i = 0; i < averaged_.size(); ++i) {
+    if (averaged_[i].defined()) continue;
+    throw Error(
+        fmt::format("ParameterAverages::ParameterAverages: average {} is "
+                    "undefined",
+                    i));
   }
   counts_ = scalars_beside(averaged_);
 }

@@ -115,6 +115,19 @@ class Open {
 
 }  // namespace
 
+std::vector<TensorList> lists_by_dtype(const std::vector<Tensor>& tensors,
+                                       const char* label) {
+  std::array<std::vector<Tensor>, dtype_count> by_dtype;
+  for (const Tensor& each : tensors) {
+    by_dtype[std::size_t(each.dtype())].push_back(each);
+  }
+  std::vector<TensorList> lists;
+  for (auto& same : by_dtype) {
+    if (!same.empty()) lists.emplace_back(std::move(same), label);
+  }
+  return lists;
+}
+
 void keep_gradients(const std::shared_ptr<ListImpl>& list) {
   if (list->count > 0) kept().add(list);
 }
@@ -154,12 +167,8 @@ std::vector<TensorList> lists_of_params(const std::vector<Tensor>& params) {
     open.take(*list->owners);
     lists.emplace_back(list->owners);
   }
-  std::array<std::vector<Tensor>, dtype_count> rest;
-  for (const Tensor& param : open.rest()) {
-    rest[std::size_t(param.dtype())].push_back(param);
-  }
-  for (auto& alike : rest) {
-    if (!alike.empty()) lists.emplace_back(std::move(alike), "params");
+  for (TensorList& rest : lists_by_dtype(open.rest(), "params")) {
+    lists.push_back(std::move(rest));
   }
   return lists;
 }

@@ -13,6 +13,10 @@ namespace fuse {
 // nothing is made anew in each step, and what is recorded for both is one launch,
 // whatever the order in which the optimizer has the parameters.
 
+/// Lists of one dtype each, in which tensors keep their order.
+std::vector<TensorList> lists_by_dtype(const std::vector<Tensor>& tensors,
+                                       const char* label);
+
 /// Makes a list known, as long as it lives.
 void keep_gradients(const std::shared_ptr<ListImpl>& list);
 

@@ -9,4 +9,7 @@ namespace fuse {
 /// there.
 Number number_of(const Program& program, ValueId value);
 
+/// True for a value that a reduction goes into: it is known when a kernel has run.
+bool needs_reduction(const Program& program, ValueId value);
+
 }  // namespace fuse

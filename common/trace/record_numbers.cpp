@@ -37,12 +37,8 @@ void Recorder::read_numbers() {
   }
 }
 
-// A number that depends on a reduction is known when the kernel has run.
 bool Recorder::is_computed_later(ValueId value) const {
-  const Node& node = program_.node(value);
-  if (is_reduction(node.op)) return true;
-  return std::any_of(node.in, node.in + node.arity,
-                     [&](ValueId in) { return is_computed_later(in); });
+  return needs_reduction(program_, value);
 }
 
 // Memory for the numbers that the host may still ask for.

@@ -139,6 +139,7 @@ class StridedCheck {
 
 bool is_read_first(const Plan& plan, const Program& program,
                    std::int32_t slot) {
+  if (plan.phases() == 1) return false;
   const bool last = std::any_of(
       plan.instances.begin(), plan.instances.end(), [&](const Instance& each) {
         return each.phase + 1 == plan.phases() && has_slot(each, slot);

@@ -1,16 +1,14 @@
 #include "fusebook/ir/phases.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "fusebook/ir/with_operands.h"
 #include "fusebook/ops/reductions.h"
 
 namespace fuse {
 
 namespace {
-
-void need_operands(const Node& node, std::vector<bool>& needed) {
-  for (int k = 0; k < node.arity; ++k) needed[std::size_t(node.in[k])] = true;
-}
 
 // Values that what is in memory at the end depends on.
 std::vector<bool> needed_values(const Program& program) {
@@ -18,10 +16,7 @@ std::vector<bool> needed_values(const Program& program) {
   for (const Store& store : program.stores()) {
     needed[std::size_t(store.value)] = true;
   }
-  for (std::size_t id = needed.size(); id-- > 0;) {
-    if (needed[id]) need_operands(program.node(ValueId(id)), needed);
-  }
-  return needed;
+  return with_operands(program, std::move(needed));
 }
 
 // True for what one operation computes and a later one uses: between them a

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 
+#include "fusebook/ir/with_operands.h"
 #include "fusebook/support/sort_runs.h"
 
 namespace fuse {
@@ -96,17 +98,11 @@ class Sweep {
 }  // namespace
 
 std::vector<bool> live_values(const Program& program) {
-  const auto nodes = program.nodes();
-  std::vector<bool> live(nodes.size(), false);
+  std::vector<bool> live(program.nodes().size(), false);
   for (const StoreEvent& event : program.store_events()) {
     live[event.value] = true;
   }
-  for (std::size_t i = nodes.size(); i-- > 0;) {
-    if (!live[i]) continue;
-    const Node& node = nodes[i];
-    for (int k = 0; k < node.arity; ++k) live[node.in[k]] = true;
-  }
-  return live;
+  return with_operands(program, std::move(live));
 }
 
 std::vector<Overlap> find_overlaps(const Program& program) {

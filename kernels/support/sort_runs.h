@@ -13,8 +13,11 @@ namespace fuse {
 template <class Value, class Before>
 void sort_runs(std::vector<Value>& values, const Before& before) {
   const auto begin = values.begin();
-  std::vector<std::size_t> ends = {0};  // of the runs, and the first begin
-  for (auto at = begin; at != values.end();) {
+  auto at = std::is_sorted_until(begin, values.end(), before);
+  if (at == values.end()) return;
+  // of the runs, and the first begin
+  std::vector<std::size_t> ends = {0, std::size_t(at - begin)};
+  while (at != values.end()) {
     at = std::is_sorted_until(at, values.end(), before);
     ends.push_back(std::size_t(at - begin));
   }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -13,6 +12,7 @@
 #include "fusebook/compile/compile.h"
 #include "fusebook/optim/all.h"
 #include "fusebook/support/error.h"
+#include "support/every_mode.h"
 #include "support/tested_device.h"
 #include "support/testing.h"
 
@@ -64,23 +64,6 @@ std::vector<double> random_values(std::size_t count, Random& random) {
     values.push_back(double(float(random.uniform(-2, 2))));
   }
   return values;
-}
-
-using Run = std::function<void(const std::function<void()>&)>;
-
-void in_every_mode(const std::function<void(const Run&)>& check) {
-  SUBCASE("eager") {
-    check([](const auto& fn) { fn(); });
-  }
-  for (const Backend backend :
-       {Backend::compiled, Backend::interpreted, Backend::simulated}) {
-    SUBCASE(("backend " + std::to_string(int(backend))).c_str()) {
-      check([&](const auto& fn) {
-        auto step = compile(fn, {.fullgraph = true, .backend = backend});
-        step();
-      });
-    }
-  }
 }
 
 }  // namespace

@@ -14,9 +14,11 @@
 #include "fusebook/foreach/foreach.h"
 #include "fusebook/reports/counters.h"
 #include "fusebook/support/error.h"
+#include "support/every_mode.h"
 #include "support/reduction_order.h"
 #include "support/tested_device.h"
 #include "support/testing.h"
+#include "support/thread_count.h"
 
 using namespace fuse;
 using namespace testing;
@@ -129,33 +131,6 @@ Tensor full_of_ones(const Shape& shape) { return full(shape, 1.0); }
 const std::vector<Shape> filled = {{3},    {1},    {2, 3, 4}, {},
                                    {8192}, {8193}, {255, 99}, {40000}};
 const std::vector<Shape> with_empty = {{3}, {0}, {700}, {4, 0, 2}};
-
-// Runs `check` in every mode and with several numbers of threads. It gets what
-// runs a function.
-using Run = std::function<void(const std::function<void()>&)>;
-
-void in_every_mode(const std::function<void(const Run&)>& check) {
-  SUBCASE("eager") {
-    check([](const auto& fn) { fn(); });
-  }
-  for (const Backend backend :
-       {Backend::compiled, Backend::interpreted, Backend::simulated}) {
-    SUBCASE(("backend " + std::to_string(int(backend))).c_str()) {
-      check([&](const auto& fn) {
-        auto step = compile(fn, {.fullgraph = true, .backend = backend});
-        step();
-        CHECK(step.counters().graph_breaks == 0);
-      });
-    }
-  }
-}
-
-struct Threads {
-  explicit Threads(int count) { set_thread_count(count); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-  ~Threads() { set_thread_count(0); }
-};
 
 }  // namespace
 

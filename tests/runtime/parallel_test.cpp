@@ -17,6 +17,7 @@
 
 #include "fusebook/support/error.h"
 #include "support/jit_testing.h"
+#include "support/thread_count.h"
 
 // The thread sanitizer cannot follow threads that a forked child starts.
 #if defined(__SANITIZE_THREAD__)
@@ -26,6 +27,7 @@ constexpr bool cannot_fork = false;
 #endif
 
 using namespace jit_testing;
+using testing::Threads;
 
 namespace {
 
@@ -33,12 +35,6 @@ template <class Body>
 void for_parts(int parts, Body body) {
   fuse::parallel_run(parts, body);
 }
-
-// The number of threads for one test case; the default comes back at its end.
-struct Threads {
-  explicit Threads(int count) { fuse::set_thread_count(count); }
-  ~Threads() { fuse::set_thread_count(0); }
-};
 
 long thread_id() { return syscall(SYS_gettid); }
 

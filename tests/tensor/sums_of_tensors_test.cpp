@@ -17,6 +17,7 @@
 #include "support/reduced.h"
 #include "support/tested_device.h"
 #include "support/testing.h"
+#include "support/thread_count.h"
 
 using namespace fuse;
 using namespace testing;
@@ -97,14 +98,6 @@ Tensor gradient(const Tensor& output, Loss loss) {
   loss(leaf).backward();
   return leaf.grad();
 }
-
-// The number of threads for one test; then the default comes back.
-struct Threads {
-  explicit Threads(int count) { set_thread_count(count); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-  ~Threads() { set_thread_count(0); }
-};
 
 }  // namespace
 

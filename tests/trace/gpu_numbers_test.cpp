@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <source_location>
@@ -458,6 +459,23 @@ TEST_CASE("the host may ask for what was computed, or keep it") {
   foreach_add_(list, kept);
   CHECK(list[0].to_vector() == std::vector<double>{13, 19});
   CHECK(step.counters().graph_breaks == 0);
+}
+
+TEST_CASE("what many numbers were computed from is computed once") {
+  // Each goes twice into the next one: to follow every way would take 2^60 looks.
+  constexpr int doublings = 60;
+  const Tensor rate = number(1);
+  const TensorList list = {tensor({3.0, 4.0}).to(gpu)};
+  Scalar kept(0.0);
+  auto step = compile([&] {
+    Scalar sum(rate);
+    for (int i = 0; i < doublings; ++i) sum = sum + sum;
+    foreach_mul_(list, sum * std::ldexp(1.0, -doublings));
+    kept = sum;
+  });
+  step();
+  CHECK(kept.value() == std::ldexp(1.0, doublings));
+  CHECK(list[0].to_vector() == std::vector<double>{3, 4});
 }
 
 TEST_CASE("what was recorded in vain is not known") {

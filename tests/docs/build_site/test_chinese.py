@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 from bs4 import BeautifulSoup
-from site_case import TOY, SiteCase
+from site_case import TOY, BuiltOnce
 from support import ROOT, make_sources
 
 from fusebook_docs.book import Book
@@ -33,17 +33,15 @@ def translate(root):
     catalogues.path(book, catalogues.OWN).write_text(po.text_of(own, "zh_CN"))
 
 
-class Chinese(SiteCase):
+class Chinese(BuiltOnce):
+    options = None
+
     @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="toy-site-")
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = Path(folder.name)
-        make_sources(cls.folder)
-        translate(cls.folder)
+    def prepare(cls, root):
+        translate(root)
 
     def setUp(self):
-        self.open(self.folder)
+        super().setUp()
         self.kept = {path: path.read_bytes() for path
                      in catalogues.folder(self.book).rglob("*.po")}
         self.addCleanup(self.restore)

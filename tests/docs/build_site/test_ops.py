@@ -1,13 +1,11 @@
 """The page of operations: every row of the table, and what is an error."""
 
 import re
-import tempfile
-from pathlib import Path
 
 from bs4 import BeautifulSoup
 
-from site_case import SiteCase
-from support import build, make_sources
+from site_case import BuiltOnce, SiteCase
+from support import build
 
 MORE = "tests/new_op/more_ops.def"
 
@@ -30,18 +28,10 @@ class OpsCase(SiteCase):
                 for cell in row.find_all("td")]
 
 
-class Table(OpsCase):
+class Table(OpsCase, BuiltOnce):
     """Looks at one build; changes nothing."""
 
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="toy-site-")
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = Path(folder.name)
-        make_sources(cls.folder)
-        code, text = build(cls.folder, cls.folder / "out", "-D",
-                           f"fusebook_more_ops={MORE}")
-        assert code == 0, text
+    options = ("-D", f"fusebook_more_ops={MORE}")
 
     def setUp(self):
         self.open(self.folder)
