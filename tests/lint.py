@@ -68,11 +68,15 @@ def digest(parts):
 
 
 def cache_folder():
-    """Where results are kept for every checkout of this user."""
+    """Where results are kept for every checkout of this user.
+
+    Not in the kernel cache: a directory in there makes every program look for
+    leftovers of processes that were interrupted.
+    """
     given = os.environ.get("XDG_CACHE_HOME", "")
     base = pathlib.Path(given) if given.startswith("/") else (
         pathlib.Path.home() / ".cache")
-    return base / "fusebook" / "lint"
+    return base / "fusebook-lint"
 
 
 class Clean:

@@ -23,7 +23,7 @@ kernel_cache() {
 }
 
 remove_from_cache() {
-  rm -rf -- "$(user_cache)/lint"
+  rm -rf -- "$(user_cache)-lint"
   folder=$(kernel_cache)
   if [ -z "$folder" ]; then
     say "FUSEBOOK_CACHE_DIR turns the kernel cache off; nothing to remove."
