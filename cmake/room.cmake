@@ -33,7 +33,7 @@ function(fuse_room)
   if(sources)
     add_library(fuse_${name} STATIC ${sources})
     set(scope PUBLIC)
-    fuse_headers_only(${name} fmt::fmt-header-only)  # for messages
+    fuse_headers_only(${name} fuse_fmt)  # for messages
   else()
     add_library(fuse_${name} INTERFACE)
     set(scope INTERFACE)
