@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from . import numbers, quotes, samples
 from .errors import BookError
+from .words import say
 
 _WIDTH, _ROW = 170, 20
 _NUMBERS = 86  # room for a number behind the longest bar
@@ -59,8 +60,8 @@ def _is_value(book, name, home):
 def drawn(bars, width=_WIDTH):
     """Bars as SVG, each under its label and before its number."""
     most = max(each.value for each in bars) or 1
-    words = html.escape("; ".join(f"{each.label}: {each.shown}"
-                                  for each in bars))
+    words = html.escape(say("; ").join(
+        say("{name}: {value}", name=each.label, value=each.shown) for each in bars))
     out = [f'<svg class="thumbnail" viewBox="0 0 {width} '
            f'{len(bars) * 2 * _ROW - 4}" role="img" aria-label="{words}" '
            'xmlns="http://www.w3.org/2000/svg">']

@@ -5,6 +5,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from .. import examples
 from ..errors import BookError
+from ..words import say
 from . import nodes as own
 from . import page as pages
 
@@ -36,8 +37,9 @@ def _code(example):
 def _output(example):
     if not example.output:
         return []
-    panel = own.output(label=f"Output of the example {example.name}")
-    label = nodes.paragraph("", "Output", classes=["output-label"])
+    panel = own.output(label=say("Output of the example {name}",
+                                 name=example.name))
+    label = nodes.paragraph("", say("Output"), classes=["output-label"])
     text = example.output.removesuffix("\n")
     block = own.output_text(text, text, xml_space="preserve")
     panel += [label, block]

@@ -20,16 +20,12 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.nodes import extract_messages
 
 from .. import words
-from ..words import later
 from ..translation import catalogues
 from . import page as pages
-from . import translated
+from . import theme, translated
 
 
 FILE = "english.json"  # in the folder of doctrees
-# What the theme says, and Sphinx's own catalogue lacks.
-_THEME = (later("Skip to content"), later("Back to top"), later("Made with "),
-          later("Next"), later("Previous"), later("Home"))
 
 
 def is_translation(config):
@@ -193,8 +189,9 @@ def _configure(app, config):
         _compile(_of_page(app, name), folder / catalogues.LANGUAGE
                  / "LC_MESSAGES" / f"{name}.mo")
     config.locale_dirs = [str(folder)]
-    _compile({text: words.say(text) for text in _THEME},
-             folder / config.language / "LC_MESSAGES" / "sphinx.mo")
+    said_by_theme = folder / config.language / "LC_MESSAGES" / "sphinx.mo"
+    _compile(theme.asked(), said_by_theme)
+    said_by_theme.with_suffix(".js").write_text(theme.search_texts(), encoding="utf-8")
     locale.init([folder], config.language)  # behind what Sphinx has found itself
 
 

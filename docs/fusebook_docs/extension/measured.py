@@ -76,8 +76,11 @@ class _Measured(SphinxDirective):
 
 class MeasuredBars(_Measured):
     def _compared(self, row):
-        return said(self.env, row.divided_by or "",
+        if row.ratio is None:
+            return ""
+        what = said(self.env, row.divided_by or "",
                     measurements.path(pages.book_of(self.env)))
+        return say("{ratio} {what}", ratio=quantity_text(row.ratio, "x"), what=what)
 
     option_spec = {"case": directives.unchanged_required,
                    "cases": directives.unchanged_required,
@@ -96,9 +99,7 @@ class MeasuredBars(_Measured):
                            else (row.us, "us"))
             bars.append(thumbnails.Bar(label, quantity_text(value, unit), value,
                                        None))
-            rows.append((label, quantity_text(row.us, "us"), "" if row.ratio is
-                         None else f"{quantity_text(row.ratio, 'x')} "
-                                   f"{self._compared(row)}"))
+            rows.append((label, quantity_text(row.us, "us"), self._compared(row)))
         return (drawing(kind="value-bars", drawn=thumbnails.drawn(bars, _WIDTH)),
                 table((say("what"), say("time"), say("compared")), rows))
 

@@ -164,7 +164,7 @@ def sketch(names, rows):
     """The last quantity of the table alone, small and without numbers."""
     quantity, curves = panels(names, rows)[-1]
     title = say("{quantity} by {place}", quantity=quantity, place=names[0])
-    ends = ", ".join(f"{name} {values[-1]:g}" for name, values in curves)
+    ends = say(", ").join(f"{name} {values[-1]:g}" for name, values in curves)
     values = [value for _, series in curves for value in series]
     across = Scale([row[0] for row in rows], 4, 128, False)
     up = Scale(values, 78, 8)

@@ -4,22 +4,16 @@ import re
 from html import escape
 
 from ..translation import catalogues
-from ..words import later, say
+from ..words import say
 from . import editions
 
 _NAMES = {"en": "English", catalogues.TAG: "中文"}
 _HOME = "index"
-# Names of parts of the theme that it does not translate itself.
-_PARTS = (later("All pages"), later("On this page"),
-          later("Toggle Light / Dark / Auto color theme"),
-          later("Toggle site navigation sidebar"),
-          later("Toggle table of contents sidebar"))
 _SPECIAL = ("search", "genindex")
 
 
 def _about(app, pagename, templatename, context, doctree):
     context["fusebook_say"] = say
-    context["fusebook_parts"] = [(part, say(part)) for part in _PARTS]
     if not app.config.fusebook_editions:
         return
     chinese = editions.is_translation(app.config)
@@ -66,5 +60,5 @@ def _english(app, here):
 
 def setup(app):
     app.add_config_value("fusebook_editions", False, "html", bool)
-    # After the theme, whose side bar this goes on with.
+    # After theme.py, whose side bar this goes on with.
     app.connect("html-page-context", _about, priority=900)

@@ -2,6 +2,7 @@
 
 import filecmp
 import json
+import re
 import tempfile
 import unittest
 from pathlib import Path
@@ -10,15 +11,16 @@ from bs4 import BeautifulSoup
 from site_case import TOY, BuiltOnce
 from support import ROOT, make_sources
 
+from fusebook_docs import words
 from fusebook_docs.book import Book
-from fusebook_docs.extension import chinese_search
+from fusebook_docs.extension import chinese_search, theme
 from fusebook_docs.translation import catalogues, po, site, updating
 
 
 def translate(root):
     """Catalogues for a toy book, all translated."""
     book = Book(root)
-    words = {each.msgid: each.msgstr
+    known = {each.msgid: each.msgstr
              for each in catalogues.read(Book(ROOT), catalogues.OWN)}
     catalogues.folder(book).mkdir(parents=True)
     for _ in updating.update(book):
@@ -29,7 +31,7 @@ def translate(root):
         for each in messages:
             each.msgstr = f"译 {each.msgid}"
         catalogues.path(book, name).write_text(po.text_of(messages, "zh_CN"))
-    own = [po.Message(text, translation) for text, translation in words.items()]
+    own = [po.Message(text, translation) for text, translation in known.items()]
     catalogues.path(book, catalogues.OWN).write_text(po.text_of(own, "zh_CN"))
 
 
@@ -83,6 +85,8 @@ class Chinese(BuiltOnce):
                 ["zh-CN", "en"] if each is page else ["en", "zh-CN"])
         self.places(page, english)
         self.own_words(page)
+        for name in (TOY, "index", "search"):
+            self.names_of_parts(self.whole(f"zh/{name}"))
         self.numbers(page)
         self.english_pages(page)
         self.search()
@@ -101,6 +105,16 @@ class Chinese(BuiltOnce):
             panel["aria-label"] for panel in page.select(".recipe-output")])
         self.assertEqual([aside["aria-label"] for aside in page.select("aside")],
                          ["全部页面", "本页内容"])
+
+    def names_of_parts(self, page):
+        """What only a pointer, or somebody's ears, come upon is Chinese as well."""
+        names = [each[kind] for kind in ("title", "aria-label", "alt", "placeholder")
+                 for each in page.select(f"[{kind}]")]
+        names += [each.get_text() for each in page.select(
+            "symbol title, .toc-title, .output-label, noscript p")]
+        self.assertGreater(len(names), 10)
+        self.assertEqual([name for name in names
+                          if not re.search("[\u3400-\u9fff]", name)], [])
 
     def numbers(self, page):
         text = page.article.get_text()
@@ -135,6 +149,10 @@ class Chinese(BuiltOnce):
         self.assertIn("launch", index["terms"])
         self.assertIn("splitQuery", (
             self.out / "zh" / "_static" / "language_data.js").read_text())
+        said = (self.out / "zh" / "_static" / "translations.js").read_text()
+        said = json.loads(said[said.index("{"):said.rindex("}") + 1])["messages"]
+        self.assertEqual(said["Search finished, found one page matching the search "
+                              "query."], ["找到 ${resultCount} 个页面。"])
 
     def red(self, *told):
         code, text = self.site()
@@ -177,6 +195,19 @@ class Chinese(BuiltOnce):
             self.assertGreater(len(names), 20)
             _, differ, failed = filecmp.cmpfiles(first, second, names, shallow=False)
             self.assertEqual((differ, failed), ([], []))
+
+
+class Folds(unittest.TestCase):
+    TREE = ('<input aria-label="Toggle navigation of A &amp; B" id="1"/>'
+            '<a title="C">C</a><input aria-label="Toggle navigation of D"/>')
+
+    def test_their_names(self):
+        self.assertEqual(theme.named(self.TREE), self.TREE)
+        self.addCleanup(words.speak, {})
+        words.speak({"Toggle navigation of {page}": "收起“{page}”"})
+        self.assertEqual(theme.named(self.TREE), (
+            '<input aria-label="收起“A &amp; B”" id="1"/>'
+            '<a title="C">C</a><input aria-label="收起“D”"/>'))
 
 
 class Split(unittest.TestCase):

@@ -37,6 +37,17 @@ QUERIES = (
 # Of recipes, these are the first that must be found.
 FIRST_RECIPES = {"编译优化器": FIRST, "学习率": SECOND}
 
+_ENGLISH_NAMES = """() => {
+  const names = [];
+  for (const kind of ["title", "aria-label", "alt", "placeholder", "data-tooltip"])
+    for (const part of document.querySelectorAll(`[${kind}]:not([lang])`))
+      names.push(part.getAttribute(kind));
+  for (const part of document.querySelectorAll(
+      "symbol title, .toc-title, .output-label, .recipe-label, .exercise-label"))
+    names.push(part.textContent);
+  return names.filter(name => !/[\u3400-\u9fff]/.test(name));
+}"""
+
 
 def setUpModule():
     test_pages.setUpModule()
@@ -72,6 +83,17 @@ class Chinese(test_pages.Site, unittest.TestCase):
                 if words in FIRST_RECIPES:
                     self.assertEqual(FIRST_RECIPES[words], next(
                         page for page in found if page.startswith(RECIPES)))
+
+    def test_the_search_says_what_it_does(self):
+        for words, said in (("内核", r"找到 \d+ 个页面。"), ("qxqxqx", "没有找到.*")):
+            page = self.visit(f"search.html?q={quote(words)}")
+            page.wait_for_function(
+                "document.querySelector('.search-summary')?.textContent.length > 0")
+            self.assertRegex(page.locator(".search-summary").text_content(),
+                             f"^{said}$")
+            self.assertEqual(page.locator("#search-results h2").text_content(),
+                             "搜索结果")
+            page.context.close()
 
     def test_search_finds_adam(self):
         self.assertTrue(any(page.startswith(RECIPES) for page in self.found("Adam")))
@@ -119,6 +141,12 @@ class Chinese(test_pages.Site, unittest.TestCase):
                       "h2", ".recipe-label"):
             for text in page.locator(f"article {place}").all_text_contents():
                 self.assertRegex(text, r"[\u3400-\u9fff]|^[^a-z]*$|^PTX|\.cpp", place)
+
+    def test_every_name_of_a_part_is_chinese(self):
+        """Also what only a pointer, or somebody's ears, come upon."""
+        for name in self.names:
+            with self.visits(name, "desk") as page:
+                self.assertEqual(page.evaluate(_ENGLISH_NAMES), [])
 
 
 # The first two look at every page of the site anyway; the last one at English words.
