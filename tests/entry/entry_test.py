@@ -504,7 +504,7 @@ class Cleaning(Entry):
             write(path, "x")
         self.environment["FUSEBOOK_CACHE_DIR"] = str(cache)
         self.environment["XDG_CACHE_HOME"] = str(self.scratch / "user")
-        linted = self.scratch / "user" / "fusebook" / "lint" / "0123"
+        linted = self.scratch / "user" / "fusebook-lint" / "0123"
         write(linted, "")
         write(self.checkout / "build" / "file", "x")
         self.expect(0, "clean")
