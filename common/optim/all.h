@@ -1,6 +1,7 @@
 #pragma once
 
-/// Every optimizer of torch.optim; making one of unsupported.h throws Error.
+/// Every optimizer of torch.optim, LAMB and LARS; making one of unsupported.h throws
+/// Error.
 
 #include "fusebook/optim/adadelta.h"
 #include "fusebook/optim/adagrad.h"
@@ -8,6 +9,8 @@
 #include "fusebook/optim/adamax.h"
 #include "fusebook/optim/adamw.h"
 #include "fusebook/optim/asgd.h"
+#include "fusebook/optim/lamb.h"
+#include "fusebook/optim/lars.h"
 #include "fusebook/optim/nadam.h"
 #include "fusebook/optim/radam.h"
 #include "fusebook/optim/rmsprop.h"

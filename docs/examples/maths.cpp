@@ -2,26 +2,37 @@
 
 using namespace fuse;
 
+static std::string text_of(const Tensor& tensor) {
+  std::string text;
+  for (const double value : tensor.to_vector()) {
+    text += (text.empty() ? "" : ",") + number_text(value);
+  }
+  return text;
+}
+
 // What the page of the formulas is checked with: the numbers of an optimizer, and
 // in float64 a parameter after each of some steps with given gradients. Some of
-// its states may be asked for, too.
+// its states may be asked for, too. A parameter has as many elements as there are
+// `factors` of their gradients.
 template <class Optimizer, class Options>
 static void print_steps(const Options& options, auto numbers,
-                        const std::vector<std::string>& states = {}) {
+                        const std::vector<std::string>& states = {},
+                        const std::vector<double>& factors = {1.0}) {
   each_scalar(numbers,
               [](const std::string& name, int index, const Scalar& number) {
                 print(name, index < 0 ? "" : std::to_string(index + 1), " = ",
                       number.value());
               });
-  Tensor p = full({1}, 1.0, DType::float64);
+  Tensor p = full({std::int64_t(factors.size())}, 1.0, DType::float64);
   Optimizer optimizer({p}, options);
   for (const double g : {0.5, 0.25, -1.0, -0.5, 2.0, 0.125, 0.75, -0.25}) {
-    p.set_grad(full({1}, g, DType::float64));
+    std::vector<double> grads = factors;
+    for (double& each : grads) each *= g;
+    p.set_grad(tensor(grads, DType::float64));
     optimizer.step();
-    std::string line = number_text(g) + " -> " + number_text(p.to_vector()[0]);
+    std::string line = text_of(p.grad()) + " -> " + text_of(p);
     for (const std::string& name : states) {
-      line += " " + name + " " +
-              number_text(optimizer.state(p, name).to_vector()[0]);
+      line += " " + name + " " + text_of(optimizer.state(p, name));
     }
     print(line);
   }
@@ -105,4 +116,20 @@ EXAMPLE(maths_asgd) {
                                 .t0 = 3,
                                 .weight_decay = 0.05},
                     {"ax"});
+}
+
+// Of two elements, so that a norm is not the size of one.
+EXAMPLE(maths_lamb) {
+  const LAMBOptions options{
+      .lr = 0.1, .betas = {0.9, 0.99}, .eps = 1e-3, .weight_decay = 0.05};
+  print_steps<LAMB>(options, options, {}, {1.0, -0.5});
+}
+
+EXAMPLE(maths_lars) {
+  const LARSOptions options{.lr = 0.5,
+                            .momentum = 0.9,
+                            .weight_decay = 0.05,
+                            .trust_coefficient = 0.125,
+                            .eps = 1e-3};
+  print_steps<LARS>(options, options, {}, {1.0, -0.5});
 }

@@ -9,11 +9,15 @@ step before; `grad` is the gradient, `t` counts the steps from one, `p` is the
 parameter, and an option of the optimizer has its name (`betas[0]` is `beta1`).
 States begin at zero, or as `start: NAME = ...` says. `code: FILE FUNCTION` is where
 the optimizer does it, and `example: NAME` what it printed for given gradients: the
-same lines are computed here, step by step, and compared with that.
+same lines are computed here, step by step, and compared with that. Where it printed
+several numbers with commas, they are the elements of one parameter: lines are
+computed for each of them, and `norm` is one number of them all.
 """
 
 import ast
+import itertools
 import math
+import operator
 import re
 from dataclasses import dataclass
 
@@ -23,10 +27,43 @@ from .errors import BookError
 _OPTION = re.compile(r"(\w+) = (\S+)")
 _STEP = re.compile(r"(\S+) -> (\S+)((?: \w+ \S+)*)")
 _ACCESS = re.compile(r"\s*(?:public|protected|private):\s*")
-_FUNCTIONS = {"sqrt": math.sqrt, "abs": abs, "max": max, "min": min,
-              "sign": lambda x: float((x > 0) - (x < 0))}
 _CLOSE = 1e-12  # of float64 that was rounded in another order
 GIVEN = ("grad", "t", "p")
+
+
+class Elements(tuple):
+    """The elements of a parameter, computed with one by one."""
+
+    def each(self, operation, *others):
+        return Elements(map(operation, self, *(
+            other if isinstance(other, Elements) else itertools.repeat(other)
+            for other in others)))
+
+
+def _add_operator(name):
+    operation = getattr(operator, name)
+    setattr(Elements, f"__{name}__",
+            lambda self, other: self.each(operation, other))
+    setattr(Elements, f"__r{name}__", lambda self, other: self.each(
+        lambda own, before: operation(before, own), other))
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow"):
+    _add_operator(_name)
+
+
+def _one_by_one(function):
+    return lambda x: (x.each(function) if isinstance(x, Elements)
+                      else function(x))
+
+
+def _norm(x):
+    return math.hypot(*x) if isinstance(x, Elements) else abs(x)
+
+
+_FUNCTIONS = {"sqrt": _one_by_one(math.sqrt), "abs": _one_by_one(abs),
+              "max": max, "min": min, "norm": _norm,
+              "sign": _one_by_one(lambda x: float((x > 0) - (x < 0)))}
 
 
 @dataclass(frozen=True)
@@ -135,17 +172,24 @@ def printed(book, equations):
             options[name] = float(match[2])
         elif match := _STEP.fullmatch(line):
             words = match[3].split()
-            steps.append((float(match[1]), {
-                "p": float(match[2]),
-                **dict(zip(words[::2], map(float, words[1::2])))}))
+            steps.append((_numbers(match[1]), {
+                "p": _numbers(match[2]),
+                **dict(zip(words[::2], map(_numbers, words[1::2])))}))
     if not steps:
         raise BookError(f"{equations.example} printed no steps", equations.path,
                         1)
     return Printed(options, steps)
 
 
+def _numbers(text):
+    found = Elements(map(float, text.split(",")))
+    return found if len(found) > 1 else found[0]
+
+
 def computed(equations, options, gradients, start):
     """The states after every step, by a plain loop over the statements."""
+    if isinstance(gradients[0], Elements):
+        start = Elements([start] * len(gradients[0]))
     now = {**options, **{name: 0.0 for name in equations.targets}, "p": start}
     for statement in equations.start:
         now[statement.target] = _value(equations, statement, now)
@@ -160,7 +204,8 @@ def _value(equations, statement, now):
     code = compile(ast.fix_missing_locations(ast.Expression(statement.value)),
                    str(equations.path), "eval")
     try:
-        return float(eval(code, {"__builtins__": {}}, {**_FUNCTIONS, **now}))
+        found = eval(code, {"__builtins__": {}}, {**_FUNCTIONS, **now})
+        return found if isinstance(found, Elements) else float(found)
     except (ArithmeticError, NameError, TypeError, ValueError) as error:
         raise BookError(f"{ast.unparse(statement.value)!r}: {error}",
                         equations.path, statement.line) from None
@@ -173,9 +218,16 @@ def difference(equations, found):
     for number, (now, (_, states)) in enumerate(zip(loop, found.steps), 1):
         for name in (s.target for s in equations.statements):
             value = states.get(name, now[name])
-            if not math.isclose(now[name], value, rel_tol=_CLOSE):
+            if not _close(now[name], value):
                 return number, name, now[name], value
     return None
+
+
+def _close(a, b):
+    if not isinstance(a, Elements) or not isinstance(b, Elements):
+        return not isinstance(a, Elements) and not isinstance(b, Elements) and (
+            math.isclose(a, b, rel_tol=_CLOSE))
+    return len(a) == len(b) and all(map(_close, a, b))
 
 
 def check(book, equations):

@@ -11,10 +11,11 @@ _SYMBOLS = {
     "momentum": "μ", "momentum_decay": "ψ", "mu": "μ", "nu": "ν", "p": "θ",
     "rate": ("γ", "′"), "rho": "ρ", "rho_inf": ("ρ", "∞"), "step": "η",
     "step_size1": ("Γ", "min"), "step_size2": ("Γ", "max"), "t0": ("t", "0"),
-    "weight_decay": "λ", "ax": "a",
+    "trust_coefficient": "η", "weight_decay": "λ", "ax": "a",
 }
 _TIMES = "&#x2062;"  # a product without a sign
-_OPEN, _SHUT, _BAR = (f'<mo stretchy="false">{sign}</mo>' for sign in "()|")
+_OPEN, _SHUT, _BAR, _BARS = (f'<mo stretchy="false">{sign}</mo>'
+                             for sign in "()|‖")
 _COMPARE = {ast.Gt: ">", ast.Lt: "&lt;", ast.Eq: "="}
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 
@@ -109,6 +110,8 @@ class Writer:
             return f"<msqrt><mrow>{inside[0]}</mrow></msqrt>", _ATOM
         if name == "abs":
             return f"<mrow>{_BAR}{inside[0]}{_BAR}</mrow>", _ATOM
+        if name == "norm":
+            return f"<mrow>{_BARS}{inside[0]}{_BARS}</mrow>", _ATOM
         listed = "<mo>,</mo>".join(inside)
         return (f"<mrow><mi>{html.escape(name)}</mi>{_OPEN}{listed}{_SHUT}"
                 "</mrow>", _ATOM)

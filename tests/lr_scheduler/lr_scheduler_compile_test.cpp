@@ -72,6 +72,8 @@ const std::vector<Kind>& kinds() {
       make_kind<Adagrad, AdagradOptions>("Adagrad", nullptr),
       make_kind<Adadelta, AdadeltaOptions>("Adadelta", nullptr),
       make_kind<ASGD, ASGDOptions>("ASGD", nullptr),
+      make_kind<LAMB, LAMBOptions>("LAMB", "betas[0]"),
+      make_kind<LARS, LARSOptions>("LARS", "momentum"),
       // Its rate is where the step sizes begin.
       make_kind<Rprop, RpropOptions>("Rprop", nullptr, {}, false),
   };

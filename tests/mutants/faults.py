@@ -1151,8 +1151,38 @@ SKIPPED = (
           "for (std::size_t k = 1; k < 1; ++k) {", "grad_scaler_test"),
 )
 
+TRUST_RATIOS = (
+    fault("the decay of LAMB comes after its norm", "common/optim/lamb.h",
+          "const TensorList lengths = foreach_norm(directions);",
+          "const TensorList lengths = foreach_norm(adam_directions(o, batch));",
+          "trust_ratio_test"),
+    fault("the ratio of LAMB is upside down", "common/optim/lamb.h",
+          "foreach_div(norms, lengths), 1.0);",
+          "foreach_div(lengths, norms), 1.0);", "trust_ratio_test"),
+    fault("a tensor of zeros has no ratio", "common/optim/lamb.h",
+          "foreach_logical_and(norms, lengths), foreach_div",
+          "lengths, foreach_div", "trust_ratio_test"),
+    fault("LAMB corrects where it should not", "common/optim/lamb.h",
+          "if (!o.bias_correction) {", "if (false) {", "trust_ratio_test"),
+    fault("the norms of LARS forget the decay", "common/optim/lars.h",
+          "foreach_add_scaled(grad_norms, norms, o.weight_decay);",
+          "foreach_add_scaled(grad_norms, norms, 0.0);", "trust_ratio_test"),
+    fault("the ratio of LARS is that of what decays", "common/optim/lars.h",
+          "foreach_norm(batch.grads);",
+          "foreach_norm(decayed_gradients(batch, o.maximize, o.weight_decay));",
+          "trust_ratio_test"),
+    fault("the ratio of LARS stays outside of the momentum",
+          "common/optim/lars.h", "foreach_add_(buffers, directions);",
+          "foreach_add_(buffers, batch.grads);", "trust_ratio_test"),
+    fault("Nesterov's momentum of LARS is that of the step before",
+          "common/optim/lars.h",
+          "params, foreach_add_scaled(directions, buffers, o.momentum), o.lr);",
+          "params, foreach_add(directions, buffers), o.lr);",
+          "trust_ratio_test"),
+)
+
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
           ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS +
           TRAINING + MEMORY + MEASURING + GROUPS + FAILURES + CALLS +
           ORDER + LAYERS + UNDEFINED + BROADCASTS + OTHERS +
-          REDUCTIONS + SKIPPED)
+          REDUCTIONS + SKIPPED + TRUST_RATIOS)

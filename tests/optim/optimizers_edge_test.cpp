@@ -246,8 +246,11 @@ TEST_CASE("NaN and infinite gradients touch their own elements only") {
   Runs good;
   Runs bad;
   Runs compiled;
+  std::vector<std::string> names;
   for (const OptimizerRow& row : table()) {
+    if (row.reads_norms) continue;
     for (const Case* one : {&row.cases.front(), &row.cases.back()}) {
+      names.push_back(row.name);
       good.add(*one, clean);
       bad.add(*one, poisoned);
       compiled.add(*one, poisoned);
@@ -260,7 +263,7 @@ TEST_CASE("NaN and infinite gradients touch their own elements only") {
     step();
   }
   for (std::size_t i = 0; i < bad.params.size(); ++i) {
-    const std::string& name = table()[i / 2].name;
+    const std::string& name = names[i];
     CAPTURE(name);
     CHECK(bitwise_equal(bad.params[i], compiled.params[i]));
     CHECK(bitwise_equal(bad.params[i][1], good.params[i][1]));

@@ -154,6 +154,22 @@ TEST_CASE("what torch refuses is refused") {
                  "ASGD: invalid lambd value: -1"));
   CHECK(contains(refusal<ASGD>(ASGDOptions{.alpha = -1.0}),
                  "ASGD: invalid alpha value: -1"));
+  CHECK(refusal<LAMB>(LAMBOptions{.betas = {0.9, 1.0}}) ==
+        "LAMB: invalid beta parameter at index 1: 1");
+  CHECK(refusal<LAMB>(LAMBOptions{.eps = -1.0}) ==
+        "LAMB: invalid epsilon value: -1");
+  CHECK(refusal<LAMB>(LAMBOptions{.weight_decay = -0.5}) ==
+        "LAMB: invalid weight_decay value: -0.5");
+  CHECK(refusal<LARS>(LARSOptions{.momentum = -0.5}) ==
+        "LARS: invalid momentum value: -0.5");
+  CHECK(refusal<LARS>(LARSOptions{.weight_decay = -0.5}) ==
+        "LARS: invalid weight_decay value: -0.5");
+  CHECK(refusal<LARS>(LARSOptions{.trust_coefficient = nan}) ==
+        "LARS: invalid trust_coefficient value: nan");
+  CHECK(refusal<LARS>(LARSOptions{.eps = -1.0}) ==
+        "LARS: invalid epsilon value: -1");
+  CHECK(refusal<LARS>(LARSOptions{.momentum = 0.0, .nesterov = true}) ==
+        "LARS: Nesterov momentum requires a momentum");
   for_each_kind([]<class Kind, class Options>(Options options) {
     CHECK(refusal<Kind>(options) == "no error");
     options.lr = -1.0;
@@ -201,6 +217,21 @@ TEST_CASE("the defaults are torch's") {
   CHECK(ASGDOptions{}.lambd.value() == 1e-4);
   CHECK(ASGDOptions{}.alpha.value() == 0.75);
   CHECK(ASGDOptions{}.t0.value() == 1e6);
+}
+
+TEST_CASE("those that torch does not have have the usual defaults") {
+  CHECK(LAMBOptions{}.lr.value() == 1e-3);
+  CHECK(LAMBOptions{}.betas[0].value() == 0.9);
+  CHECK(LAMBOptions{}.betas[1].value() == 0.999);
+  CHECK(LAMBOptions{}.eps.value() == 1e-6);
+  CHECK(LAMBOptions{}.weight_decay.value() == 1e-2);
+  CHECK(LAMBOptions{}.bias_correction);
+  CHECK(LARSOptions{}.lr.value() == 1.0);
+  CHECK(LARSOptions{}.momentum.value() == 0.9);
+  CHECK(LARSOptions{}.weight_decay.value() == 0);
+  CHECK(LARSOptions{}.trust_coefficient.value() == 1e-3);
+  CHECK(LARSOptions{}.eps.value() == 1e-8);
+  CHECK(!LARSOptions{}.nesterov);
 }
 
 // ---- the worked example of CONTRIBUTING.md ----------------------------------

@@ -219,9 +219,11 @@ void check_compiled(const OptimizerRow& row, const Params& start,
 
 // The float64 parameters are as close as float64 is: nothing on the way was
 // rounded to float32. A few roundings a step, eight steps.
+// Those that read norms are held against whole tensors in trust_ratio_test.
 TEST_CASE("every setting follows the published formulas") {
   const Params start = small_model(both_dtypes);
   for (const OptimizerRow& row : table()) {
+    if (row.reads_norms) continue;
     CAPTURE(row.name);
     std::vector<Run> eager = runs_of(all_cases(row), start);
     advance(eager, start, [&] { step_all(eager); });

@@ -1,5 +1,4 @@
-// What torch's documentation says that its optimizers do to one number, as
-// plain float64 code; and the settings that tests put them to.
+// The settings that tests put optimizers to, each with its published formula.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +13,9 @@
 
 #include "fusebook/optim/all.h"
 #include "fusebook/tensor/tensor.h"
+#include "support/optimizer_formulas.h"
 
 namespace optimizer_rules {
-
-/// One number of a model, with what the optimizer keeps for it.
-struct Element {
-  double param = 0;
-  std::array<double, 3> state{};
-};
 
 /// The update of one element, given its gradient and which step this is.
 using Rule = std::function<void(Element&, double grad, double step)>;
@@ -43,6 +37,8 @@ struct OptimizerRow {
   std::string name;
   std::vector<const char*> states;  ///< in the order of Element::state
   std::vector<Case> cases;          ///< the first has all defaults but the lr
+  /// It reads norms, so that its rule holds for tensors of one element.
+  bool reads_norms = false;
 };
 
 // ---- single numbers ---------------------------------------------------------
@@ -66,158 +62,6 @@ inline double first_of(const fuse::Tensor& tensor) {
 inline bool close(double value, double exact, fuse::DType dtype) {
   const double unit = dtype == fuse::DType::float32 ? 0x1p-24 : 0x1p-53;
   return std::abs(value - exact) <= 12 * unit * std::max(1.0, std::abs(exact));
-}
-
-// ---- the rules --------------------------------------------------------------
-
-template <class Options>
-double penalized(const Options& o, const Element& x, double grad) {
-  return (o.maximize ? -grad : grad) + o.weight_decay.value() * x.param;
-}
-
-// With decoupled decay the parameter shrinks and the gradient stays.
-template <class Options>
-double decayed(const Options& o, Element& x, double grad) {
-  if (!o.decoupled_weight_decay) return penalized(o, x, grad);
-  x.param -= o.lr.value() * o.weight_decay.value() * x.param;
-  return o.maximize ? -grad : grad;
-}
-
-inline void moments(double beta1, double beta2, Element& x, double g) {
-  x.state[0] = beta1 * x.state[0] + (1 - beta1) * g;
-  x.state[1] = beta2 * x.state[1] + (1 - beta2) * g * g;
-}
-
-inline void apply(const fuse::SGDOptions& o, Element& x, double grad,
-                  double step) {
-  double g = penalized(o, x, grad);
-  const double momentum = o.momentum.value();
-  if (momentum != 0) {
-    double& buffer = x.state[0];
-    buffer = step > 1 ? momentum * buffer + (1 - o.dampening.value()) * g : g;
-    g = o.nesterov ? g + momentum * buffer : buffer;
-  }
-  x.param -= o.lr.value() * g;
-}
-
-inline void apply(const fuse::NAdamOptions& o, Element& x, double grad,
-                  double step) {
-  const double g = decayed(o, x, grad);
-  const double beta1 = o.betas[0].value();
-  const double beta2 = o.betas[1].value();
-  moments(beta1, beta2, x, g);
-  const auto mu_of = [&](double t) {
-    return beta1 * (1 - 0.5 * std::pow(0.96, t * o.momentum_decay.value()));
-  };
-  const double mu = mu_of(step);
-  const double mu_next = mu_of(step + 1);
-  double& mu_product = x.state[2];
-  mu_product *= mu;
-  const double m_hat = mu_next * x.state[0] / (1 - mu_product * mu_next) +
-                       (1 - mu) * g / (1 - mu_product);
-  const double v_hat = x.state[1] / (1 - std::pow(beta2, step));
-  x.param -= o.lr.value() * m_hat / (std::sqrt(v_hat) + o.eps.value());
-}
-
-inline void apply(const fuse::RAdamOptions& o, Element& x, double grad,
-                  double step) {
-  const double g = decayed(o, x, grad);
-  const double beta1 = o.betas[0].value();
-  const double beta2 = o.betas[1].value();
-  moments(beta1, beta2, x, g);
-  const double m_hat = x.state[0] / (1 - std::pow(beta1, step));
-  const double power = std::pow(beta2, step);
-  const double limit = 2 / (1 - beta2) - 1;
-  const double length = limit - 2 * step * power / (1 - power);
-  double factor = 1;
-  if (length > 5) {
-    const double l =
-        std::sqrt(1 - power) / (std::sqrt(x.state[1]) + o.eps.value());
-    factor = l * std::sqrt((length - 4) * (length - 2) * limit /
-                           ((limit - 4) * (limit - 2) * length));
-  }
-  x.param -= o.lr.value() * m_hat * factor;
-}
-
-inline void apply(const fuse::AdamaxOptions& o, Element& x, double grad,
-                  double step) {
-  const double g = penalized(o, x, grad);
-  const double beta1 = o.betas[0].value();
-  double& m = x.state[0];
-  double& u = x.state[1];
-  m = beta1 * m + (1 - beta1) * g;
-  u = std::max(o.betas[1].value() * u, std::abs(g) + o.eps.value());
-  x.param -= o.lr.value() * m / ((1 - std::pow(beta1, step)) * u);
-}
-
-inline void apply(const fuse::AdagradOptions& o, Element& x, double grad,
-                  double step) {
-  const double g = penalized(o, x, grad);
-  const double rate = o.lr.value() / (1 + (step - 1) * o.lr_decay.value());
-  x.state[0] += g * g;
-  x.param -= rate * g / (std::sqrt(x.state[0]) + o.eps.value());
-}
-
-inline void apply(const fuse::AdadeltaOptions& o, Element& x, double grad,
-                  double) {
-  const double g = penalized(o, x, grad);
-  const double rho = o.rho.value();
-  const double eps = o.eps.value();
-  auto& [v, u, unused] = x.state;
-  v = rho * v + (1 - rho) * g * g;
-  const double delta = std::sqrt(u + eps) / std::sqrt(v + eps) * g;
-  u = rho * u + (1 - rho) * delta * delta;
-  x.param -= o.lr.value() * delta;
-}
-
-inline void apply(const fuse::RMSpropOptions& o, Element& x, double grad,
-                  double) {
-  const double g = penalized(o, x, grad);
-  const double alpha = o.alpha.value();
-  auto& [v, buffer, average] = x.state;
-  v = alpha * v + (1 - alpha) * g * g;
-  double variance = v;
-  if (o.centered) {
-    average = alpha * average + (1 - alpha) * g;
-    variance -= average * average;
-  }
-  const double move = g / (std::sqrt(variance) + o.eps.value());
-  if (o.momentum.value() > 0) {
-    buffer = o.momentum.value() * buffer + move;
-    x.param -= o.lr.value() * buffer;
-  } else {
-    x.param -= o.lr.value() * move;
-  }
-}
-
-inline void apply(const fuse::RpropOptions& o, Element& x, double grad,
-                  double) {
-  double g = o.maximize ? -grad : grad;
-  double& prev = x.state[0];
-  double& size = x.state[1];
-  if (prev * g > 0) {
-    size *= o.etas[1].value();
-  } else if (prev * g < 0) {
-    size *= o.etas[0].value();
-    g = 0;
-  }
-  // The documentation bounds what has changed, the code every step size.
-  size = std::clamp(size, o.step_sizes[0].value(), o.step_sizes[1].value());
-  if (g > 0) x.param -= size;
-  if (g < 0) x.param += size;
-  prev = g;
-}
-
-inline void apply(const fuse::ASGDOptions& o, Element& x, double grad,
-                  double step) {
-  const double g = penalized(o, x, grad);
-  auto& [average, eta, mu] = x.state;
-  const double lr = o.lr.value();
-  const double lambd = o.lambd.value();
-  x.param = (1 - lambd * eta) * x.param - eta * g;
-  average += mu * (x.param - average);
-  eta = lr / std::pow(1 + lambd * lr * step, o.alpha.value());
-  mu = 1 / std::max(1.0, step - o.t0.value());
 }
 
 // ---- the settings -----------------------------------------------------------
@@ -448,6 +292,52 @@ inline std::vector<Case> asgd_cases() {
   return cases;
 }
 
+inline std::vector<Case> lamb_cases() {
+  std::vector<Case> cases;
+  for (unsigned bits = 0; bits < 8; ++bits) {
+    fuse::LAMBOptions o;
+    o.maximize = bit(bits, 0);
+    o.lr = rate(odd(bits), 0.01, 0.02);
+    o.bias_correction = !bit(bits, 1);
+    if (bit(bits, 2)) o.weight_decay = 0.0;
+    cases.push_back(
+        make_case<fuse::LAMB>(words({{bit(bits, 0), "maximize"},
+                                     {odd(bits), "tensor lr"},
+                                     {bit(bits, 1), "no correction"},
+                                     {bit(bits, 2), "no decay"}}),
+                              o));
+  }
+  fuse::LAMBOptions o{.lr = 0.05, .betas = {0.3, 0.9}, .eps = 1e-2};
+  o.weight_decay = 0.2;
+  cases.push_back(make_case<fuse::LAMB>("betas", o));
+  return cases;
+}
+
+inline std::vector<Case> lars_cases() {
+  std::vector<Case> cases;
+  for (unsigned bits = 0; bits < 16; ++bits) {
+    fuse::LARSOptions o;
+    o.maximize = bit(bits, 0);
+    o.lr = rate(odd(bits), 20.0, 30.0);
+    o.weight_decay = bit(bits, 1) ? 0.1 : 0.0;
+    o.nesterov = bit(bits, 2);
+    if (bit(bits, 3)) o.momentum = 0.0;
+    if (bit(bits, 1)) {
+      o.trust_coefficient = 4e-3;
+      o.eps = 1e-2;
+    }
+    if (o.nesterov && bit(bits, 3)) continue;
+    cases.push_back(
+        make_case<fuse::LARS>(words({{bit(bits, 0), "maximize"},
+                                     {odd(bits), "tensor lr"},
+                                     {bit(bits, 1), "weight_decay"},
+                                     {bit(bits, 2), "nesterov"},
+                                     {bit(bits, 3), "no momentum"}}),
+                              o));
+  }
+  return cases;
+}
+
 /// Calls visit.template operator()<Kind>(options) for every optimizer of the
 /// table, with options of which none is off.
 template <class Visit>
@@ -467,6 +357,9 @@ void for_each_kind(Visit visit) {
   visit.template operator()<Rprop>(RpropOptions{});
   visit.template operator()<ASGD>(
       ASGDOptions{.lambd = 0.1, .t0 = 2.0, .weight_decay = 0.1});
+  visit.template operator()<LAMB>(LAMBOptions{.weight_decay = 0.1});
+  visit.template operator()<LARS>(
+      LARSOptions{.weight_decay = 0.1, .trust_coefficient = 0.02});
 }
 
 /// Every optimizer but Adam and AdamW, which have tests of their own.
@@ -485,6 +378,8 @@ inline const std::vector<OptimizerRow>& table() {
        rmsprop_cases()},
       {"Rprop", {"prev", "step_size"}, rprop_cases()},
       {"ASGD", {"ax", "eta", "mu"}, asgd_cases()},
+      {"LAMB", {"exp_avg", "exp_avg_sq"}, lamb_cases(), true},
+      {"LARS", {"momentum_buffer"}, lars_cases(), true},
   };
   return rows;
 }

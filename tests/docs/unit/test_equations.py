@@ -7,6 +7,7 @@ import shutil
 import unittest
 import xml.etree.ElementTree as xml
 from dataclasses import replace
+from unittest import mock
 
 from support import FIXTURES, ROOT, BookCase
 
@@ -56,6 +57,26 @@ class OfTheBook(unittest.TestCase):
                 wrong = replace(found, statements=tuple(lines))
                 with self.subTest(name, line=statement.line):
                     self.assertTrue(noticed(wrong, printed))
+
+    def test_norms_are_those_of_whole_parameters(self):
+        """The largest element, which is the norm of one alone, is another number."""
+        for name in ("lamb", "lars"):
+            found = self.all[name]
+            printed = equations.printed(self.book, found)
+            self.assertIsNone(equations.difference(found, printed))
+            with self.subTest(name), mock.patch.dict(
+                    equations._FUNCTIONS, norm=lambda x: max(map(abs, x))):
+                self.assertIsNotNone(equations.difference(found, printed))
+
+    def test_elements_are_computed_one_by_one(self):
+        pair = equations.Elements((3.0, -4.0))
+        for value, wanted in (
+                (1 - pair, (-2, 5)), (pair * 2, (6, -8)), (12 / pair, (4, -3)),
+                (pair**2 + pair, (12, 12)), (2**pair, (8, 0.0625)),
+                (equations._FUNCTIONS["abs"](pair), (3, 4)),
+                (equations._FUNCTIONS["norm"](pair), 5)):
+            with self.subTest(wanted):
+                self.assertEqual(value, wanted)
 
     def test_every_option_is_printed(self):
         for name, found in self.all.items():
