@@ -30,7 +30,7 @@ class BothNames(SphinxTransform):
         for node in self.document.findall(nodes.term):
             term = next((known[each] for each in map(str.lower, node["ids"])
                          if each in known), None)
-            if term is not None:
+            if term is not None and term.zh != term.en:
                 node += (other_name("", term.en, lang="en") if chinese else
                          other_name("", term.zh, lang=catalogues.TAG))
 

@@ -40,7 +40,7 @@ FIRST_RECIPES = {"编译优化器": FIRST, "学习率": SECOND}
 _ENGLISH_NAMES = """() => {
   const names = [];
   for (const kind of ["title", "aria-label", "alt", "placeholder", "data-tooltip"])
-    for (const part of document.querySelectorAll(`[${kind}]:not([lang])`))
+    for (const part of document.querySelectorAll(`body [${kind}]:not([lang])`))
       names.push(part.getAttribute(kind));
   for (const part of document.querySelectorAll(
       "symbol title, .toc-title, .output-label, .recipe-label, .exercise-label"))
@@ -147,6 +147,14 @@ class Chinese(test_pages.Site, unittest.TestCase):
         for name in self.names:
             with self.visits(name, "desk") as page:
                 self.assertEqual(page.evaluate(_ENGLISH_NAMES), [])
+
+    def test_a_term_has_its_other_name(self):
+        page = self.visit("glossary.html")
+        names = dict(page.locator("dt").evaluate_all(
+            "all => all.map(term => [term.firstChild.textContent.trim(),"
+            " term.querySelector('.other-language')?.textContent])"))
+        self.assertEqual(names["守卫"], "guard")
+        self.assertIsNone(names["Adam"])
 
 
 # The first two look at every page of the site anyway; the last one at English words.
