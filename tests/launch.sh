@@ -5,10 +5,12 @@
 #   launch.sh nvrtc MAJOR PROGRAM ARGUMENTS...  a program that finds the NVRTC
 #                                            of that CUDA in build/python/cuda
 #   launch.sh nvcc ARGUMENTS...              the CUDA Toolkit's compiler
+#   launch.sh torch ARGUMENTS...             the Python FUSEBOOK_PYTHON_TORCH, which
+#                                            has PyTorch
 #   launch.sh absent PACKAGE                 what the build did not find
 # Without it the test is skipped (exit code 77), or fails when nothing may be
-# missing (FUSEBOOK_COMPLETE=1, as under ./fusebook test). Only the toolkit may
-# always be missing.
+# missing (FUSEBOOK_COMPLETE=1, as under ./fusebook test). Only the toolkit and
+# PyTorch may always be missing.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
 
@@ -52,6 +54,15 @@ case $kind in
       exit 77
     }
     exec "$nvcc" "$@"
+    ;;
+  torch)
+    python=${FUSEBOOK_PYTHON_TORCH:-python3}
+    "$python" -c 'import numpy, torch' 2>/dev/null || {
+      echo "skipped: $python has no PyTorch. Set FUSEBOOK_PYTHON_TORCH to a Python" \
+        "of the same version as the package's that has it."
+      exit 77
+    }
+    exec "$python" -B "$@"
     ;;
   *) absent "$1" ;;
 esac

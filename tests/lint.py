@@ -33,8 +33,9 @@ import time
 import joined_sources
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LAYERS = ("kernels", "common", "recipes", "docs/examples", "tests")
+LAYERS = ("kernels", "common", "python", "recipes", "docs/examples", "tests")
 PINS = ROOT / "tests" / "requirements-lint.txt"
+MODULE = ROOT / "build" / "python" / "module" / "ready"
 INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
@@ -203,10 +204,11 @@ class Contents:
 
 
 def built_elsewhere(path):
-    """Whether a source is a probe of clang, belongs to a sanitizer preset, or is a
-    program outside of the build."""
+    """Whether a source is a probe of clang, belongs to a sanitizer preset, is a
+    program outside of the build, or needs Python packages that are not there."""
     name = str(path.relative_to(ROOT))
     return (name.startswith("tests/consumers/") or
+            name.startswith("python/") and not MODULE.is_file() or
             name in ("tests/fuzz/empty_fuzz.cpp",
                      "tests/hardening/sanitized_kernels_test.cpp"))
 
@@ -220,7 +222,8 @@ def entries(build):
     commands = {}
     for entry in json.loads(database.read_text()):
         path = pathlib.Path(entry["directory"], entry["file"]).resolve()
-        if path.is_relative_to(ROOT) and not path.is_relative_to(build):
+        if path.is_relative_to(ROOT) and not any(
+                path.is_relative_to(folder) for folder in (build, ROOT / "build")):
             commands.setdefault(path, []).append(entry["command"])
     unknown = [str(path.relative_to(ROOT)) for path in sources(".cpp")
                if path not in commands and not built_elsewhere(path)]

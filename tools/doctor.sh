@@ -79,8 +79,9 @@ doctor_line chromium chromium "test (pages)"
 doctor_line chinese "Chinese fonts" "test (pages)"
 doctor_line doxygen doxygen "test, docs (API reference)"
 doctor_line pkgconfig pkg-config "test (programs outside)"
+doctor_line pythondev python3-dev "test (the Python package)"
 say "Python packages (installed by the command that needs them):"
-for name in lint docs pages interop cuda cublas; do
+for name in lint docs pages interop module cuda cublas; do
   if is_made "$name"; then state=ready; else state='not yet'; fi
   printf '  %-8s %-9s %s\n' "$state" "$name" "build/python/$name"
 done

@@ -5,8 +5,8 @@
 
 # Installs and builds all that is tested.
 prepare_everything() {
-  need venv chromium chinese doxygen pkgconfig
-  need_environment lint docs pages interop cuda
+  need venv chromium chinese doxygen pkgconfig pythondev
+  need_environment lint docs pages interop module cuda
   get_missing
   find_python
   build all

@@ -1,6 +1,8 @@
 // The one function of fmt that all other sources call, compiled here alone: they see
 // its declarations (fuse_fmt in CMakeLists.txt), and no program needs fmt to run.
+#ifndef FMT_HEADER_ONLY
 #define FMT_HEADER_ONLY 1
+#endif
 #include <fmt/core.h>
 
 #include <string>

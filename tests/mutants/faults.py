@@ -1181,8 +1181,45 @@ TRUST_RATIOS = (
           "trust_ratio_test"),
 )
 
+PYTHON = (
+    fault("a parameter that moved is written where it was",
+          "python/src/stepper.cpp",
+          'if (!moves.empty()) move_tensors(moves, "step");', "",
+          "python.exchange"),
+    fault("a gradient in another order is read in the parameter's",
+          "python/src/stepper.cpp", "as_tensors_ = as_tensors_ || !is_usual;",
+          "as_tensors_ = as_tensors_ || !same_kind(told, param);",
+          "python.exchange"),
+    fault("a gradient whose memory was freed counts as empty",
+          "python/src/stepper.cpp", "if (is_usual && param.numel > 0) {",
+          "if (is_usual && param.numel > 1'000'000) {", "python.exchange"),
+    fault("a step keeps its gradients", "python/src/stepper.cpp",
+          "    given_[i] = {};\n", "", "python.numpy"),
+    fault("no thread of Python runs during a step", "python/src/stepper.cpp",
+          "const nb::gil_scoped_release released;", "", "python.threads"),
+    fault("a step begins while another one runs", "python/src/stepper.cpp",
+          "if (!busy_.test_and_set()) return;",
+          "busy_.test_and_set();\n    return;", "python.threads"),
+    fault("a tensor that is refused stays lent", "python/src/arrays.cpp",
+          "      if (lent->deleter != nullptr) lent->deleter(lent);\n", "",
+          "python.exchange"),
+    fault("a capsule that was emptied looks full", "python/src/arrays.cpp",
+          "PyCapsule_SetName(capsule.ptr(), used);", "static_cast<void>(used);",
+          "python.exchange"),
+    fault("a map keeps the arrays it was given", "python/src/map.cpp",
+          "map.operands_.clear();", "", "python.exchange"),
+    fault("options of a group are read once", "python/fusebook/_optimizer.py",
+          "self._stepper.set_options(i, now)", "pass", "python.numpy"),
+    fault("a state that does not fit changes the rate",
+          "python/fusebook/_numpy.py",
+          "            self.param_groups, self.state = before\n", "",
+          "python.numpy"),
+    fault("the momentum of another library is new", "python/fusebook/_optimizer.py",
+          '"momentum_steps": one, **own}', "**own}", "python.numpy"),
+)
+
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
           ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS +
           TRAINING + MEMORY + MEASURING + GROUPS + FAILURES + CALLS +
           ORDER + LAYERS + UNDEFINED + BROADCASTS + OTHERS +
-          REDUCTIONS + SKIPPED + TRUST_RATIOS)
+          REDUCTIONS + SKIPPED + TRUST_RATIOS + PYTHON)

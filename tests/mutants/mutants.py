@@ -29,6 +29,12 @@ LEAST = 20
 TEST_SECONDS = 600
 
 
+def source_of(suite):
+    """Where a suite is, as a pattern: python.numpy is one of the Python package."""
+    folder, dot, name = suite.partition(".")
+    return f"{folder}/{name}_test.py" if dot else f"**/{suite}.cpp"
+
+
 def problems(root=ROOT):
     """Why the list is no good: nothing when it is."""
     found = []
@@ -47,7 +53,7 @@ def problems(root=ROOT):
         if fault.old == fault.new or not fault.suites:
             found.append(f"'{fault.name}' changes nothing, or names no suite")
         for suite in fault.suites:
-            if not any((root / "tests").glob(f"**/{suite}.cpp")):
+            if not any((root / "tests").glob(source_of(suite))):
                 found.append(f"'{fault.name}': there is no suite {suite}")
     return found
 
@@ -78,6 +84,8 @@ class Tree:
         self.jobs = jobs
         self.build_folder = self.root / "build/release"
         copy_sources(self.root)
+        (self.root / "build").mkdir()
+        (self.root / "build/python").symlink_to(ROOT / "build/python")
         self.run("cmake", "--preset", "release", "-DFUSEBOOK_LIBFUZZER=OFF")
         self.commands = needs_of_tests.commands(self.build_folder)
 
@@ -90,7 +98,8 @@ class Tree:
 
     def build(self, suites):
         """What the compiler says, if it says no."""
-        programs = {pathlib.Path(self.commands[suite][0]).name
+        programs = {"fusebook_python" if "." in suite else
+                    pathlib.Path(self.commands[suite][0]).name
                     for suite in suites}
         done = subprocess.run(
             ["cmake", "--build", str(self.build_folder), "-j", self.jobs,

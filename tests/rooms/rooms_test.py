@@ -15,8 +15,8 @@ LIBRARIES = {"Eigen": "Eigen", "nlohmann": "nlohmann-json",
 # once, or programs of their own.
 OTHER_TESTS = {
     "bench_gpu", "consumers", "docs", "entry", "fuzz", "gpu_capture", "gpu_code",
-    "hardening", "interop", "mutants", "new_op", "new_recipe", "rooms",
-    "undefined_objects"}
+    "hardening", "interop", "mutants", "new_op", "new_recipe", "python",
+    "rooms", "undefined_objects"}
 # Made when a copy is installed.
 INSTALLED = {"fusebook/support/headers.h"}
 _ROW = re.compile(r"^\| `((?:kernels|common)/\w+)/` \| (.+) \| (.+) \|$", re.M)

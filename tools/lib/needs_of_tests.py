@@ -65,6 +65,8 @@ def needs(words, build, files):
         match words[2:4]:
             case ["environment", name]:
                 found.add(f"environment={name}")
+                if name == "module":
+                    found.add("program=pythondev")
                 if name == "pages":
                     found |= {"program=chromium", "program=chinese"}
                 if name in ("docs", "pages"):
@@ -73,6 +75,8 @@ def needs(words, build, files):
                 found.add("environment=cuda")
     if any(word.endswith("/consumers_test.py") for word in words):
         found.add("program=pkgconfig")
+    if words and words[-1].endswith("/mutants.py"):
+        found |= {"environment=module", "program=pythondev"}
     return found
 
 

@@ -39,6 +39,12 @@ chinese_fonts() {
     { have fc-list && [ -n "$(fc-list :lang=zh-cn)" ]; }
 }
 
+# The environments are made by the same Python.
+has_python_headers() {
+  find_python_with_venv && "$python" -c "import os, sys, sysconfig
+sys.exit(not os.path.exists(sysconfig.get_paths()['include'] + '/Python.h'))"
+}
+
 find_chromium() {
   for chromium in "${FUSEBOOK_CHROMIUM:-chromium}" chromium chromium-browser \
     google-chrome; do
@@ -100,6 +106,7 @@ is_found() {
     doxygen) have doxygen ;;
     pkgconfig) have pkg-config ;;
     chinese) chinese_fonts ;;
+    pythondev) has_python_headers ;;
   esac
 }
 
@@ -118,6 +125,7 @@ package_of() {
     doxygen) echo doxygen ;;
     pkgconfig) echo pkg-config ;;
     chinese) echo fonts-noto-cjk ;;
+    pythondev) echo python3-dev ;;
     chromium) if is_like ubuntu; then echo chromium-browser; else
       echo chromium; fi ;;
   esac
@@ -148,7 +156,7 @@ version_of() {
       /usr/include/fmt/core.h /usr/include/fmt/base.h ;;
     doctest) awk '/^#define DOCTEST_VERSION_(MAJOR|MINOR|PATCH) / {
         printf "%s%s", dot, $3; dot = "." }' /usr/include/doctest/doctest.h ;;
-    python | venv) "$python" -V | first_number ;;
+    python | venv | pythondev) "$python" -V | first_number ;;
     chromium) "$chromium" --version | first_number ;;
     doxygen) doxygen --version | first_number ;;
     pkgconfig) pkg-config --version ;;

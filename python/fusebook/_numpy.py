@@ -1,0 +1,79 @@
+"""Optimizers over NumPy arrays, and over those of others that lend theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from . import _core
+
+
+class PlainParameters:
+    """Parameter groups and states as in torch.optim."""
+
+    def __init__(self, params: list[Any], defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        self.param_groups = []
+        self.state: dict[int, dict[str, Any]] = {}
+        if not params:
+            raise _core.Error("optimizer got an empty parameter list")
+        if not isinstance(params[0], dict):
+            params = [{"params": params}]
+        for group in params:
+            self._add(group)
+
+    def _add(self, group: dict[str, Any]) -> None:
+        arrays = group["params"]
+        arrays = list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
+        self.param_groups.append({**self.defaults, **group, "params": arrays})
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds parameters; options that it does not name are the constructor's."""
+        self._add(param_group)
+        try:
+            self._take_groups()
+        except BaseException:
+            self.param_groups.pop()
+            raise
+
+    def step(self, grads: Any = None) -> None:
+        """One update: `grads` has one gradient for each parameter, in order, or
+        None. Without it, each parameter's attribute `grad` is asked."""
+        self._make_step(grads)
+
+    def state_dict(self) -> dict[str, Any]:
+        """States and options, as torch.optim has them. The arrays are the
+        optimizer's own and keep changing."""
+        groups, start = [], 0
+        for group in self.param_groups:
+            end = start + len(group["params"])
+            groups.append({**group, "params": list(range(start, end))})
+            start = end
+        return {"state": {i: dict(state) for i, state in self.state.items()},
+                "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes the state of an optimizer of the same class. Copies. Raises Error
+        if something does not fit; then nothing has changed."""
+        loaded = state_dict["param_groups"]
+        sizes = [len(group["params"]) for group in self.param_groups]
+        if [len(group["params"]) for group in loaded] != sizes:
+            raise _core.Error("load_state_dict: the groups have other sizes than the "
+                              "optimizer's")
+        before = self.param_groups, self.state
+        places = [i for group in loaded for i in group["params"]]
+        try:
+            self.param_groups = [
+                {**own, **group, "params": own["params"]}
+                for own, group in zip(self.param_groups, loaded, strict=True)]
+            self.state = {}
+            self._restore({i: dict(state_dict["state"].get(place, {}))
+                           for i, place in enumerate(places)}, numpy.array(1.0))
+        except BaseException:
+            self.param_groups, self.state = before
+            self._take_groups()
+            raise
+
+    def _show_state(self, i: int, param: Any, state: dict[str, Any]) -> None:
+        self.state[i] = state

@@ -1,0 +1,151 @@
+"""What all optimizers share, whichever library made their parameters."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from . import _core
+from ._arrays import is_torch, like
+
+# Options of torch that say how it computes; here that is always one launch.
+_HOW = {"foreach", "fused", "capturable", "differentiable"}
+_NO_NUMBERS = _HOW | {"params", "param_names", "initial_lr"}
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, (tuple, list)):
+        return tuple(float(each) for each in value)
+    return float(value)
+
+
+def _first_array(params: list[Any]) -> Any:
+    """An array among parameters, groups, or pairs of a name and a parameter."""
+    for each in params:
+        if isinstance(each, Mapping):
+            each = each.get("params", [])
+            if not hasattr(each, "__dlpack__"):
+                # A generator is read once: by its owner.
+                found = _first_array(each) if isinstance(each, (list, tuple)) else None
+                if found is not None:
+                    return found
+                continue
+        if isinstance(each, tuple) and len(each) == 2:
+            each = each[1]
+        return each
+    return None
+
+
+@functools.cache
+def _class_over(cls: type, base: type) -> type:
+    """`cls` on top of what its parameters' library needs."""
+    return type(cls.__name__, (cls, base),
+                {"__module__": cls.__module__, "__doc__": cls.__doc__})
+
+
+class Optimizer:
+    """An optimizer over torch tensors or NumPy arrays.
+
+    With torch tensors it is a `torch.optim.Optimizer`: schedulers, hooks, `state`
+    and `state_dict` are torch's.
+    """
+
+    _name = ""  # of the optimizer of Fusebook
+    param_groups: list[dict[str, Any]]
+    defaults: dict[str, Any]
+
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
+        if defaults.get("differentiable"):
+            raise _core.Error(f"{self._name}: a step is not differentiable; leave "
+                              "differentiable out")
+        if is_torch(params):
+            raise TypeError("params must be an iterable of tensors or of dicts, not a "
+                            "single tensor")
+        given = [dict(each, params=list(each["params"]))
+                 if isinstance(each, Mapping) and not hasattr(each["params"], "shape")
+                 else each for each in params]
+        if is_torch(_first_array(given)):
+            from ._torch import TorchParameters as base
+        else:
+            from ._numpy import PlainParameters as base
+        self.__class__ = _class_over(type(self), base)
+        self._stepper = _core.Stepper(self._name)
+        self._options: list[dict[str, Any]] = []
+        base.__init__(self, given, defaults)
+        self._take_groups()
+
+    # -- what the compiled part knows
+
+    def _params(self) -> list[list[Any]]:
+        return [group["params"] for group in self.param_groups]
+
+    def _options_of(self, group: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return {name: _number(group[name]) for name in self.defaults
+                    if name not in _NO_NUMBERS}
+        except KeyError as missing:
+            raise _core.Error(f"{self._name}: a parameter group has no {missing}; is it "
+                              "of another optimizer?") from None
+
+    def _take_groups(self) -> None:
+        options = [self._options_of(group) for group in self.param_groups]
+        self._stepper.set_groups(self._params(), options)
+        self._options = options
+
+    def _take_options(self) -> None:
+        for i, group in enumerate(self.param_groups):
+            now = self._options_of(group)
+            if now != self._options[i]:
+                self._stepper.set_options(i, now)
+                self._options[i] = now
+
+    def _state_of(self, i: int, model: Any) -> dict[str, Any]:
+        return {name: like(model, array)
+                for name, array in self._stepper.states(i).items()}
+
+    def _show_states(self, places: Iterable[int]) -> None:
+        params = [each for group in self._params() for each in group]
+        for i in places:
+            self._show_state(i, params[i], self._state_of(i, params[i]))
+
+    def _make_step(self, grads: Any) -> None:
+        if len(self._options) == len(self.param_groups):
+            self._take_options()
+        fresh = self._stepper.step(self._params(), grads)
+        if fresh is None:
+            self._take_groups()
+            fresh = self._stepper.step(self._params(), grads)
+        if fresh:
+            self._show_states(fresh)
+
+    def _restore(self, states: dict[int, dict[str, Any]], one: Any) -> None:
+        """Takes states by place; `one` is the number 1 as an array."""
+        self._take_groups()
+        given = {}
+        for i, state in states.items():
+            own = {name: value for name, value in state.items() if value is not None}
+            if self._name == "SGD" and "momentum_buffer" in own:
+                # Torch's does not count: a buffer alone says that it is not new.
+                own = {"step": one, "momentum_steps": one, **own}
+            given[i] = own
+        self._stepper.restore(given)
+        self._show_states(i for i, own in given.items() if own)
+
+    # -- what there is to know
+
+    @property
+    def counters(self) -> _core.Counters:
+        """Launches, compilations, recompiles and more, of all steps so far."""
+        return self._stepper.counters()
+
+    @property
+    def recompile_reports(self) -> list[str]:
+        """Why each recompile happened, the oldest first."""
+        return self._stepper.reports()
+
+    def report(self) -> str:
+        """What the last step fused and, if something was not fused, why."""
+        return self._stepper.report()

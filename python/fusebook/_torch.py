@@ -1,0 +1,63 @@
+"""Optimizers over torch tensors: torch's own class, with another step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from . import _core
+
+if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+    raise ImportError(
+        f"fusebook needs PyTorch 2.10 or newer, and this is {torch.__version__}")
+
+
+class TorchParameters(torch.optim.Optimizer):
+    """What torch.optim.Optimizer leaves to an optimizer."""
+
+    def __init__(self, params: list[Any], defaults: dict[str, Any]) -> None:
+        torch.optim.Optimizer.__init__(self, params, defaults)
+
+    def step(self, closure: Callable[[], Any] | None = None, *,
+             grads: Any = None) -> Any:
+        """One update of all parameters that have a gradient; returns what `closure`
+        does. `grads` stand in for the parameters' own."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        self._make_step(grads)
+        return loss
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes the state of this class, or of torch.optim's of that name. Raises
+        Error if something does not fit; then nothing has changed."""
+        before = {"state": self.state, "param_groups": self.param_groups}
+        try:
+            torch.optim.Optimizer.load_state_dict(self, state_dict)
+            params = [each for group in self._params() for each in group]
+            self._restore({i: dict(self.state.get(param, {}))
+                           for i, param in enumerate(params)},
+                          torch.tensor(1.0, dtype=torch.float64))
+        except BaseException:
+            self.__setstate__(before)
+            self._take_groups()
+            raise
+
+    def _show_state(self, i: int, param: Any, state: dict[str, Any]) -> None:
+        self.state[param] = state
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items()
+                if name not in ("_stepper", "_options")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        torch.optim.Optimizer.__setstate__(self, state)
+        if "_stepper" in self.__dict__:
+            return
+        # A copy: it has parameters and states of its own.
+        self._stepper = _core.Stepper(self._name)
+        self._options = []
+        self.load_state_dict(self.state_dict())

@@ -1,0 +1,186 @@
+"""The optimizers of torch.optim, with its names, arguments and defaults.
+
+`foreach`, `fused` and `capturable` are taken and change nothing: a step is one
+launch in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ._optimizer import Optimizer
+
+
+class Adadelta(Optimizer):
+    """torch.optim.Adadelta, in one launch."""
+
+    _name = "Adadelta"
+
+    def __init__(self, params: Iterable[Any], lr: float = 1.0, rho: float = 0.9,
+                 eps: float = 1e-6, weight_decay: float = 0,
+                 foreach: bool | None = None, *, capturable: bool = False,
+                 maximize: bool = False, differentiable: bool = False) -> None:
+        super().__init__(params, dict(lr=lr, rho=rho, eps=eps,
+            weight_decay=weight_decay, foreach=foreach, capturable=capturable,
+            maximize=maximize, differentiable=differentiable))
+
+
+class Adagrad(Optimizer):
+    """torch.optim.Adagrad, in one launch."""
+
+    _name = "Adagrad"
+
+    def __init__(self, params: Iterable[Any], lr: float = 1e-2, lr_decay: float = 0,
+                 weight_decay: float = 0, initial_accumulator_value: float = 0,
+                 eps: float = 1e-10, foreach: bool | None = None, *,
+                 maximize: bool = False, differentiable: bool = False,
+                 fused: bool | None = None) -> None:
+        super().__init__(params, dict(lr=lr, lr_decay=lr_decay,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value, eps=eps,
+            foreach=foreach, maximize=maximize, differentiable=differentiable,
+            fused=fused))
+
+
+class Adam(Optimizer):
+    """torch.optim.Adam, in one launch."""
+
+    _name = "Adam"
+
+    def __init__(self, params: Iterable[Any], lr: float = 1e-3,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, amsgrad: bool = False, *,
+                 foreach: bool | None = None, maximize: bool = False,
+                 capturable: bool = False, differentiable: bool = False,
+                 fused: bool | None = None,
+                 decoupled_weight_decay: bool = False) -> None:
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps,
+            weight_decay=weight_decay, amsgrad=amsgrad, foreach=foreach,
+            maximize=maximize, capturable=capturable, differentiable=differentiable,
+            fused=fused, decoupled_weight_decay=decoupled_weight_decay))
+
+
+class AdamW(Optimizer):
+    """torch.optim.AdamW, in one launch."""
+
+    _name = "AdamW"
+
+    def __init__(self, params: Iterable[Any], lr: float = 1e-3,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 1e-2, amsgrad: bool = False, *,
+                 maximize: bool = False, foreach: bool | None = None,
+                 capturable: bool = False, differentiable: bool = False,
+                 fused: bool | None = None) -> None:
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps,
+            weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize,
+            foreach=foreach, capturable=capturable, differentiable=differentiable,
+            fused=fused, decoupled_weight_decay=True))
+
+
+class Adamax(Optimizer):
+    """torch.optim.Adamax, in one launch."""
+
+    _name = "Adamax"
+
+    def __init__(self, params: Iterable[Any], lr: float = 2e-3,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, foreach: bool | None = None, *,
+                 maximize: bool = False, differentiable: bool = False,
+                 capturable: bool = False) -> None:
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps,
+            weight_decay=weight_decay, foreach=foreach, maximize=maximize,
+            differentiable=differentiable, capturable=capturable))
+
+
+class ASGD(Optimizer):
+    """torch.optim.ASGD, in one launch."""
+
+    _name = "ASGD"
+
+    def __init__(self, params: Iterable[Any], lr: float = 1e-2, lambd: float = 1e-4,
+                 alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0,
+                 foreach: bool | None = None, maximize: bool = False,
+                 differentiable: bool = False, capturable: bool = False) -> None:
+        super().__init__(params, dict(lr=lr, lambd=lambd, alpha=alpha, t0=t0,
+            weight_decay=weight_decay, foreach=foreach, maximize=maximize,
+            differentiable=differentiable, capturable=capturable))
+
+
+class NAdam(Optimizer):
+    """torch.optim.NAdam, in one launch."""
+
+    _name = "NAdam"
+
+    def __init__(self, params: Iterable[Any], lr: float = 2e-3,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, momentum_decay: float = 4e-3,
+                 decoupled_weight_decay: bool = False, *,
+                 foreach: bool | None = None, maximize: bool = False,
+                 capturable: bool = False, differentiable: bool = False) -> None:
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps,
+            weight_decay=weight_decay, momentum_decay=momentum_decay,
+            decoupled_weight_decay=decoupled_weight_decay, foreach=foreach,
+            maximize=maximize, capturable=capturable, differentiable=differentiable))
+
+
+class RAdam(Optimizer):
+    """torch.optim.RAdam, in one launch."""
+
+    _name = "RAdam"
+
+    def __init__(self, params: Iterable[Any], lr: float = 1e-3,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, decoupled_weight_decay: bool = False, *,
+                 foreach: bool | None = None, maximize: bool = False,
+                 capturable: bool = False, differentiable: bool = False) -> None:
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps,
+            weight_decay=weight_decay, decoupled_weight_decay=decoupled_weight_decay,
+            foreach=foreach, maximize=maximize, capturable=capturable,
+            differentiable=differentiable))
+
+
+class RMSprop(Optimizer):
+    """torch.optim.RMSprop, in one launch."""
+
+    _name = "RMSprop"
+
+    def __init__(self, params: Iterable[Any], lr: float = 1e-2, alpha: float = 0.99,
+                 eps: float = 1e-8, weight_decay: float = 0, momentum: float = 0,
+                 centered: bool = False, capturable: bool = False,
+                 foreach: bool | None = None, maximize: bool = False,
+                 differentiable: bool = False) -> None:
+        super().__init__(params, dict(lr=lr, alpha=alpha, eps=eps,
+            weight_decay=weight_decay, momentum=momentum, centered=centered,
+            capturable=capturable, foreach=foreach, maximize=maximize,
+            differentiable=differentiable))
+
+
+class Rprop(Optimizer):
+    """torch.optim.Rprop, in one launch."""
+
+    _name = "Rprop"
+
+    def __init__(self, params: Iterable[Any], lr: float = 1e-2,
+                 etas: tuple[float, float] = (0.5, 1.2),
+                 step_sizes: tuple[float, float] = (1e-6, 50), *,
+                 capturable: bool = False, foreach: bool | None = None,
+                 maximize: bool = False, differentiable: bool = False) -> None:
+        super().__init__(params, dict(lr=lr, etas=etas, step_sizes=step_sizes,
+            capturable=capturable, foreach=foreach, maximize=maximize,
+            differentiable=differentiable))
+
+
+class SGD(Optimizer):
+    """torch.optim.SGD, in one launch."""
+
+    _name = "SGD"
+
+    def __init__(self, params: Iterable[Any], lr: float = 1e-3, momentum: float = 0,
+                 dampening: float = 0, weight_decay: float = 0,
+                 nesterov: bool = False, *, maximize: bool = False,
+                 foreach: bool | None = None, differentiable: bool = False,
+                 fused: bool | None = None) -> None:
+        super().__init__(params, dict(lr=lr, momentum=momentum, dampening=dampening,
+            weight_decay=weight_decay, nesterov=nesterov, maximize=maximize,
+            foreach=foreach, differentiable=differentiable, fused=fused))

@@ -1,0 +1,459 @@
+#include "stepper.h"
+
+#include <fmt/core.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <array>
+#include <source_location>
+#include <string_view>
+#include <utility>
+
+#include "fusebook/device/allocator.h"
+#include "fusebook/optim/all.h"
+#include "fusebook/reports/guard_report.h"
+#include "fusebook/support/error.h"
+#include "fusebook/tensor/move_tensors.h"
+#include "fusebook/tensor/tensor_layout.h"
+#include "messages.h"
+
+namespace nb = nanobind;
+
+namespace fuse::python {
+namespace {
+
+// States that are one number, which torch may keep in float32.
+constexpr std::array<std::string_view, 5> numbers_of_a_parameter = {
+    "step", "momentum_steps", "mu_product", "eta", "mu"};
+
+template <class Own, class Group, class Options>
+AnyOptimizer make(const Options& defaults) {
+  // One parameter, until set_groups gives others: no optimizer is without.
+  auto own = std::make_unique<Own>(std::vector<Tensor>{empty({0})});
+  Own* const raw = own.get();
+  const auto set_groups = [raw, defaults](
+                              std::vector<std::vector<Tensor>> params,
+                              const std::vector<GroupOptions>& options) {
+    std::vector<Group> groups;
+    for (std::size_t g = 0; g < params.size(); ++g) {
+      Group& group = groups.emplace_back(std::move(params[g]), defaults);
+      group.set(options[g]);
+      group.options.validate();
+      group["lr"].set_moves();
+    }
+    std::vector<const ParamGroup*> all;
+    for (const Group& group : groups) all.push_back(&group);
+    check_parameters(all);
+    raw->param_groups = std::move(groups);
+  };
+  return {std::move(own), set_groups};
+}
+
+template <class Own>
+AnyOptimizer make() {
+  using Options = decltype(Own::defaults);
+  return make<Own, typename Own::Group>(Options());
+}
+
+bool same_place(const DLTensor& told, const TensorImpl& known) {
+  return static_cast<char*>(told.data) + told.byte_offset == known.data;
+}
+
+bool same_shape(const DLTensor& told, const TensorImpl& known) {
+  return std::equal(told.shape, told.shape + told.ndim, known.shape.begin(),
+                    known.shape.end());
+}
+
+// Strides of dimensions of size 1, and of empty tensors, do not matter.
+bool same_strides(const DLTensor& told, const TensorImpl& known) {
+  if (told.strides == nullptr) return known.contiguous;
+  if (known.numel == 0) return true;
+  for (std::size_t d = 0; d < known.shape.size(); ++d) {
+    if (known.shape[d] != 1 && told.strides[d] != known.strides[d])
+      return false;
+  }
+  return true;
+}
+
+bool same_kind(const DLTensor& told, const TensorImpl& known) {
+  const bool brain = known.dtype == DType::bfloat16;
+  const Device& device = known.storage->device;
+  const bool here = device.is_cpu() ? told.device.device_type == kDLCPU ||
+                                          told.device.device_type == kDLCUDAHost
+                                    : told.device.device_type == kDLCUDA &&
+                                          told.device.device_id == device.index;
+  return here && told.dtype.lanes == 1 &&
+         told.dtype.bits == 8 * size_of(known.dtype) &&
+         told.dtype.code == (brain ? kDLBfloat : kDLFloat);
+}
+
+GroupOptions options_from(const nb::dict& given) {
+  GroupOptions options;
+  for (const auto& [key, value] : given) {
+    const auto name = nb::cast<std::string>(key);
+    if (PyBool_Check(value.ptr())) {
+      options.emplace_back(name, nb::cast<bool>(value));
+    } else if (PyTuple_Check(value.ptr())) {
+      const auto pair = nb::cast<nb::tuple>(value);
+      for (std::size_t i = 0; i < pair.size(); ++i) {
+        options.emplace_back(fmt::format("{}[{}]", name, i),
+                             Scalar(nb::cast<double>(pair[i])));
+      }
+    } else {
+      options.emplace_back(name, Scalar(nb::cast<double>(value)));
+    }
+  }
+  return options;
+}
+
+// For one call at a time: other threads of Python run during a step.
+class Turn {
+ public:
+  explicit Turn(std::atomic_flag& busy) : busy_(busy) {
+    if (!busy_.test_and_set()) return;
+    throw Error(
+        "another thread is in a step of this optimizer; let one thread at a "
+        "time use it");
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() { busy_.clear(); }
+
+ private:
+  std::atomic_flag& busy_;
+};
+
+}  // namespace
+
+AnyOptimizer make_optimizer(const std::string& name) {
+  if (name == "Adadelta") return make<Adadelta>();
+  if (name == "Adagrad") return make<Adagrad>();
+  if (name == "Adam") return make<Adam>();
+  if (name == "AdamW") {
+    return make<AdamW, Adam::Group>(AdamWOptions().as_adam());
+  }
+  if (name == "Adamax") return make<Adamax>();
+  if (name == "ASGD") return make<ASGD>();
+  if (name == "NAdam") return make<NAdam>();
+  if (name == "RAdam") return make<RAdam>();
+  if (name == "RMSprop") return make<RMSprop>();
+  if (name == "Rprop") return make<Rprop>();
+  if (name == "SGD") return make<SGD>();
+  throw Error("there is no optimizer called " + name);
+}
+
+Stepper::Stepper(const std::string& name)
+    : any_(make_optimizer(name)),
+      step_(compile(std::function<void()>([this] {
+                      if (as_tensors_) return any_.optimizer->step(here());
+                      any_.optimizer->step({addresses_, {}}, here());
+                    }),
+                    {.name = name + ".step"}, here())) {}
+
+std::string Stepper::name_of(std::size_t i) const {
+  return fmt::format("parameter {}", i);
+}
+
+void Stepper::set_groups(const nb::list& params, const nb::list& options) {
+  const Turn turn(busy_);
+  std::unordered_map<PyObject*, Param> known;
+  for (const Param& each : params_) known.emplace(each.object.ptr(), each);
+  std::vector<Param> all;
+  std::vector<std::vector<Tensor>> groups;
+  std::vector<GroupOptions> chosen;
+  for (std::size_t g = 0; g < params.size(); ++g) {
+    groups.emplace_back();
+    for (const nb::handle object : nb::cast<nb::list>(params[g])) {
+      auto same = known.find(object.ptr());
+      if (same == known.end()) {
+        const std::string name = fmt::format("parameter {}", all.size());
+        const Tensor tensor = tensor_of(object, name.c_str(), true);
+        check_storable(*tensor.impl(), name.c_str());
+        const Param param = {nb::borrow(object), tensor, is_watched(object)};
+        same = known.emplace(object.ptr(), param).first;
+      }
+      groups.back().push_back(same->second.tensor);
+      all.push_back(same->second);
+    }
+    chosen.push_back(options_from(nb::cast<nb::dict>(options[g])));
+  }
+  any_.set_groups(groups, chosen);
+  params_ = std::move(all);
+  sizes_.clear();
+  for (const auto& each : groups) sizes_.push_back(each.size());
+}
+
+void Stepper::set_options(std::size_t group, const nb::dict& options) {
+  const Turn turn(busy_);
+  ParamGroup& own = any_.optimizer->group(group);
+  const GroupOptions values = options_from(options);
+  own.check(values);
+  for (const auto& [name, value] : values) {
+    if (const bool* const wanted = std::get_if<bool>(&value)) {
+      for (const auto& [flag, on] : own.flags()) {
+        if (flag == name) *on = *wanted;
+      }
+    } else {
+      own[name].assign(std::get<Scalar>(value).value());
+    }
+  }
+}
+
+bool Stepper::is_of(const nb::list& params) const {
+  if (params.size() != sizes_.size()) return false;
+  std::size_t next = 0;
+  for (std::size_t g = 0; g < sizes_.size(); ++g) {
+    PyObject* const group = PyList_GET_ITEM(params.ptr(), Py_ssize_t(g));
+    if (!PyList_Check(group)) return false;
+    if (std::size_t(PyList_GET_SIZE(group)) != sizes_[g]) return false;
+    for (std::size_t i = 0; i < sizes_[g]; ++i) {
+      PyObject* const param = PyList_GET_ITEM(group, Py_ssize_t(i));
+      if (param != params_[next++].object.ptr()) return false;
+    }
+  }
+  return true;
+}
+
+// Throws Error for a parameter that is not what it was; false if it is where it
+// was.
+bool Stepper::has_moved(const Param& param, std::size_t i) {
+  description_.ask(param.object.ptr(), true);
+  const DLTensor& told = description_.tensor();
+  const TensorImpl& known = *param.tensor.impl();
+  if (!same_shape(told, known)) {
+    throw Error(
+        fmt::format("step: {} had the shape {} and now has {}; make an "
+                    "optimizer for the new "
+                    "one",
+                    name_of(i), to_string(known.shape),
+                    to_string(Shape(told.shape, told.shape + told.ndim))));
+  }
+  if (!same_kind(told, known)) {
+    throw Error(fmt::format(
+        "step: {} was {} on {}, and is of another dtype or on another device "
+        "now; make an optimizer for it",
+        name_of(i), fuse::name_of(known.dtype),
+        to_string(known.storage->device)));
+  }
+  return !same_place(told, known) || !same_strides(told, known);
+}
+
+void Stepper::follow_params() {
+  std::vector<Move> moves;
+  for (std::size_t i = 0; i < params_.size(); ++i) {
+    const Param& param = params_[i];
+    if (!param.watched || !has_moved(param, i)) continue;
+    moves.push_back(
+        {param.tensor, tensor_of(param.object, name_of(i).c_str(), true)});
+  }
+  if (!moves.empty()) move_tensors(moves, "step");
+}
+
+void Stepper::collect(std::size_t i, nb::object gradient) {
+  Given& given = given_[i];
+  given.tensor = Tensor();
+  given.object = std::move(gradient);
+  addresses_[i] = nullptr;
+  if (given.object.is_none()) return;
+  const TensorImpl& param = *params_[i].tensor.impl();
+  static const char empty_gradient = 0;  // its address says that there is one
+  if (!is_watched(given.object)) {
+    given.tensor = tensor_of(given.object,
+                             ("the gradient of " + name_of(i)).c_str(), false);
+    const TensorImpl& own = *given.tensor.impl();
+    addresses_[i] = own.numel == 0 ? &empty_gradient : own.data;
+    as_tensors_ = as_tensors_ || own.shape != param.shape ||
+                  own.dtype != param.dtype || own.strides != param.strides ||
+                  !(own.storage->device == param.storage->device);
+    return;
+  }
+  try {
+    description_.ask(given.object.ptr(), false);
+  } catch (const Error& error) {
+    throw Error("step: the gradient of " + name_of(i) + ": " + error.what());
+  }
+  const DLTensor& told = description_.tensor();
+  const bool is_usual = same_shape(told, param) && same_kind(told, param) &&
+                        same_strides(told, param);
+  as_tensors_ = as_tensors_ || !is_usual;
+  if (told.data != nullptr) {
+    addresses_[i] = static_cast<char*>(told.data) + told.byte_offset;
+    return;
+  }
+  if (is_usual && param.numel > 0) {
+    throw Error("step: the gradient of " + name_of(i) +
+                " has no memory; has its storage been freed?");
+  }
+  addresses_[i] = &empty_gradient;
+}
+
+void Stepper::collect(const nb::object& grads) {
+  as_tensors_ = false;
+  given_.resize(params_.size());
+  addresses_.resize(params_.size());
+  if (grads.is_none()) {
+    static PyObject* const grad = PyUnicode_InternFromString("grad");
+    for (std::size_t i = 0; i < params_.size(); ++i) {
+      PyObject* const gradient =
+          PyObject_GetAttr(params_[i].object.ptr(), grad);
+      if (gradient == nullptr) {
+        PyErr_Clear();
+        throw Error(
+            "step: " + name_of(i) +
+            " has no attribute grad; give the gradients, step(grads=...)");
+      }
+      collect(i, nb::steal(gradient));
+    }
+    return;
+  }
+  const auto all = nb::cast<nb::list>(nb::steal(PySequence_List(grads.ptr())));
+  if (all.size() != params_.size()) {
+    throw Error(fmt::format(
+        "step: expected {} gradients, one for each parameter, but got {}; give "
+        "None for a parameter without a gradient",
+        params_.size(), all.size()));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) collect(i, all[i]);
+}
+
+// Gradients of another dtype or in another order.
+void Stepper::run_with_tensors() {
+  std::vector<Tensor> grads;
+  for (std::size_t i = 0; i < params_.size(); ++i) {
+    const Given& given = given_[i];
+    const std::string name = "the gradient of " + name_of(i);
+    grads.push_back(given.object.is_none() || given.tensor.defined()
+                        ? given.tensor
+                        : tensor_of(given.object, name.c_str(), false));
+    const Tensor& param = params_[i].tensor;
+    const Tensor& grad = grads.back();
+    if (!grad.defined()) continue;
+    if (grad.shape() == param.shape() && grad.device() == param.device()) {
+      continue;
+    }
+    throw Error(
+        fmt::format("step: {} has shape {} on {}, but the parameter has "
+                    "shape {} on {}",
+                    name, to_string(grad.shape()), to_string(grad.device()),
+                    to_string(param.shape()), to_string(param.device())));
+  }
+  // They go when the step is done, or has failed.
+  struct Clear {
+    std::vector<Param>& params;
+    ~Clear() {
+      for (Param& each : params) each.tensor.set_grad(Tensor());
+    }
+  } const clear{params_};
+  for (std::size_t i = 0; i < params_.size(); ++i) {
+    params_[i].tensor.set_grad(grads[i]);
+  }
+  run();
+}
+
+void Stepper::run() {
+  // Others may look at counters meanwhile.
+  struct Show {
+    Stepper& own;
+    ~Show() { own.counters_ = own.step_.counters(); }
+  } const show{*this};
+  const nb::gil_scoped_release released;
+  without_place_in_errors([&] { step_(); });
+}
+
+nb::object Stepper::step(const nb::list& params, const nb::object& grads) {
+  const Turn turn(busy_);
+  if (!is_of(params)) return nb::none();
+  follow_params();
+  collect(grads);
+  as_tensors_ ? run_with_tensors() : run();
+  nb::list fresh;
+  for (std::size_t i = 0; i < params_.size(); ++i) {
+    if (addresses_[i] != nullptr && !params_[i].stepped) {
+      params_[i].stepped = true;
+      fresh.append(i);
+    }
+    given_[i] = {};
+  }
+  return fresh;
+}
+
+nb::dict Stepper::states(std::size_t param) const {
+  const Turn turn(busy_);
+  nb::dict all;
+  for (const auto& [name, tensor] :
+       any_.optimizer->states(params_.at(param).tensor)) {
+    all[name.c_str()] = nb::cast(Array{tensor});
+  }
+  return all;
+}
+
+void Stepper::restore(const nb::dict& states) {
+  const Turn turn(busy_);
+  std::vector<Tensor> params;
+  std::vector<ParamStates> all;
+  for (const auto& [key, value] : states) {
+    const auto i = nb::cast<std::size_t>(key);
+    const Param& param = params_.at(i);
+    ParamStates own;
+    for (const auto& [name, object] : nb::cast<nb::dict>(value)) {
+      const auto text = nb::cast<std::string>(name);
+      const std::string what = fmt::format("\"{}\" of {}", text, name_of(i));
+      Tensor tensor = tensor_of(object, what.c_str(), false);
+      const bool number = std::ranges::count(numbers_of_a_parameter, text) > 0;
+      own[text] = number ? tensor.cpu().to(DType::float64).clone()
+                         : tensor.to(param.tensor.dtype()).clone();
+    }
+    std::size_t group = 0;
+    for (std::size_t end = sizes_[0]; end <= i; end += sizes_[++group]) {
+    }
+    any_.optimizer->check_states("load_state_dict: " + name_of(i) + ": ", group,
+                                 param.tensor, own);
+    params.push_back(param.tensor);
+    all.push_back(std::move(own));
+  }
+  any_.optimizer->prepare_states(params, all);
+  for (std::size_t k = 0; k < params.size(); ++k) {
+    any_.optimizer->restore_states(params[k], all[k]);
+  }
+  for (const auto& [key, value] : states) {
+    params_[nb::cast<std::size_t>(key)].stepped = true;
+  }
+}
+
+std::vector<std::string> Stepper::reports() const {
+  const Turn turn(busy_);
+  std::vector<std::string> texts;
+  for (const RecompileReport& each : step_.recompile_reports()) {
+    texts.push_back(without_place(to_string(each)));
+  }
+  return texts;
+}
+
+std::string Stepper::report() const {
+  const Turn turn(busy_);
+  return without_place(step_.report());
+}
+
+void define_stepper(nb::module_& module) {
+  nb::class_<Counters>(module, "Counters")
+      .def_ro("launches", &Counters::launches)
+      .def_ro("compilations", &Counters::compilations)
+      .def_ro("recompiles", &Counters::recompiles)
+      .def_ro("graph_breaks", &Counters::graph_breaks)
+      .def_ro("uploads", &Counters::uploads)
+      .def_ro("bytes_moved", &Counters::bytes_moved);
+  nb::class_<Stepper>(module, "Stepper")
+      .def(nb::init<const std::string&>())
+      .def("set_groups", &Stepper::set_groups)
+      .def("set_options", &Stepper::set_options)
+      .def("step", &Stepper::step, nb::arg("params"), nb::arg("grads").none())
+      .def("states", &Stepper::states)
+      .def("restore", &Stepper::restore)
+      .def("counters", &Stepper::counters, nb::rv_policy::copy)
+      .def("reports", &Stepper::reports)
+      .def("report", &Stepper::report);
+}
+
+}  // namespace fuse::python

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "arrays.h"
+#include "fusebook/compile/compile.h"
+#include "fusebook/optim_base/optimizer.h"
+
+namespace fuse::python {
+
+/// An optimizer and its parameter groups, of whichever class.
+struct AnyOptimizer {
+  std::unique_ptr<Optimizer> optimizer;
+  /// Replaces all groups. Throws Error, and changes nothing, for options that
+  /// make no sense.
+  std::function<void(std::vector<std::vector<Tensor>>,
+                     const std::vector<GroupOptions>&)>
+      set_groups;
+};
+
+/// The optimizer of torch.optim with that name. Throws Error for any other.
+AnyOptimizer make_optimizer(const std::string& name);
+
+/// Steps parameters that are objects of Python: a compiled step of an optimizer,
+/// and what it knows of the objects' memory.
+class Stepper {
+ public:
+  explicit Stepper(const std::string& name);
+
+  /// Takes the parameters of all groups and their options.
+  void set_groups(const nanobind::list& params, const nanobind::list& options);
+  /// Sets numbers and switches of one group.
+  void set_options(std::size_t group, const nanobind::dict& options);
+  /// One step. Returns the places of parameters that were stepped for the first
+  /// time. None, and nothing has happened, if these are not the parameters of
+  /// before: call set_groups. `grads` has one gradient for each parameter, or
+  /// None; without it, each parameter's `.grad` is asked.
+  nanobind::object step(const nanobind::list& params,
+                        const nanobind::object& grads);
+  /// The states of a parameter, by name.
+  nanobind::dict states(std::size_t param) const;
+  /// Restores the states of parameters, each by its place among all. Copies.
+  void restore(const nanobind::dict& states);
+
+  /// Those after the last step.
+  const Counters& counters() const { return counters_; }
+  std::vector<std::string> reports() const;
+  std::string report() const;
+
+ private:
+  struct Param {
+    nanobind::object object;
+    Tensor tensor;
+    bool watched;
+    bool stepped = false;
+  };
+  // A gradient that a step reads; its object lives until the step is done.
+  struct Given {
+    nanobind::object object;
+    Tensor tensor;  // only of objects that lend
+  };
+
+  bool is_of(const nanobind::list& params) const;
+  void follow_params();
+  bool has_moved(const Param& param, std::size_t i);
+  void collect(const nanobind::object& grads);
+  void collect(std::size_t i, nanobind::object gradient);
+  void run();
+  void run_with_tensors();
+  std::string name_of(std::size_t i) const;
+
+  AnyOptimizer any_;
+  std::vector<Param> params_;
+  std::vector<std::size_t> sizes_;  // parameters in each group
+  std::vector<Given> given_;
+  std::vector<const void*> addresses_;
+  std::optional<DType> dtype_;
+  bool as_tensors_ = false;  // gradients that addresses cannot tell
+  Description description_;
+  mutable std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+  Counters counters_;
+  Compiled<std::function<void()>> step_;
+};
+
+/// Adds Stepper to the module.
+void define_stepper(nanobind::module_& module);
+
+}  // namespace fuse::python

@@ -1,0 +1,324 @@
+"""The Python package with NumPy arrays.
+
+    python numpy_test.py [BUILD]
+"""
+
+import ast
+import gc
+import math
+import pathlib
+import unittest
+import weakref
+
+from support import expected_of, printed_by  # first: it finds the package
+
+import fusebook
+import numpy as np
+from fusebook import ops
+
+
+def adam_by_hand(param, grads, lr=0.1, betas=(0.9, 0.999), eps=1e-8):
+    """The numbers of one element after each of the gradients."""
+    mean = square = 0.0
+    values = []
+    for step, grad in enumerate(grads, 1):
+        mean = betas[0] * mean + (1 - betas[0]) * grad
+        square = betas[1] * square + (1 - betas[1]) * grad * grad
+        root = math.sqrt(square) / math.sqrt(1 - betas[1]**step) + eps
+        param -= lr / (1 - betas[0]**step) * mean / root
+        values.append(param)
+    return values
+
+
+class Steps(unittest.TestCase):
+    def test_adam_in_place_with_new_gradients(self):
+        params = [np.array([1.0, -2.0]), np.full((2, 3), 0.5)]
+        places = [each.__array_interface__["data"] for each in params]
+        adam = fusebook.Adam(params, lr=0.1)
+        grads = [0.5, -1.0, 0.25, 2.0, 0.125, -0.5, 1.0, 1.5]
+        for step, grad in enumerate(grads):
+            adam.step([np.full_like(each, grad) for each in params])
+            for param, start in ((params[0][0], 1.0), (params[0][1], -2.0),
+                                 (params[1][1, 2], 0.5)):
+                self.assertAlmostEqual(param, adam_by_hand(start, grads)[step],
+                                       delta=1e-15)
+        self.assertEqual([each.__array_interface__["data"] for each in params],
+                         places)
+        self.assertEqual(adam.counters.launches, len(grads))
+        self.assertEqual(adam.counters.compilations, 1)
+        self.assertEqual(adam.recompile_reports, [])
+        self.assertIn("1 launch", adam.report())
+        self.assertNotIn(".h", adam.report())
+
+    def test_the_rate_may_move(self):
+        x = np.zeros(3)
+        sgd = fusebook.SGD([x], lr=1.0)
+        for lr in (1.0, 0.5, 0.25, 2.0):
+            sgd.param_groups[0]["lr"] = lr
+            sgd.step([np.ones(3)])
+        self.assertEqual(list(x), [-3.75] * 3)
+        self.assertEqual(sgd.counters.recompiles, 0)
+
+    def test_groups(self):
+        a, b, c = np.zeros(2), np.zeros(2), np.zeros(2)
+        sgd = fusebook.SGD([{"params": [a], "lr": 2.0}, {"params": b}], lr=1.0)
+        sgd.step([np.ones(2), None])
+        sgd.add_param_group({"params": [c], "lr": 4.0})
+        sgd.step([np.ones(2)] * 3)
+        self.assertEqual([a[0], b[0], c[0]], [-4, -1, -4])
+
+    def test_strides_dtypes_and_empty_arrays(self):
+        for dtype in (np.float32, np.float64, np.float16):
+            whole = np.zeros((4, 6), dtype)
+            part = whole[1:3, ::2]
+            none = np.zeros(0, dtype)
+            sgd = fusebook.SGD([part, none], lr=0.5)
+            # Another order, another dtype, an array that may only be read.
+            for grad in (np.ones((3, 2), dtype).T, np.ones((2, 3)),
+                         np.broadcast_to(dtype(1), (2, 3))):
+                sgd.step([grad, none])
+            expected = np.zeros((4, 6), dtype)
+            expected[1:3, ::2] = -1.5
+            self.assertTrue(np.array_equal(whole, expected), dtype)
+
+    def test_all_optimizers_step(self):
+        for name in ("ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax",
+                     "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"):
+            x = np.ones(5)
+            opt = getattr(fusebook, name)([x])
+            for _ in range(3):
+                opt.step([np.ones(5)])
+            self.assertTrue((x < 1).all(), name)
+            self.assertEqual(opt.counters.launches, 3, name)
+            self.assertIsInstance(opt, fusebook.Optimizer)
+
+    def test_what_the_page_shows(self):
+        self.assertEqual(printed_by("training.py"), expected_of("training.py"))
+
+
+class State(unittest.TestCase):
+    def test_going_on_from_a_saved_state(self):
+        def run(steps, x, start=None):
+            opt = fusebook.Adam([x], lr=0.1, amsgrad=True)
+            if start is not None:
+                opt.load_state_dict(start)
+            for k in steps:
+                opt.step([np.full(3, 1.0 + k)])
+            return opt
+
+        whole, first = np.zeros(3), np.zeros(3)
+        run(range(6), whole)
+        saved = run(range(3), first).state_dict()
+        second = first.copy()
+        after = run(range(3, 6), second, saved)
+        self.assertTrue(np.array_equal(whole, second))
+        self.assertEqual(after.state_dict()["state"][0]["step"], 6)
+        # What was saved from is not written: states are copied.
+        self.assertEqual(saved["state"][0]["step"], 3)
+
+    def test_going_on_from_the_momentum_of_another_library(self):
+        x = np.zeros(2)
+        opt = fusebook.SGD([x], lr=1.0, momentum=0.5, dampening=0.25)
+        start = opt.state_dict()
+        start["state"] = {0: {"momentum_buffer": np.full(2, 4.0)}}
+        opt.load_state_dict(start)
+        opt.step([np.ones(2)])
+        self.assertEqual(list(x), [-2.75] * 2)
+
+    def test_states_are_shown_and_not_copied(self):
+        opt = fusebook.SGD([np.zeros(2)], lr=1.0, momentum=0.5)
+        opt.step([np.ones(2)])
+        shown = opt.state_dict()["state"][0]["momentum_buffer"]
+        opt.step([np.ones(2)])
+        self.assertEqual(list(shown), [1.5, 1.5])
+
+    def test_what_does_not_fit_changes_nothing(self):
+        x = np.zeros(2)
+        opt = fusebook.Adam([x])
+        opt.step([np.ones(2)])
+        good = opt.state_dict()
+        bad = {"state": {0: {**good["state"][0], "exp_avg": np.zeros(5)}},
+               "param_groups": [{**good["param_groups"][0], "lr": 9.0}]}
+        with self.assertRaisesRegex(fusebook.Error, "exp_avg has shape"):
+            opt.load_state_dict(bad)
+        self.assertEqual(opt.param_groups[0]["lr"], 1e-3)
+        self.assertEqual(opt.state_dict()["state"][0]["step"], 1)
+        two = fusebook.Adam([np.zeros(2), np.zeros(2)])
+        with self.assertRaisesRegex(fusebook.Error, "other sizes"):
+            two.load_state_dict(good)
+
+    def test_arrays_live_as_long_as_the_optimizer(self):
+        class Array(np.ndarray):  # whose end can be seen
+            pass
+
+        x = np.zeros(4).view(Array)
+        grad = np.ones(4).view(Array)
+        seen, seen_grad = weakref.ref(x), weakref.ref(grad)
+        opt = fusebook.Adam([x])
+        opt.step([grad])
+        del grad
+        gc.collect()
+        self.assertIsNone(seen_grad())  # a step keeps no gradient
+        with self.assertRaises(ValueError):
+            x.resize(9)
+        del x
+        gc.collect()
+        self.assertIsNotNone(seen())
+        state = opt.state_dict()["state"][0]["exp_avg"]
+        del opt
+        gc.collect()
+        self.assertIsNone(seen())
+        self.assertAlmostEqual(state[3], 0.1)  # lives on by itself
+
+
+class Lender:
+    """Another library: its tensor counts how often it was lent and given back."""
+
+    def __init__(self, values, read_only=False):
+        self.array = np.array(values)
+        self.array.flags.writeable = not read_only
+        self.lent = 0
+
+    def __dlpack__(self, **options):
+        self.lent += 1
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+class Dlpack(unittest.TestCase):
+    def test_arrays_of_another_library(self):
+        lender = Lender([1.0, 2.0])
+        sgd = fusebook.SGD([lender], lr=1.0)
+        sgd.step([Lender([0.5, 0.5])])
+        self.assertEqual(list(lender.array), [0.5, 1.5])
+        self.assertEqual(lender.lent, 1)
+        seen = weakref.ref(lender.array.base if lender.array.base is not None
+                           else lender)
+        del sgd, lender
+        gc.collect()
+        self.assertIsNone(seen())
+
+    def test_memory_that_may_only_be_read(self):
+        with self.assertRaisesRegex(Exception, "only be read|readonly|read-only"):
+            fusebook.SGD([Lender([1.0], read_only=True)])
+
+
+class Errors(unittest.TestCase):
+    def refused(self, text, call):
+        with self.assertRaisesRegex(fusebook.Error, text) as caught:
+            call()
+        self.assertNotIn("\n", str(caught.exception))
+
+    def test_parameters(self):
+        def adam(*params, **options):
+            return lambda: fusebook.Adam(list(params), **options)
+
+        frozen = np.zeros(2)
+        frozen.flags.writeable = False
+        x = np.zeros(3)
+        self.refused("empty parameter list", adam())
+        self.refused("invalid learning rate: -1", adam(x, lr=-1))
+        self.refused("same tensor as parameter 0", adam(x, x))
+        self.refused("strides .-1. must not be negative", adam(x[::-1]))
+        self.refused("may only be read", adam(frozen))
+        self.refused("share memory", adam(np.lib.stride_tricks.as_strided(
+            x, (3,), (0,))))
+        self.refused("dtype int32 is not supported", adam(np.zeros(2, np.int32)))
+        self.refused("other order", adam(np.zeros(2, ">f4")))
+        self.refused("it is no array", adam("x"))
+        self.refused("not differentiable", adam(x, differentiable=True))
+
+    def test_gradients_leave_everything_as_it_was(self):
+        x = np.zeros(3)
+        opt = fusebook.Adam([x], lr=1.0)
+        for text, grads in (
+                ("shape .2. on cpu, but the parameter has shape .3.", [np.ones(2)]),
+                ("expected 1 gradients", []), ("expected 1 gradients", [x, x]),
+                ("it is no array", [[1.0, 2.0, 3.0]]),
+                ("dtype int64", [np.ones(3, np.int64)]),
+                ("no attribute grad", None)):
+            self.refused(text, lambda grads=grads: opt.step(grads))
+        self.assertEqual(list(x), [0, 0, 0])
+        self.assertEqual(opt.state_dict()["state"], {})
+        opt.step([np.ones(3)])
+        self.assertEqual(opt.state_dict()["state"][0]["step"], 1)
+
+    def test_numbers_that_are_gone(self):
+        x = np.zeros(3)
+        opt = fusebook.Adam([x])
+        del opt.param_groups[0]["betas"]
+        self.refused("no 'betas'", lambda: opt.step([np.ones(3)]))
+
+
+class Maps(unittest.TestCase):
+    def test_values(self):
+        a = [np.arange(3.0), np.ones((2, 2))]
+        b = [np.ones(3), np.zeros((2, 2))]
+        blended = fusebook.foreach_map(lambda p, q: ops.lerp(p, q, 0.25) + 1, a, b)
+        self.assertEqual(list(blended[0]), [1.25, 2, 2.75])
+        self.assertEqual(blended[1].shape, (2, 2))
+        self.assertEqual(list(a[0]), [0, 1, 2])
+        twice, roots = fusebook.foreach_map(
+            lambda p, s: (p * s, ops.where(p > 0.5, -ops.sqrt(p), 7)), a, 2)
+        self.assertEqual(list(twice[0]), [0, 2, 4])
+        self.assertEqual(list(roots[0]), [7, -1, -math.sqrt(2)])
+
+    def test_in_place(self):
+        a, b = [np.ones(3)], [np.full(3, 2.0)]
+        fusebook.foreach_map_(lambda p, q: (p - q, p + q), (a, b))
+        self.assertEqual([a[0][0], b[0][0]], [-1, 3])
+        fusebook.foreach_map_(lambda p, s: p / s, a, 4)
+        self.assertEqual(a[0][0], -0.25)
+
+    def test_numbers_of_the_function_may_change(self):
+        a = [np.ones(2)]
+        for factor in (2.0, 3.0, 4.0, 5.0):
+            got = fusebook.foreach_map(lambda p, f=factor: p * f + (f - 1), a)
+            self.assertEqual(got[0][0], 2 * factor - 1)
+
+    def test_what_cannot_be(self):
+        a = [np.ones(2)]
+
+        def refused(text, function, *more):
+            with self.assertRaisesRegex(fusebook.Error, text):
+                fusebook.foreach_map(function, a, *more)
+
+        refused("has no value yet", lambda p: 1.0 if p > 0 else p)
+        refused("returns nothing", lambda p: None)
+        refused("returned 'x'", lambda p: "x")
+        refused("operand 2 has 2 tensors", lambda p, q: p + q, a + a)
+
+        def itself(p):
+            return fusebook.foreach_map(itself, a)[0]
+
+        refused("calls foreach_map with itself", itself)
+        with self.assertRaises(ZeroDivisionError):
+            fusebook.foreach_map(lambda p: p * (1 / 0), a)
+        self.assertEqual(fusebook.foreach_map(lambda p: -p, a)[0][0], -1)
+
+
+class Types(unittest.TestCase):
+    def test_the_stub_says_what_there_is(self):
+        folder = pathlib.Path(fusebook.__file__).parent
+        self.assertTrue((folder / "py.typed").is_file())
+        stub = ast.parse((folder / "_core.pyi").read_text())
+        told = {each.name: each for each in stub.body if hasattr(each, "name")}
+        here = {name for name in vars(fusebook._core) if not name.startswith("_")}
+        self.assertEqual(set(told), here)
+        for name, each in told.items():
+            if name in ("ops", "Error") or not isinstance(each, ast.ClassDef):
+                continue
+            methods = {part.name for part in each.body if hasattr(part, "name")}
+            here = set(vars(getattr(fusebook._core, name)))
+            self.assertEqual(methods - here, set(), name)
+
+    def test_all_that_is_offered_is_there(self):
+        for name in fusebook.__all__:
+            self.assertTrue(hasattr(fusebook, name), name)
+        self.assertTrue(callable(ops.sqrt) and callable(ops.where))
+
+
+if __name__ == "__main__":
+    unittest.main()

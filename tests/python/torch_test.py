@@ -1,0 +1,229 @@
+"""The Python package with torch tensors, against torch.optim.
+
+    python torch_test.py [BUILD]
+"""
+
+import copy
+import gc
+import unittest
+import weakref
+
+from support import expected_of, printed_by  # first: it finds the package
+
+import fusebook
+import torch
+from torch.nn import Parameter
+from torch.optim import lr_scheduler
+
+# Numbers of a parameter are float64 here; torch keeps these two in float32.
+ROUNDED = {"ASGD": 1e-8, "NAdam": 1e-9}
+NAMES = ("ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam",
+         "RMSprop", "Rprop", "SGD")
+OPTIONS = {"SGD": {"momentum": 0.9, "nesterov": True}, "RMSprop": {"momentum": 0.5},
+           "Adam": {"amsgrad": True, "weight_decay": 0.1}}
+
+
+def model():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(),
+                               torch.nn.Linear(16, 1)).double()
+
+
+class Trainer:
+    def __init__(self, library, name, schedule):
+        self.model = model()
+        options = OPTIONS.get(name, {})
+        self.opt = getattr(library, name)(self.model.parameters(), **options)
+        self.decay = schedule(self.opt)
+        self.x = torch.linspace(-1, 1, 8 * 32).double().reshape(32, 8)
+        self.y = self.x.sin().sum(1, keepdim=True)
+
+    def train(self, steps):
+        for _ in range(steps):
+            self.opt.zero_grad()
+            ((self.model(self.x) - self.y)**2).mean().backward()
+            self.opt.step()
+            self.decay.step()
+
+    def params(self):
+        return [each.detach().clone() for each in self.model.parameters()]
+
+
+class AgainstTorch(unittest.TestCase):
+    def test_all_with_the_state_carried_over_in_both_directions(self):
+        for name in NAMES:
+            def schedule(opt):
+                return lr_scheduler.StepLR(opt, 5, gamma=0.5)
+
+            ours = Trainer(fusebook, name, schedule)
+            theirs = Trainer(torch.optim, name, schedule)
+            places = [each.data_ptr() for each in ours.model.parameters()]
+            for steps in (10, 10, 10):
+                ours.train(steps)
+                theirs.train(steps)
+                for a, b in zip(ours.params(), theirs.params(), strict=True):
+                    self.assertLess((a - b).abs().max(), ROUNDED.get(name, 1e-14),
+                                    name)
+                states = [copy.deepcopy(each.opt.state_dict())
+                          for each in (theirs, ours)]
+                ours.opt.load_state_dict(states[0])
+                theirs.opt.load_state_dict(states[1])
+            self.assertEqual(ours.opt.counters.launches, 30, name)
+            self.assertEqual(ours.opt.counters.compilations, 1, name)
+            self.assertEqual(ours.opt.recompile_reports, [], name)
+            self.assertEqual(places, [each.data_ptr()
+                                      for each in ours.model.parameters()])
+            self.assertIsInstance(ours.opt, torch.optim.Optimizer)
+            self.assertIsInstance(ours.opt, getattr(fusebook, name))
+            self.assertEqual(ours.opt.defaults, theirs.opt.defaults)
+
+    def test_schedulers(self):
+        for schedule in (
+                lambda opt: lr_scheduler.OneCycleLR(opt, 0.1, total_steps=30),
+                lambda opt: lr_scheduler.CosineAnnealingLR(opt, 10),
+                lambda opt: lr_scheduler.LambdaLR(opt, lambda k: 0.9**k)):
+            ours = Trainer(fusebook, "Adam", schedule)
+            theirs = Trainer(torch.optim, "Adam", schedule)
+            ours.train(20)
+            theirs.train(20)
+            for a, b in zip(ours.params(), theirs.params(), strict=True):
+                self.assertLess((a - b).abs().max(), 1e-13)
+            self.assertLessEqual(ours.opt.counters.recompiles, 1)
+
+    def test_what_the_page_shows(self):
+        self.assertEqual(printed_by("training_torch.py"),
+                         expected_of("training_torch.py"))
+
+
+def ones(*shape, **options):
+    return Parameter(torch.ones(*shape, **options))
+
+
+class Tensors(unittest.TestCase):
+    def test_parameters_that_move_or_change(self):
+        p = ones(3)
+        sgd = fusebook.SGD([p], lr=0.25)
+        p.grad = torch.ones(3)
+        sgd.step()
+        old = p.data
+        p.data = p.data.clone()
+        sgd.step()
+        self.assertEqual(p.tolist(), [0.5] * 3)
+        self.assertEqual(old.tolist(), [0.75] * 3)
+        self.assertEqual(sgd.counters.compilations, 1)
+        p.data = torch.ones(5)
+        p.grad = None
+        with self.assertRaisesRegex(fusebook.Error, r"had the shape \[3\] and now"):
+            sgd.step()
+        p.data = torch.ones(3, dtype=torch.float64)
+        with self.assertRaisesRegex(fusebook.Error, "another dtype"):
+            sgd.step()
+
+    def test_gradients_of_any_kind(self):
+        p = ones(3, 2)
+        sgd = fusebook.SGD([p, ones(2)], lr=0.25)
+        sgd.step()  # nothing has a gradient
+        for grad in (torch.ones(2, 3).t(), torch.ones(3, 2),
+                     torch.ones(1, 1).expand(3, 2)):
+            p.grad = grad
+            sgd.step()
+        self.assertEqual(p.tolist(), [[0.25, 0.25]] * 3)
+        sgd.step(grads=[torch.ones(3, 2, dtype=torch.float64), None])
+        self.assertEqual(p.tolist(), [[0, 0]] * 3)
+        p.grad = torch.sparse_coo_tensor([[0], [0]], [1.0], (3, 2),
+                                         check_invariants=True)
+        with self.assertRaisesRegex(fusebook.Error, "gradient of parameter 0") as why:
+            sgd.step()
+        self.assertNotIn("\n", str(why.exception))
+        self.assertEqual(p.tolist(), [[0, 0]] * 3)
+
+    def test_parameters_of_any_kind(self):
+        for bad, text in ((torch.zeros(2, dtype=torch.int64), "int64"),
+                          (torch.zeros(2, dtype=torch.complex64), "complex64"),
+                          (torch.zeros(1).expand(3), "share memory")):
+            with self.assertRaisesRegex(fusebook.Error, text):
+                fusebook.Adam([bad])
+        with self.assertRaises(TypeError):
+            fusebook.Adam(torch.zeros(2))
+        for dtype in (torch.bfloat16, torch.float16, torch.float64):
+            p, none = ones(3, dtype=dtype), ones(0, dtype=dtype)
+            p.grad, none.grad = torch.ones_like(p), torch.ones_like(none)
+            fusebook.SGD([none, p], lr=0.5).step()
+            self.assertEqual(p.tolist(), [0.5] * 3)
+
+    def test_groups_come_and_numbers_are_tensors(self):
+        a, b = ones(2), ones(2)
+        sgd = fusebook.SGD([a], lr=torch.tensor(0.5))
+        a.grad, b.grad = torch.ones(2), torch.ones(2)
+        sgd.step()
+        sgd.add_param_group({"params": [b], "lr": 0.25})
+        sgd.param_groups[0]["lr"].fill_(0.125)
+        sgd.step()
+        self.assertEqual([a[0].item(), b[0].item()], [0.375, 0.75])
+
+    def test_closures_and_hooks(self):
+        p = ones(1)
+        sgd = fusebook.SGD([p], lr=0.25)
+        calls = []
+        sgd.register_step_post_hook(lambda *_: calls.append(p.item()))
+
+        def closure():
+            sgd.zero_grad()
+            loss = (p * p).sum()
+            loss.backward()
+            return loss
+
+        self.assertEqual(sgd.step(closure).item(), 1)
+        self.assertEqual(calls, [0.5])
+
+        def fails():
+            raise KeyError("mine")
+
+        with self.assertRaises(KeyError):
+            sgd.step(fails)
+        self.assertEqual(p.item(), 0.5)
+
+    def test_copies_and_loads(self):
+        p = ones(2)
+        adam = fusebook.Adam([p], lr=0.5)
+        p.grad = torch.ones(2)
+        adam.step()
+        twin = copy.deepcopy(adam)
+        other = twin.param_groups[0]["params"][0]
+        other.grad = torch.ones(2)
+        adam.step()
+        twin.step()
+        self.assertEqual(p.tolist(), other.tolist())
+        self.assertNotEqual(p.data_ptr(), other.data_ptr())
+        before = p.tolist(), copy.deepcopy(adam.state_dict())
+        bad = copy.deepcopy(adam.state_dict())
+        bad["state"][0]["exp_avg"] = torch.ones(7)
+        for wrong in (bad, torch.optim.SGD([p]).state_dict()):
+            with self.assertRaises(fusebook.Error):
+                adam.load_state_dict(wrong)
+            self.assertEqual(str(adam.state_dict()), str(before[1]))
+        adam.step()
+        self.assertEqual(adam.state[p]["step"], 3)
+
+    def test_nothing_is_kept(self):
+        p = ones(2)
+        p.grad = torch.ones(2)
+        sgd = fusebook.SGD([p], lr=0.5, momentum=0.5)
+        sgd.step()
+        grad, param = weakref.ref(p.grad), weakref.ref(p)
+        p.grad = None
+        gc.collect()
+        self.assertIsNone(grad())
+        del p, sgd
+        gc.collect()
+        self.assertIsNone(param())
+
+    def test_maps(self):
+        a = [torch.ones(2, dtype=torch.bfloat16), torch.ones(3, dtype=torch.bfloat16)]
+        got = fusebook.foreach_map(lambda p: p * 0.5 + 1, a)
+        self.assertEqual([each.tolist() for each in got], [[1.5] * 2, [1.5] * 3])
+        self.assertEqual(got[0].dtype, torch.bfloat16)
+
+
+if __name__ == "__main__":
+    unittest.main()
