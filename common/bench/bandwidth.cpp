@@ -22,6 +22,12 @@ constexpr int most_arrays = 8;
 constexpr std::int64_t line_length = 16;
 constexpr std::int64_t least_elements = 2048;
 
+/// How far ahead memory is asked for: tensors, and elements at their beginning.
+/// What a core's own cache holds needs no asking.
+constexpr std::size_t tensors_ahead = 8;
+constexpr std::int64_t most_prefetched = 4 * line_length;
+constexpr std::int64_t cached_elements = 1 << 19;
+
 /// Different for arrays of one tensor and for neighbours, up to 2 KiB.
 constexpr std::size_t most_lines_apart = 32;
 
@@ -228,11 +234,26 @@ void AccessPattern::add_addresses() {
   }
 }
 
+// Asks for the beginning of a tensor that comes soon, as kernels do: processors do
+// not foresee where the next one lies.
+void AccessPattern::prefetch(std::size_t tensor) const {
+  if (tensor >= sizes_.size()) return;
+  const std::int64_t length = std::min(sizes_[tensor], most_prefetched);
+  for (std::size_t read = 0; read < arrays_.size(); ++read) {
+    const float* const first = addresses_[tensor * arrays_.size() + read];
+    for (std::int64_t i = 0; i < length; i += line_length) {
+      __builtin_prefetch(first + i);
+    }
+  }
+}
+
 void AccessPattern::run_range(const Sweep& sweep, std::int64_t begin,
                               std::int64_t end) const {
   const auto after = std::upper_bound(starts_.begin(), starts_.end(), begin);
   auto i = std::size_t(after - starts_.begin()) - 1;
+  const bool far = total_ * reads_ > cached_elements;
   for (; i < sizes_.size() && starts_[i] < end; ++i) {
+    if (far) prefetch(i + tensors_ahead);
     sweep.pass(&addresses_[i * arrays_.size()], sweep.flips,
                std::max<std::int64_t>(begin - starts_[i], 0),
                std::min(end - starts_[i], sizes_[i]));
