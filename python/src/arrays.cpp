@@ -9,6 +9,7 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "fusebook/device/allocator.h"
 #include "fusebook/dlpack/dlpack.h"
@@ -44,9 +45,8 @@ const DLPackExchangeAPI* table_of(PyTypeObject* type) {
   return known ? table : nullptr;
 }
 
-// A step asks for every gradient. Types that were asked are kept, so that no
-// other one gets their address.
-const DLPackExchangeAPI* exchange_of(PyTypeObject* type) {
+// Types that were asked are kept, so that no other one gets their address.
+const DLPackExchangeAPI* kept_table_of(PyTypeObject* type) {
   static auto* const known =
       new std::unordered_map<PyTypeObject*, const DLPackExchangeAPI*>;
   const auto found = known->find(type);
@@ -55,6 +55,19 @@ const DLPackExchangeAPI* exchange_of(PyTypeObject* type) {
   Py_INCREF(type);
   known->emplace(type, table);
   return table;
+}
+
+// A step asks for every parameter and gradient, which are of one or two types.
+const DLPackExchangeAPI* exchange_of(PyTypeObject* type) {
+  struct Known {
+    PyTypeObject* type = nullptr;
+    const DLPackExchangeAPI* table = nullptr;
+  };
+  static Known recent[2];
+  if (recent[0].type == type) return recent[0].table;
+  std::swap(recent[0], recent[1]);
+  if (recent[0].type != type) recent[0] = {type, kept_table_of(type)};
+  return recent[0].table;
 }
 
 std::uint8_t code_of(char format) {

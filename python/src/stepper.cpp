@@ -7,15 +7,13 @@
 
 #include <algorithm>
 #include <array>
-#include <source_location>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "fusebook/device/allocator.h"
-#include "fusebook/optim/all.h"
 #include "fusebook/reports/guard_report.h"
 #include "fusebook/support/error.h"
-#include "fusebook/tensor/move_tensors.h"
 #include "fusebook/tensor/tensor_layout.h"
 #include "messages.h"
 
@@ -27,67 +25,6 @@ namespace {
 // States that are one number, which torch may keep in float32.
 constexpr std::array<std::string_view, 5> numbers_of_a_parameter = {
     "step", "momentum_steps", "mu_product", "eta", "mu"};
-
-template <class Own, class Group, class Options>
-AnyOptimizer make(const Options& defaults) {
-  // One parameter, until set_groups gives others: no optimizer is without.
-  auto own = std::make_unique<Own>(std::vector<Tensor>{empty({0})});
-  Own* const raw = own.get();
-  const auto set_groups = [raw, defaults](
-                              std::vector<std::vector<Tensor>> params,
-                              const std::vector<GroupOptions>& options) {
-    std::vector<Group> groups;
-    for (std::size_t g = 0; g < params.size(); ++g) {
-      Group& group = groups.emplace_back(std::move(params[g]), defaults);
-      group.set(options[g]);
-      group.options.validate();
-      group["lr"].set_moves();
-    }
-    std::vector<const ParamGroup*> all;
-    for (const Group& group : groups) all.push_back(&group);
-    check_parameters(all);
-    raw->param_groups = std::move(groups);
-  };
-  return {std::move(own), set_groups};
-}
-
-template <class Own>
-AnyOptimizer make() {
-  using Options = decltype(Own::defaults);
-  return make<Own, typename Own::Group>(Options());
-}
-
-bool same_place(const DLTensor& told, const TensorImpl& known) {
-  return static_cast<char*>(told.data) + told.byte_offset == known.data;
-}
-
-bool same_shape(const DLTensor& told, const TensorImpl& known) {
-  return std::equal(told.shape, told.shape + told.ndim, known.shape.begin(),
-                    known.shape.end());
-}
-
-// Strides of dimensions of size 1, and of empty tensors, do not matter.
-bool same_strides(const DLTensor& told, const TensorImpl& known) {
-  if (told.strides == nullptr) return known.contiguous;
-  if (known.numel == 0) return true;
-  for (std::size_t d = 0; d < known.shape.size(); ++d) {
-    if (known.shape[d] != 1 && told.strides[d] != known.strides[d])
-      return false;
-  }
-  return true;
-}
-
-bool same_kind(const DLTensor& told, const TensorImpl& known) {
-  const bool brain = known.dtype == DType::bfloat16;
-  const Device& device = known.storage->device;
-  const bool here = device.is_cpu() ? told.device.device_type == kDLCPU ||
-                                          told.device.device_type == kDLCUDAHost
-                                    : told.device.device_type == kDLCUDA &&
-                                          told.device.device_id == device.index;
-  return here && told.dtype.lanes == 1 &&
-         told.dtype.bits == 8 * size_of(known.dtype) &&
-         told.dtype.code == (brain ? kDLBfloat : kDLFloat);
-}
 
 GroupOptions options_from(const nb::dict& given) {
   GroupOptions options;
@@ -127,23 +64,6 @@ class Turn {
 
 }  // namespace
 
-AnyOptimizer make_optimizer(const std::string& name) {
-  if (name == "Adadelta") return make<Adadelta>();
-  if (name == "Adagrad") return make<Adagrad>();
-  if (name == "Adam") return make<Adam>();
-  if (name == "AdamW") {
-    return make<AdamW, Adam::Group>(AdamWOptions().as_adam());
-  }
-  if (name == "Adamax") return make<Adamax>();
-  if (name == "ASGD") return make<ASGD>();
-  if (name == "NAdam") return make<NAdam>();
-  if (name == "RAdam") return make<RAdam>();
-  if (name == "RMSprop") return make<RMSprop>();
-  if (name == "Rprop") return make<Rprop>();
-  if (name == "SGD") return make<SGD>();
-  throw Error("there is no optimizer called " + name);
-}
-
 Stepper::Stepper(const std::string& name)
     : any_(make_optimizer(name)),
       step_(compile(std::function<void()>([this] {
@@ -181,6 +101,8 @@ void Stepper::set_groups(const nb::list& params, const nb::list& options) {
   }
   any_.set_groups(groups, chosen);
   params_ = std::move(all);
+  layouts_.clear();
+  for (const Param& each : params_) layouts_.add(*each.tensor.impl());
   sizes_.clear();
   for (const auto& each : groups) sizes_.push_back(each.size());
 }
@@ -218,37 +140,39 @@ bool Stepper::is_of(const nb::list& params) const {
 
 // Throws Error for a parameter that is not what it was; false if it is where it
 // was.
-bool Stepper::has_moved(const Param& param, std::size_t i) {
-  description_.ask(param.object.ptr(), true);
+bool Stepper::has_moved(std::size_t i) {
+  description_.ask(params_[i].object.ptr(), true);
   const DLTensor& told = description_.tensor();
-  const TensorImpl& known = *param.tensor.impl();
-  if (!same_shape(told, known)) {
+  if (!layouts_.same_shape(i, told)) {
     throw Error(
         fmt::format("step: {} had the shape {} and now has {}; make an "
-                    "optimizer for the new "
-                    "one",
-                    name_of(i), to_string(known.shape),
+                    "optimizer for the new one",
+                    name_of(i), to_string(params_[i].tensor.shape()),
                     to_string(Shape(told.shape, told.shape + told.ndim))));
   }
-  if (!same_kind(told, known)) {
+  if (!layouts_.same_kind(i, told)) {
     throw Error(fmt::format(
         "step: {} was {} on {}, and is of another dtype or on another device "
         "now; make an optimizer for it",
-        name_of(i), fuse::name_of(known.dtype),
-        to_string(known.storage->device)));
+        name_of(i), fuse::name_of(params_[i].tensor.dtype()),
+        to_string(params_[i].tensor.device())));
   }
-  return !same_place(told, known) || !same_strides(told, known);
+  return !layouts_.same_place(i, told) || !layouts_.same_strides(i, told);
 }
 
-void Stepper::follow_params() {
-  std::vector<Move> moves;
-  for (std::size_t i = 0; i < params_.size(); ++i) {
-    const Param& param = params_[i];
-    if (!param.watched || !has_moved(param, i)) continue;
-    moves.push_back(
-        {param.tensor, tensor_of(param.object, name_of(i).c_str(), true)});
-  }
-  if (!moves.empty()) move_tensors(moves, "step");
+void Stepper::find_move(std::size_t i, std::vector<Move>& moves) {
+  if (!params_[i].watched || !has_moved(i)) return;
+  moves.push_back({params_[i].tensor,
+                   tensor_of(params_[i].object, name_of(i).c_str(), true)});
+}
+
+nb::object Stepper::grad_of(std::size_t i) const {
+  static PyObject* const grad = PyUnicode_InternFromString("grad");
+  PyObject* const found = PyObject_GetAttr(params_[i].object.ptr(), grad);
+  if (found != nullptr) return nb::steal(found);
+  PyErr_Clear();
+  throw Error("step: " + name_of(i) +
+              " has no attribute grad; give the gradients, step(grads=...)");
 }
 
 void Stepper::collect(std::size_t i, nb::object gradient) {
@@ -257,9 +181,9 @@ void Stepper::collect(std::size_t i, nb::object gradient) {
   given.object = std::move(gradient);
   addresses_[i] = nullptr;
   if (given.object.is_none()) return;
-  const TensorImpl& param = *params_[i].tensor.impl();
   static const char empty_gradient = 0;  // its address says that there is one
   if (!is_watched(given.object)) {
+    const TensorImpl& param = *params_[i].tensor.impl();
     given.tensor = tensor_of(given.object,
                              ("the gradient of " + name_of(i)).c_str(), false);
     const TensorImpl& own = *given.tensor.impl();
@@ -275,47 +199,47 @@ void Stepper::collect(std::size_t i, nb::object gradient) {
     throw Error("step: the gradient of " + name_of(i) + ": " + error.what());
   }
   const DLTensor& told = description_.tensor();
-  const bool is_usual = same_shape(told, param) && same_kind(told, param) &&
-                        same_strides(told, param);
+  const bool is_usual = layouts_.same_shape(i, told) &&
+                        layouts_.same_kind(i, told) &&
+                        layouts_.same_strides(i, told);
   as_tensors_ = as_tensors_ || !is_usual;
   if (told.data != nullptr) {
     addresses_[i] = static_cast<char*>(told.data) + told.byte_offset;
     return;
   }
-  if (is_usual && param.numel > 0) {
+  if (is_usual && !layouts_.is_empty(i)) {
     throw Error("step: the gradient of " + name_of(i) +
                 " has no memory; has its storage been freed?");
   }
   addresses_[i] = &empty_gradient;
 }
 
-void Stepper::collect(const nb::object& grads) {
-  as_tensors_ = false;
-  given_.resize(params_.size());
-  addresses_.resize(params_.size());
-  if (grads.is_none()) {
-    static PyObject* const grad = PyUnicode_InternFromString("grad");
-    for (std::size_t i = 0; i < params_.size(); ++i) {
-      PyObject* const gradient =
-          PyObject_GetAttr(params_[i].object.ptr(), grad);
-      if (gradient == nullptr) {
-        PyErr_Clear();
-        throw Error(
-            "step: " + name_of(i) +
-            " has no attribute grad; give the gradients, step(grads=...)");
-      }
-      collect(i, nb::steal(gradient));
-    }
-    return;
-  }
-  const auto all = nb::cast<nb::list>(nb::steal(PySequence_List(grads.ptr())));
-  if (all.size() != params_.size()) {
+std::optional<nb::list> Stepper::listed(const nb::object& grads) const {
+  if (grads.is_none()) return {};
+  const nb::object all = nb::steal(PySequence_List(grads.ptr()));
+  if (!all.is_valid()) throw nb::python_error();
+  if (nb::len(all) != params_.size()) {
     throw Error(fmt::format(
         "step: expected {} gradients, one for each parameter, but got {}; give "
         "None for a parameter without a gradient",
-        params_.size(), all.size()));
+        params_.size(), nb::len(all)));
   }
-  for (std::size_t i = 0; i < all.size(); ++i) collect(i, all[i]);
+  return nb::borrow<nb::list>(all);
+}
+
+// A parameter and its gradient are asked one after the other: what is asked of
+// both lies in the same memory.
+std::vector<Move> Stepper::collect(const std::optional<nb::list>& grads) {
+  as_tensors_ = false;
+  given_.resize(params_.size());
+  addresses_.resize(params_.size());
+  std::vector<Move> moves;
+  for (std::size_t i = 0; i < params_.size(); ++i) {
+    find_move(i, moves);
+    collect(i, grads ? nb::borrow(PyList_GET_ITEM(grads->ptr(), Py_ssize_t(i)))
+                     : grad_of(i));
+  }
+  return moves;
 }
 
 // Gradients of another dtype or in another order.
@@ -365,8 +289,21 @@ void Stepper::run() {
 nb::object Stepper::step(const nb::list& params, const nb::object& grads) {
   const Turn turn(busy_);
   if (!is_of(params)) return nb::none();
-  follow_params();
-  collect(grads);
+  // Gradients go when the step is done, or has failed.
+  struct Release {
+    std::vector<Given>& given;
+    ~Release() {
+      for (Given& each : given) each = {};
+    }
+  } const release{given_};
+  const std::optional<nb::list> all = listed(grads);
+  if (const auto moves = collect(all); !moves.empty()) {
+    move_tensors(moves, "step");
+    for (std::size_t i = 0; i < params_.size(); ++i) {
+      layouts_.update(i, *params_[i].tensor.impl());
+    }
+    collect(all);  // beside the parameters' new strides
+  }
   as_tensors_ ? run_with_tensors() : run();
   nb::list fresh;
   for (std::size_t i = 0; i < params_.size(); ++i) {
@@ -374,7 +311,6 @@ nb::object Stepper::step(const nb::list& params, const nb::object& grads) {
       params_[i].stepped = true;
       fresh.append(i);
     }
-    given_[i] = {};
   }
   return fresh;
 }

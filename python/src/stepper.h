@@ -4,31 +4,17 @@
 
 #include <atomic>
 #include <functional>
-#include <memory>
 #include <optional>
-#include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "arrays.h"
 #include "fusebook/compile/compile.h"
-#include "fusebook/optim_base/optimizer.h"
+#include "fusebook/tensor/move_tensors.h"
+#include "layouts.h"
+#include "optimizers.h"
 
 namespace fuse::python {
-
-/// An optimizer and its parameter groups, of whichever class.
-struct AnyOptimizer {
-  std::unique_ptr<Optimizer> optimizer;
-  /// Replaces all groups. Throws Error, and changes nothing, for options that
-  /// make no sense.
-  std::function<void(std::vector<std::vector<Tensor>>,
-                     const std::vector<GroupOptions>&)>
-      set_groups;
-};
-
-/// The optimizer of torch.optim with that name. Throws Error for any other.
-AnyOptimizer make_optimizer(const std::string& name);
 
 /// Steps parameters that are objects of Python: a compiled step of an optimizer,
 /// and what it knows of the objects' memory.
@@ -70,9 +56,11 @@ class Stepper {
   };
 
   bool is_of(const nanobind::list& params) const;
-  void follow_params();
-  bool has_moved(const Param& param, std::size_t i);
-  void collect(const nanobind::object& grads);
+  bool has_moved(std::size_t i);
+  void find_move(std::size_t i, std::vector<Move>& moves);
+  nanobind::object grad_of(std::size_t i) const;
+  std::optional<nanobind::list> listed(const nanobind::object& grads) const;
+  std::vector<Move> collect(const std::optional<nanobind::list>& grads);
   void collect(std::size_t i, nanobind::object gradient);
   void run();
   void run_with_tensors();
@@ -80,6 +68,7 @@ class Stepper {
 
   AnyOptimizer any_;
   std::vector<Param> params_;
+  Layouts layouts_;                 // of the parameters
   std::vector<std::size_t> sizes_;  // parameters in each group
   std::vector<Given> given_;
   std::vector<const void*> addresses_;

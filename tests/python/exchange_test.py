@@ -48,6 +48,9 @@ class Table(unittest.TestCase):
         adam.step()
         self.assertEqual(list(p.array), [-0.25, -0.25])
         self.assertEqual(len(LENT), 1)  # the old memory is given back
+        asked = p.asked
+        adam.step()
+        self.assertEqual(p.asked, asked + 1)  # it is where it was
 
     def test_gradients_of_other_kinds_are_borrowed_for_a_step(self):
         p = Tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -138,7 +141,7 @@ class Leaks(unittest.TestCase):
             adam = fusebook.Adam([p], lr=0.5)
             for _ in range(50):
                 adam.step([array([1.0, 1.0])])
-            for bad in (array([1.0]), array([1, 1], np.int64)):
+            for bad in (array([1, 1], np.int64), array([1.0])):
                 with self.assertRaises(fusebook.Error):
                     adam.step([bad])
             with self.assertRaises(fusebook.Error):

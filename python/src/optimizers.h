@@ -1,0 +1,25 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fusebook/optim_base/optimizer.h"
+
+namespace fuse::python {
+
+/// An optimizer and its parameter groups, of whichever class.
+struct AnyOptimizer {
+  std::unique_ptr<Optimizer> optimizer;
+  /// Replaces all groups. Throws Error, and changes nothing, for options that
+  /// make no sense.
+  std::function<void(std::vector<std::vector<Tensor>>,
+                     const std::vector<GroupOptions>&)>
+      set_groups;
+};
+
+/// The optimizer of torch.optim with that name. Throws Error for any other.
+AnyOptimizer make_optimizer(const std::string& name);
+
+}  // namespace fuse::python
