@@ -18,7 +18,7 @@ from .words import many
 
 FORMAT = 1
 HOW = "./fusebook capture bench"
-KINDS = {"step": "rows", "gradients": "gradients", "groups": "groups",
+KINDS = {"step": "rows", "tail": "tail", "gradients": "gradients", "groups": "groups",
          "host": "host", "compile": "compile"}
 _FACTS = ("device", "compiler", "system", "date")
 # A step that is faster than the machine's limit was measured on a busy machine.

@@ -63,6 +63,7 @@ TEST_CASE("JSON has a list for each kind, and null for what is unknown") {
   auto readings = process(2, 6);
   readings.push_back(
       {"step", "small", "torch", 5, 0, "limit of our own process", 2});
+  readings.push_back({"tail", "small", "compiled", 7, 0, "limit", 2});
   const fuse::ParsedJson json =
       fuse::parse_json(json_of(summarise({readings}), 3), 3);
   CHECK(json.at("processes") == 3);
@@ -76,6 +77,8 @@ TEST_CASE("JSON has a list for each kind, and null for what is unknown") {
   CHECK(has("rows", R"({"case": "small", "variant": "torch", "us": 5,
                         "ratio": 2.5, "divided_by": "limit of our own process",
                         "gb_per_s": null})"));
+  REQUIRE(json.at("tail").size() == 1);
+  CHECK(json.at("tail")[0].at("us") == 7);
   REQUIRE(json.at("gradients").size() == 1);
   CHECK(json.at("gradients")[0].at("ratio") == 4);
   CHECK(json.at("gradients")[0].at("divided_by") == "bare kernel");

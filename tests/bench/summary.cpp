@@ -141,7 +141,7 @@ std::string json_of(const std::vector<Row>& rows, std::size_t processes) {
                {"processes", processes},
                {"rows", rows_json(rows, "step")}};
   for (const char* const kind :
-       {"gradients", "groups", memory, "host", "compile"}) {
+       {"tail", "gradients", "groups", memory, "host", "compile"}) {
     json[kind] = rows_json(rows, kind);
   }
   return json_text(json);

@@ -27,7 +27,7 @@ def toy_result():
                  step(LARGE, "by hand", 4900, 1.0),
                  step(LARGE, "foreach", 20000, 4.1),
                  step("1000 x 64", "compiled", 20, 1.9)],
-        "gradients": [], "groups": [], "memory": [{"case": LARGE, "variant": "p",
+        "tail": [], "gradients": [], "groups": [], "memory": [{"case": LARGE, "variant": "p",
                                                    "bytes": 7}],
         "host": [{"case": "2 threads", "variant": "region", "us": 3}],
         "compile": [{"case": f"{n} tensors", "variant": name, "us": us}
