@@ -68,7 +68,7 @@ std::string uniform_stage(const BodyValues& values, PlaceText place_text) {
     results += fill("u.@name@ = @name@;\n", {{"name", values.name(id)}});
   }
   return fill(R"(
-// Once a launch.
+// Once per launch.
 static FUSE_FN Uniform uniform(const double* args) {
   Uniform u = {};
   @arguments@
@@ -111,7 +111,7 @@ static FUSE_FN Inputs inputs(void* const* p, const double* columns) {
 std::string entry_stage(const BodyValues& values, PlaceText place_text) {
   std::string results;
   for (const BodyValues::Need& need : values.entry_needs()) {
-    // What is computed once a tensor is double already.
+    // What is computed once per tensor is double already.
     const std::string value = values.crossing(need.first, Rate::entry);
     results +=
         fill("t.@field@ = @value@;\n",
@@ -120,7 +120,7 @@ std::string entry_stage(const BodyValues& values, PlaceText place_text) {
                                                       : value}});
   }
   return fill(R"(
-// Once a tensor.
+// Once per tensor.
 static FUSE_FN PerTensor per_tensor(const Uniform& u, const Inputs& in) {
   PerTensor t = {};
   @operations@
@@ -168,7 +168,7 @@ std::string element_stage(const BodyValues& values, PlaceText place_text) {
              {{"type", values.register_type(n)}, {"name", values.name(id)}});
   }
   return fill(R"(
-// Once an element.
+// Once per element.
 @template@
 static FUSE_FN void compute(@Element@& x, const PerTensor& t) {
   @loads@

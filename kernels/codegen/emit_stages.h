@@ -15,7 +15,7 @@ std::string stages(const BodyValues& values, PlaceText place_text);
 /// For a body that reduces: how many reductions and slots it has, and the
 /// function that visits each reduction with its value of an element.
 std::string reduce(const BodyValues& values);
-/// The function that stores what was computed once a tensor.
+/// The function that stores what was computed once per tensor.
 std::string finish(const BodyValues& values);
 /// Whether that function has anything to do, for a GPU.
 std::string finish_trait(const BodyValues& values);

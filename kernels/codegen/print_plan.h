@@ -6,8 +6,8 @@
 
 namespace fuse {
 
-/// What a plan fuses, for people: for each body its operations once a launch,
-/// once a tensor and once an element, the lists it loads and stores, and the
+/// What a plan fuses, for people: for each body its operations once per launch,
+/// once per tensor and once per element, the lists it loads and stores, and the
 /// bytes that takes. Where there are several phases, one after the other.
 std::string summary(const Plan& plan);
 /// The same for one body.
@@ -20,7 +20,7 @@ std::string listing(const Program& program);
 std::string listing(const Plan& plan);
 
 /// A recorded program as a Graphviz digraph: leaves, operations, stores. Dashed
-/// is what is computed once a launch or once a tensor.
+/// is what is computed once per launch or once per tensor.
 std::string graphviz(const Program& program, const std::string& name);
 /// The same for a plan: one cluster a body, with the names of the code.
 std::string graphviz(const Plan& plan, const std::string& name);

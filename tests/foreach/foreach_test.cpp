@@ -185,7 +185,7 @@ TEST_CASE("every operation, every kind of operand, new lists") {
           CHECK_THROWS_AS(form.make(operands_of(choices)), Error);
           continue;
         }
-        // What is computed once a tensor is float64.
+        // What is computed once per tensor is float64.
         const DType result_dtype =
             rate == Rate::element ? dtype : DType::float64;
         const TensorList result = form.make(operands_of(choices));

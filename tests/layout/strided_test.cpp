@@ -150,7 +150,7 @@ void check_optimizer(const Options& options) {
       REQUIRE(each->rest_holds());
     }
     for (std::size_t k = 0; k < zoo().size(); ++k) {
-      // Once a tensor, however many lines it has.
+      // Once per tensor, however many lines it has.
       CHECK(states_of(compiled, k).at("step").item() == steps);
       CHECK(states_of(eager, k).at("step").item() == steps);
       for (const auto& [name, state] : states_of(compiled, k)) {

@@ -116,7 +116,7 @@ PLANS = (
     fault("the first group answers for all", "kernels/ir/number_column.cpp",
           "return same_bits(value, wanted) && is_single();",
           "return same_bits(value, wanted);", "joined_groups_test"),
-    fault("values of columns are computed once a launch",
+    fault("values of columns are computed once per launch",
           "kernels/ir/lower_body.cpp",
           "node.rate = std::max(node.rate, rate);",
           "static_cast<void>(rate);", "plan_test"),

@@ -184,7 +184,7 @@ def _generated(kernel, name):
     """What is not the same in every kernel: types, and functions."""
     every = kernel.lines(name)
     start = max(i for i, line in enumerate(every) if line == "namespace fuse {")
-    stages = every.index("  // Once a launch.")
+    stages = every.index("  // Once per launch.")
     return every[start:stages], every[stages:-1]
 
 

@@ -28,7 +28,7 @@ _KEEP_SOURCES = "tests/gpu_code/keep_sources.sh"
 _PRELUDE_END = re.compile(r"^#endif  // FUSEBOOK_\w+\n", re.MULTILINE)
 _BODY = "struct Body0 {\n"
 # What a body computes, which is the same for the CPU and for GPUs.
-_STAGES = re.compile(r"^  // Once a launch\.$.*?^  static FUSE_FN void load\(",
+_STAGES = re.compile(r"^  // Once per launch\.$.*?^  static FUSE_FN void load\(",
                      re.MULTILINE | re.DOTALL)
 # What is not said of assembly. The language is said where there is no file name.
 _LINKING = {"-x", "c++", "-shared", "-nostdlib", "-nostartfiles"}

@@ -17,13 +17,13 @@ struct Body0 {
     float x;
   };
 
-  // Once a tensor.
+  // Once per tensor.
   static FUSE_FN PerTensor per_tensor(const Uniform& u) {
     const float a = mul<float>(u.a, 2.0f);   // mul, recipes/toy_optimizer.cpp:15
     return t;
   }
 
-  // Once an element.
+  // Once per element.
   static FUSE_FN void compute(Element& x) {
     const float b = mul<float>(x.x, t.a);    // mul, add, recipes/toy_optimizer.cpp:38
     x.x = b;
@@ -65,7 +65,7 @@ class Splitting(unittest.TestCase):
         self.assertEqual("\n".join(line.text for line in kernel), "\n".join(
             line.text for _, first, end in parts for line in kernel[first:end]))
         shown = [line.text for line in kernel[parts[1][1]:parts[1][2]]]
-        self.assertEqual(shown[0], "  // Once a tensor.")
+        self.assertEqual(shown[0], "  // Once per tensor.")
         self.assertEqual(shown[-1], "  }")
 
 
