@@ -159,7 +159,10 @@ class MachineText(SphinxDirective):
     def run(self):
         page, kernel = _kernel(self)
         name = self.arguments[0]
-        folded, shown, about = _PARTS[name](kernel)
+        try:
+            folded, shown, about = _PARTS[name](kernel)
+        except BookError as error:
+            raise self.error(f"the kernel of {page.name}: {error}") from None
         words = own.sentence(
             "{about} All of it: {file}, {count} lines.", about=about,
             file=downloads.written(kept.file_names(page.name)[name]),
@@ -180,11 +183,17 @@ class MachineText(SphinxDirective):
         return block
 
 
+_STAGES = "  // Once per launch."  # begins what a body computes
+
+
 def _generated(kernel, name):
     """What is not the same in every kernel: types, and functions."""
     every = kernel.lines(name)
     start = max(i for i, line in enumerate(every) if line == "namespace fuse {")
-    stages = every.index("  // Once per launch.")
+    if _STAGES not in every:
+        raise BookError(f"no line {_STAGES.strip()!r} is in the kept {name}.txt: make "
+                        "it again with ./fusebook capture kernels")
+    stages = every.index(_STAGES)
     return every[start:stages], every[stages:-1]
 
 
