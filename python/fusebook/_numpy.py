@@ -14,7 +14,7 @@ class PlainParameters:
 
     def __init__(self, params: list[Any], defaults: dict[str, Any]) -> None:
         self.defaults = defaults
-        self.param_groups = []
+        self.param_groups: list[dict[str, Any]] = []
         self.state: dict[int, dict[str, Any]] = {}
         if not params:
             raise _core.Error("optimizer got an empty parameter list")

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._arrays import is_torch, like
+
+if TYPE_CHECKING:  # what a class over torch tensors is, and one over others has
+    from torch.optim import Optimizer as _Parameters
+else:
+    _Parameters = object
 
 # Options of torch that say how it computes; here that is always one launch.
 _HOW = {"foreach", "fused", "capturable", "differentiable"}
@@ -46,7 +51,7 @@ def _class_over(cls: type, base: type) -> type:
                 {"__module__": cls.__module__, "__doc__": cls.__doc__})
 
 
-class Optimizer:
+class Optimizer(_Parameters):
     """An optimizer over torch tensors or NumPy arrays.
 
     With torch tensors it is a `torch.optim.Optimizer`: schedulers, hooks, `state`
@@ -56,6 +61,10 @@ class Optimizer:
     _name = ""  # of the optimizer of Fusebook
     param_groups: list[dict[str, Any]]
     defaults: dict[str, Any]
+
+    if TYPE_CHECKING:
+        def step(self, closure: Any = None, *, grads: Any = None) -> Any: ...
+        def _show_state(self, i: int, param: Any, state: dict[str, Any]) -> None: ...
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if defaults.get("differentiable"):

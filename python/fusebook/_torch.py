@@ -59,5 +59,5 @@ class TorchParameters(torch.optim.Optimizer):
             return
         # A copy: it has parameters and states of its own.
         self._stepper = _core.Stepper(self._name)
-        self._options = []
+        self._options: list[dict[str, Any]] = []
         self.load_state_dict(self.state_dict())

@@ -5,6 +5,7 @@
 
 import copy
 import gc
+import io
 import unittest
 import weakref
 
@@ -47,6 +48,13 @@ class Trainer:
 
     def params(self):
         return [each.detach().clone() for each in self.model.parameters()]
+
+
+class Trained(Trainer):
+    """Adam of ours, under a schedule."""
+
+    def __init__(self):
+        super().__init__(fusebook, "Adam", lambda opt: lr_scheduler.StepLR(opt, 3))
 
 
 class AgainstTorch(unittest.TestCase):
@@ -137,10 +145,74 @@ class Tensors(unittest.TestCase):
         self.assertNotIn("\n", str(why.exception))
         self.assertEqual(p.tolist(), [[0, 0]] * 3)
 
+    def test_memory_that_was_freed(self):
+        p, q = ones(3), ones(2)
+        adam = fusebook.Adam([p, q], lr=0.5)
+        q.grad = torch.ones(2)
+        p.grad = torch.ones(3)
+        p.grad.untyped_storage().resize_(0)
+        with self.assertRaisesRegex(fusebook.Error, "gradient of parameter 0 has no"):
+            adam.step()
+        p.grad = torch.ones(3)
+        p.data.untyped_storage().resize_(0)
+        with self.assertRaisesRegex(fusebook.Error, "parameter 0"):
+            adam.step()
+        self.assertEqual(q.tolist(), [1, 1])
+        self.assertEqual(len(adam.state), 0)
+        p.data = torch.ones(3)
+        adam.step()
+        self.assertEqual(q.tolist(), p.tolist()[:2])
+        self.assertEqual(adam.state[p]["step"], 1)
+
+    def test_parameters_that_are_frozen_for_a_while(self):
+        models = [model(), model()]
+        opts = [fusebook.Adam(models[0].parameters(), lr=0.1),
+                torch.optim.Adam(models[1].parameters(), lr=0.1)]
+        x = torch.linspace(-1, 1, 32).double().reshape(4, 8)
+        for step in range(9):
+            for each, opt in zip(models, opts, strict=True):
+                each[0].weight.requires_grad_(step // 3 != 1)
+                opt.zero_grad()
+                each(x).pow(2).sum().backward()
+                torch.nn.utils.clip_grad_norm_(each.parameters(), 0.5)
+                opt.step()
+        for a, b in zip(*(each.parameters() for each in models), strict=True):
+            self.assertLess((a - b).abs().max(), 1e-14)
+        self.assertEqual(opts[0].state[models[0][0].weight]["step"], 6)
+        self.assertEqual(opts[0].counters.launches, 9)
+        self.assertEqual(opts[0].counters.recompiles, 0)
+
+    def test_files_of_torch(self):
+        first, second = Trained(), Trained()
+        first.train(4)
+        file = io.BytesIO()
+        parts = "model", "opt", "decay"
+        torch.save([getattr(first, part).state_dict() for part in parts], file)
+        file.seek(0)
+        for part, state in zip(parts, torch.load(file, weights_only=True),
+                               strict=True):
+            getattr(second, part).load_state_dict(state)
+        first.train(3)
+        second.train(3)
+        for a, b in zip(first.params(), second.params(), strict=True):
+            self.assertTrue(torch.equal(a, b))
+
+    def test_a_scaler_skips_steps(self):
+        p = ones(2)
+        sgd = fusebook.SGD([p], lr=0.5)
+        scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+        scaler.scale(torch.ones(1))
+        for grad, expected in ((4.0, 0.5), (float("inf"), 0.5), (2.0, 0.0)):
+            p.grad = torch.full((2,), grad)
+            scaler.step(sgd)
+            scaler.update()
+            self.assertEqual(p.tolist(), [expected] * 2)
+
     def test_parameters_of_any_kind(self):
         for bad, text in ((torch.zeros(2, dtype=torch.int64), "int64"),
                           (torch.zeros(2, dtype=torch.complex64), "complex64"),
-                          (torch.zeros(1).expand(3), "share memory")):
+                          (torch.zeros(1).expand(3), "share memory"),
+                          (torch.zeros(2, device="meta"), "parameter 0")):
             with self.assertRaisesRegex(fusebook.Error, text):
                 fusebook.Adam([bad])
         with self.assertRaises(TypeError):
