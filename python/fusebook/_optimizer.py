@@ -16,14 +16,16 @@ else:
 
 # Options of torch that say how it computes; here that is always one launch.
 _HOW = {"foreach", "fused", "capturable", "differentiable"}
+_PAIRS = {"betas", "etas", "step_sizes"}
 _NO_NUMBERS = _HOW | {"params", "param_names", "initial_lr"}
 
 
-def _number(value: Any) -> Any:
+def _number(value: Any, is_pair: bool) -> Any:
     if isinstance(value, bool):
         return value
-    if isinstance(value, (tuple, list)):
-        return tuple(float(each) for each in value)
+    if is_pair:
+        first, second = value
+        return float(first), float(second)
     return float(value)
 
 
@@ -92,12 +94,21 @@ class Optimizer(_Parameters):
         return [group["params"] for group in self.param_groups]
 
     def _options_of(self, group: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return {name: _number(group[name]) for name in self.defaults
-                    if name not in _NO_NUMBERS}
-        except KeyError as missing:
-            raise _core.Error(f"{self._name}: a parameter group has no {missing}; is it "
-                              "of another optimizer?") from None
+        options = {}
+        for name in self.defaults:
+            if name in _NO_NUMBERS:
+                continue
+            if name not in group:
+                raise _core.Error(f"{self._name}: a parameter group has no '{name}'; "
+                                  "is it of another optimizer?")
+            value = group[name]
+            try:
+                options[name] = _number(value, name in _PAIRS)
+            except (TypeError, ValueError, RuntimeError):
+                wanted = "two numbers" if name in _PAIRS else "a number"
+                raise _core.Error(f"{self._name}: {name} is {value!r}, not "
+                                  f"{wanted}") from None
+        return options
 
     def _take_groups(self) -> None:
         options = [self._options_of(group) for group in self.param_groups]

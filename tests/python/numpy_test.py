@@ -59,6 +59,18 @@ class Steps(unittest.TestCase):
         self.assertEqual(list(x), [-3.75] * 3)
         self.assertEqual(sgd.counters.recompiles, 0)
 
+    def test_why_it_was_compiled_again(self):
+        x = np.zeros(3)
+        sgd = fusebook.SGD([x], lr=1.0)
+        for weight_decay in (0, 0.5):
+            sgd.param_groups[0]["weight_decay"] = weight_decay
+            sgd.step([np.ones(3)])
+        self.assertEqual(list(x), [-1.5] * 3)
+        self.assertEqual(sgd.counters.recompiles, 1)
+        reason, = sgd.recompile_reports
+        self.assertIn('param_groups[0]["weight_decay"] was 0 and is 0.5', reason)
+        self.assertNotIn(".h", reason)
+
     def test_groups(self):
         a, b, c = np.zeros(2), np.zeros(2), np.zeros(2)
         sgd = fusebook.SGD([{"params": [a], "lr": 2.0}, {"params": b}], lr=1.0)
@@ -244,6 +256,17 @@ class Errors(unittest.TestCase):
         self.assertEqual(opt.state_dict()["state"], {})
         opt.step([np.ones(3)])
         self.assertEqual(opt.state_dict()["state"][0]["step"], 1)
+
+    def test_options_that_are_no_numbers(self):
+        for options, text in (
+                ({"lr": "fast"}, "Adam: lr is 'fast', not a number"),
+                ({"eps": None}, "Adam: eps is None, not a number"),
+                ({"lr": np.ones(2)}, "Adam: lr is array.*, not a number"),
+                ({"betas": 0.9}, "Adam: betas is 0.9, not two numbers"),
+                ({"betas": (0.9,)}, "Adam: betas is .0.9,., not two numbers"),
+                ({"betas": (1.5, 0.9)}, "beta parameter at index 0: 1.5")):
+            self.refused(text, lambda options=options: fusebook.Adam(
+                [np.zeros(2)], **options))
 
     def test_numbers_that_are_gone(self):
         x = np.zeros(3)
