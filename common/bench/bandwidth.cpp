@@ -22,10 +22,10 @@ constexpr int most_arrays = 8;
 constexpr std::int64_t line_length = 16;
 constexpr std::int64_t least_elements = 2048;
 
-/// How far ahead memory is asked for: tensors, and elements at their beginning.
-/// What a core's own cache holds needs no asking.
+/// Memory is asked for so many tensors ahead, and so many elements of each. What a
+/// core's own cache holds needs no asking.
 constexpr std::size_t tensors_ahead = 8;
-constexpr std::int64_t most_prefetched = 4 * line_length;
+constexpr std::int64_t most_asked = 4 * line_length;
 constexpr std::int64_t cached_elements = 1 << 19;
 
 /// Different for arrays of one tensor and for neighbours, up to 2 KiB.
@@ -33,7 +33,8 @@ constexpr std::size_t most_lines_apart = 32;
 
 using Bits = std::uint32_t;
 using Addresses = float* const*;
-using Pass = void (*)(Addresses, Bits flips, std::int64_t begin,
+/// Of a tensor, and of one that comes soon: none if that is null.
+using Pass = void (*)(Addresses, Addresses soon, Bits flips, std::int64_t begin,
                       std::int64_t end);
 
 using Vector32 [[gnu::vector_size(32)]] = Bits;
@@ -61,14 +62,29 @@ template <class Vector, int Writes, int... k>
    ...);
 }
 
+/// Asks for memory, as kernels do: processors do not foresee where the next tensor
+/// lies.
+template <int... k>
+[[gnu::always_inline]] inline void prefetch(Addresses addresses, std::int64_t i,
+                                            std::integer_sequence<int, k...>) {
+  (__builtin_prefetch(addresses[k] + i), ...);
+}
+
 template <class Vector, int Reads, int Writes>
-[[gnu::always_inline]] inline void sweep(Addresses addresses, Bits flips,
-                                         std::int64_t begin, std::int64_t end) {
+[[gnu::always_inline]] inline void sweep(Addresses addresses, Addresses soon,
+                                         Bits flips, std::int64_t begin,
+                                         std::int64_t end) {
   constexpr auto vector_length = std::int64_t(sizeof(Vector) / sizeof(float));
   constexpr std::make_integer_sequence<int, Reads> all;
   Arrays<Reads> arrays{};
   std::copy_n(addresses, Reads, arrays.at);
   std::int64_t i = begin;
+  if (soon != nullptr) {
+    for (; i + vector_length <= std::min(end, most_asked); i += vector_length) {
+      prefetch(soon, i, all);
+      sweep_at<Vector, Writes>(arrays, flips, i, all);
+    }
+  }
   for (; i + vector_length <= end; i += vector_length) {
     sweep_at<Vector, Writes>(arrays, flips, i, all);
   }
@@ -76,23 +92,24 @@ template <class Vector, int Reads, int Writes>
 }
 
 template <int Reads, int Writes>
-void sweep_plain(Addresses arrays, Bits flips, std::int64_t begin,
-                 std::int64_t end) {
-  sweep<Vector32, Reads, Writes>(arrays, flips, begin, end);
+void sweep_plain(Addresses arrays, Addresses soon, Bits flips,
+                 std::int64_t begin, std::int64_t end) {
+  sweep<Vector32, Reads, Writes>(arrays, soon, flips, begin, end);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
 template <int Reads, int Writes>
-[[gnu::target("avx2")]] void sweep_avx2(Addresses arrays, Bits flips,
-                                        std::int64_t begin, std::int64_t end) {
-  sweep<Vector32, Reads, Writes>(arrays, flips, begin, end);
+[[gnu::target("avx2")]] void sweep_avx2(Addresses arrays, Addresses soon,
+                                        Bits flips, std::int64_t begin,
+                                        std::int64_t end) {
+  sweep<Vector32, Reads, Writes>(arrays, soon, flips, begin, end);
 }
 
 template <int Reads, int Writes>
-[[gnu::target("avx512f")]] void sweep_avx512(Addresses arrays, Bits flips,
-                                             std::int64_t begin,
+[[gnu::target("avx512f")]] void sweep_avx512(Addresses arrays, Addresses soon,
+                                             Bits flips, std::int64_t begin,
                                              std::int64_t end) {
-  sweep<Vector64, Reads, Writes>(arrays, flips, begin, end);
+  sweep<Vector64, Reads, Writes>(arrays, soon, flips, begin, end);
 }
 
 template <int Reads, int Writes>
@@ -234,27 +251,18 @@ void AccessPattern::add_addresses() {
   }
 }
 
-// Asks for the beginning of a tensor that comes soon, as kernels do: processors do
-// not foresee where the next one lies.
-void AccessPattern::prefetch(std::size_t tensor) const {
-  if (tensor >= sizes_.size()) return;
-  const std::int64_t length = std::min(sizes_[tensor], most_prefetched);
-  for (std::size_t read = 0; read < arrays_.size(); ++read) {
-    const float* const first = addresses_[tensor * arrays_.size() + read];
-    for (std::int64_t i = 0; i < length; i += line_length) {
-      __builtin_prefetch(first + i);
-    }
-  }
-}
-
 void AccessPattern::run_range(const Sweep& sweep, std::int64_t begin,
                               std::int64_t end) const {
   const auto after = std::upper_bound(starts_.begin(), starts_.end(), begin);
   auto i = std::size_t(after - starts_.begin()) - 1;
   const bool far = total_ * reads_ > cached_elements;
   for (; i < sizes_.size() && starts_[i] < end; ++i) {
-    if (far) prefetch(i + tensors_ahead);
-    sweep.pass(&addresses_[i * arrays_.size()], sweep.flips,
+    const std::size_t next = i + tensors_ahead;
+    const Addresses soon =
+        far && next < sizes_.size() && sizes_[next] >= sizes_[i]
+            ? &addresses_[next * arrays_.size()]
+            : nullptr;
+    sweep.pass(&addresses_[i * arrays_.size()], soon, sweep.flips,
                std::max<std::int64_t>(begin - starts_[i], 0),
                std::min(end - starts_[i], sizes_[i]));
   }

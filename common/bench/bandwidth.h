@@ -64,7 +64,6 @@ class AccessPattern {
       std::source_location call = std::source_location::current()) const;
   void add_sizes();
   void add_addresses();
-  void prefetch(std::size_t tensor) const;
   void run_range(const Sweep& sweep, std::int64_t begin,
                  std::int64_t end) const;
 
