@@ -70,6 +70,7 @@ void BodyValues::find_needs() {
   for (std::int32_t id = 0; id < count(); ++id) {
     for (int k = 0; k < node(id).arity; ++k) need(node(id).in[k], node(id));
   }
+  entry_needs_ = element_needs_;
   for (const Store& store : body_.stores) {
     if (is_reduction(node(store.value).op)) continue;
     const bool entry = body_.slots[store.slot].rate == Rate::entry;
@@ -86,7 +87,7 @@ void BodyValues::need(std::int32_t value, const BodyNode& user) {
   if (node(value).op == OpCode::constant) return;
   const Rate rate = node(value).rate;
   if (user.rate == Rate::element && rate != Rate::element) {
-    entry_needs_.insert({value, operand_type(node(value), user)});
+    element_needs_.insert({value, operand_type(node(value), user)});
   }
   if (user.rate == Rate::entry && rate == Rate::uniform) {
     uniform_needs_.insert(value);

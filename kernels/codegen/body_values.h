@@ -46,6 +46,8 @@ class BodyValues {
   const std::set<std::int32_t>& uniform_needs() const { return uniform_needs_; }
   /// What is read of the entry stage.
   const std::set<Need>& entry_needs() const { return entry_needs_; }
+  /// What the element stage reads of it.
+  const std::set<Need>& element_needs() const { return element_needs_; }
   /// Leaves of the entry stage: per-tensor scalars in memory, and columns.
   std::vector<std::int32_t> inputs() const;
 
@@ -97,6 +99,7 @@ class BodyValues {
   bool bfloat16_alone_;
   std::set<std::int32_t> uniform_needs_;
   std::set<Need> entry_needs_;
+  std::set<Need> element_needs_;
 };
 
 }  // namespace fuse

@@ -7,13 +7,35 @@
 namespace fuse {
 namespace {
 
-// As many neighbours as fill 16 bytes of the smallest type.
-int pack_size(const BodyValues& values) {
+// A thread has 64 registers of four bytes. The compiler needs the others to
+// compute with.
+constexpr std::size_t registers_to_keep = 36;
+
+// How many registers hold a pack of each list while it is computed: with their
+// addresses and what the elements read of the tensor.
+std::size_t registers_kept(const BodyValues& values, std::size_t pack) {
+  std::size_t bytes = 0;
+  values.for_element_slots([&](std::size_t s) {
+    bytes += pack * size_of(values.body().slots[s].dtype) + sizeof(void*);
+  });
+  for (const BodyValues::Need& need : values.element_needs()) {
+    bytes += size_of(need.second);
+  }
+  return bytes / 4;
+}
+
+// As many neighbours as fill 16 bytes of the smallest type, or fewer where the
+// registers of a thread would not hold them.
+std::size_t pack_size(const BodyValues& values) {
   std::size_t smallest = 8;
   values.for_element_slots([&](std::size_t s) {
     smallest = std::min(smallest, size_of(values.body().slots[s].dtype));
   });
-  return int(16 / smallest);
+  std::size_t pack = 16 / smallest;
+  while (pack > 2 && registers_kept(values, pack) > registers_to_keep) {
+    pack /= 2;
+  }
+  return pack;
 }
 
 std::string pack_type(const BodyValues& values) {

@@ -7,9 +7,10 @@
 namespace fuse {
 namespace FUSE_DEVICE {
 
-// Adjacent elements that are loaded and stored together, 16 bytes at a time.
+// Adjacent elements that are loaded and stored together, up to 16 bytes at a
+// time.
 template <class T, int count>
-struct alignas(16) Pack {
+struct alignas(count * sizeof(T) < 16 ? count * sizeof(T) : 16) Pack {
   T value[count];
 };
 

@@ -70,6 +70,23 @@ std::string source_for(std::size_t count, std::string (*generate)(const Plan&) =
   return generate(plan_of(p));
 }
 
+// The first of `count` lists becomes the sum of all, each times a scalar if
+// `scaled`: its source for a GPU.
+std::string sum_of_lists(int count, bool scaled) {
+  std::deque<Floats> lists;
+  Program p;
+  ValueId sum = p.constant(0, {});
+  for (int k = 0; k < count; ++k) {
+    lists.push_back(Floats::zeros("list", {4}));
+    const auto slot = p.slot(lists.back().view(), lists.back().info());
+    const ValueId scale =
+        scaled ? p.argument(k, {.name = "scale"}) : p.constant(k + 2, {});
+    sum = apply(p, OpCode::add_scaled, {sum, p.load(slot, here), scale});
+  }
+  p.store(0, sum, here);
+  return generate_gpu_source(plan_of(p));
+}
+
 bool begins_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
@@ -187,6 +204,15 @@ TEST_CASE("only the operations that are used are written") {
   const std::string text = source_for(1);
   CHECK(contains(text, "FUSE_FN T pow(T a, T b) {"));
   CHECK_FALSE(contains(text, "FUSE_FN T lerp("));
+}
+
+TEST_CASE("packs shrink where the registers of a thread would not hold them") {
+  // A pack of four floats is four registers, its address two, a scalar one.
+  CHECK(contains(sum_of_lists(6, false), "constexpr int pack = 4;"));   // 36
+  CHECK(contains(sum_of_lists(7, false), "constexpr int pack = 2;"));   // 42
+  CHECK(contains(sum_of_lists(5, true), "constexpr int pack = 4;"));    // 35
+  CHECK(contains(sum_of_lists(6, true), "constexpr int pack = 2;"));    // 42
+  CHECK(contains(sum_of_lists(40, false), "constexpr int pack = 2;"));  // 160
 }
 
 TEST_CASE("any label gives code that compiles and computes the same") {
