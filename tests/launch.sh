@@ -3,7 +3,8 @@
 #   launch.sh python ARGUMENTS...            Python 3.11 or newer
 #   launch.sh environment NAME ARGUMENTS...  packages in build/python/NAME
 #   launch.sh nvrtc MAJOR PROGRAM ARGUMENTS...  a program that finds the NVRTC
-#                                            of that CUDA in build/python/cuda
+#                                            of that CUDA in build/python/cuda,
+#                                            and the disassembler
 #   launch.sh nvcc ARGUMENTS...              the CUDA Toolkit's compiler
 #   launch.sh torch ARGUMENTS...             the Python FUSEBOOK_PYTHON_TORCH, which
 #                                            has PyTorch
@@ -42,7 +43,8 @@ case $kind in
       [ -e "$FUSEBOOK_NVRTC" ] && [ -e "$root/build/python/cuda/ready" ] ||
         absent "the Python packages for cuda"
     done
-    export FUSEBOOK_NVRTC
+    FUSEBOOK_NVDISASM=$(echo "$root"/build/python/cuda/lib/python3*/site-packages/nvidia/*/bin/nvdisasm)
+    export FUSEBOOK_NVRTC FUSEBOOK_NVDISASM
     shift
     exec "$@"
     ;;

@@ -9,7 +9,7 @@
 // that NVRTC knows, the rest for the oldest and the newest. --ptx: no further
 // than PTX, for the newest, which shows that the text is right. --no-spills: no register may be
 // spilled; --registers: no kernel may use more. --only: for this architecture
-// alone; --keep: what the last compilation made. --report: a line for each
+// alone; --keep: what the last compilation made, PTX or a cubin. --report: a line for each
 // compilation with its architecture, registers and bytes of spills, stored and
 // loaded, of a thread, and bytes of shared memory of a block. NVRTC is the one
 // that a program finds (FUSEBOOK_NVRTC).
@@ -82,9 +82,7 @@ std::string contents(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-void write(const fs::path& path, std::string text) {
-  // PTX ends with a zero.
-  while (!text.empty() && text.back() == '\0') text.pop_back();
+void write(const fs::path& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   file << text << std::flush;
   if (!file) throw std::runtime_error("cannot write " + path.string());
@@ -125,6 +123,7 @@ bool compile(const fuse::Nvrtc& nvrtc, const fs::path& file, int architecture,
     const GpuResources& used = image.resources;
     ++totals.compilations;
     totals.last = std::move(image.bytes);
+    if (limits.ptx) totals.last.pop_back();  // ends with a zero
     totals.report += report_line(architecture, used);
     if (limits.ptx) return true;
     totals.most_registers = std::max(totals.most_registers, used.registers);

@@ -1,12 +1,12 @@
 """What compilers make of a recipe's kernel: what is counted from it, and its
-texts in C++, CUDA, x86 assembly and PTX, in tabs. Nothing is compiled here."""
+texts in C++, CUDA, x86 assembly, PTX and SASS, in tabs. Nothing is compiled here."""
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from .. import gallery
 from ..errors import BookError
-from ..machine import explorer, kept, occupancy, promises
+from ..machine import explorer, kept, making, occupancy, promises
 from ..words import later, say
 from . import downloads, kernel_view
 from . import nodes as own
@@ -15,8 +15,10 @@ from .editions import said
 from .tables import table
 
 TITLE = "From C++ to machine code"
-_TABS = {"cpp": "C++", "cuda": "CUDA", "x86": later("x86 assembly"), "ptx": "PTX"}
-_LEXERS = {"cpp": "cpp", "cuda": "cuda", "x86": "nasm", "ptx": "ptx"}
+_TABS = {"cpp": "C++", "cuda": "CUDA", "x86": later("x86 assembly"), "ptx": "PTX",
+         "sass": "SASS"}
+_LEXERS = {"cpp": "cpp", "cuda": "cuda", "x86": "nasm", "ptx": "ptx",
+           "sass": "gas"}
 _THREADS = 256  # of a block, as the text says: __launch_bounds__(256)
 
 
@@ -39,7 +41,7 @@ def pointer(env, page):
         return []
     title = nodes.reference("", said(env, TITLE), internal=True,
                             refid=nodes.make_id(TITLE))
-    words = own.sentence("In CUDA, x86 assembly and PTX: {section}.", section=title)
+    words = own.sentence("In CUDA, x86 assembly, PTX and SASS: {section}.", section=title)
     return [nodes.paragraph("", "", *words, classes=["recipe-meta"])]
 
 
@@ -71,7 +73,7 @@ class MachineCode(SphinxDirective):
         fold += [_gpus(kernel), nodes.paragraph(
             "", say(_ABOUT_GPUS, most=promises.REGISTERS))]
         return [*_opening(page, kernel, link), _counts(kernel),
-                *_read_twice(kernel), fold]
+                *_read_twice(kernel), *_jumped_over(kernel), fold]
 
 
 _ABOUT_GPUS = later(
@@ -103,7 +105,7 @@ def _opening(page, kernel, link):
 
 def _counts(kernel):
     element = kernel.element()
-    loops = (kernel.x86_loop(), kernel.ptx_loop())
+    loops = (kernel.x86_loop(), kernel.ptx_loop(), kernel.sass_loop())
     rows = [(say("elements in a round of the loop"),
              *(f"{loop.elements(element):g}" for loop in loops)),
             *((words, *(_accesses(loop, kind) for loop in loops))
@@ -115,7 +117,7 @@ def _counts(kernel):
                                   ("store", say("bytes stored per element")))),
             (say("calls, and accesses to the stack"),
              *(f"{loop.calls + loop.on_stack or say('none')}" for loop in loops))]
-    return table((say("counted"), say("x86 assembly"), "PTX"), rows)
+    return table((say("counted"), say("x86 assembly"), "PTX", "SASS"), rows)
 
 
 def _read_twice(kernel):
@@ -125,6 +127,17 @@ def _read_twice(kernel):
     text = say("The x86 loop has more loads than lists: what it needs again it reads "
                "again rather than keep it in a register, and then it comes from the "
                "cache.")
+    return [nodes.paragraph("", text)]
+
+
+def _jumped_over(kernel):
+    count = kernel.sass_loop().jumped_over
+    if count == 0:
+        return []
+    text = say("The SASS loop also holds {count} calls to the compiler's own functions, "
+               "for quotients and roots of what is not ordinary: infinities, zeros, and "
+               "numbers at the ends of the range. Ordinary numbers jump over them.",
+               count=count)
     return [nodes.paragraph("", text)]
 
 
@@ -224,7 +237,15 @@ def _ptx(kernel):
         compiler=kernel.nvrtc)
 
 
-_PARTS = {"cpp": _host, "cuda": _cuda, "x86": _x86, "ptx": _ptx}
+def _sass(kernel):
+    loop = kernel.sass_loop()
+    return [], kernel.lines("sass")[loop.first:loop.end], say(
+        "The same loop once more, as a GPU of compute capability {capability} executes it: by "
+        "{compiler}, read by {reader}.", capability=making.ARCHITECTURE / 10, compiler=kernel.nvrtc,
+        reader=kernel.nvdisasm)
+
+
+_PARTS = {"cpp": _host, "cuda": _cuda, "x86": _x86, "ptx": _ptx, "sass": _sass}
 
 
 def setup(app):

@@ -2,7 +2,7 @@
 what it loads and stores.
 
 What a kernel has to load and store stands in its C++ text, in the functions
-`load` and `store`; the loops of x86 assembly and PTX are compared with it.
+`load` and `store`; the loops of x86 assembly, PTX and SASS are compared with it.
 """
 
 import re
@@ -43,6 +43,7 @@ class Loop:
     accesses: tuple[Access, ...]
     calls: int = 0
     on_stack: int = 0
+    jumped_over: int = 0  # calls that a jump before them may pass
 
     def of(self, kind):
         return [access for access in self.accesses if access.kind == kind]
@@ -166,7 +167,45 @@ def _ptx_round(lines, first, end):
     return Loop(first, end, tuple(accesses), calls, local)
 
 
-# ---- both
+# ---- SASS
+
+_SASS_LABEL = re.compile(r"(\.L_x_\d+):")
+_SASS_JUMP = re.compile(r"\s+(?:@!?U?P\d+ +)?BRA(?:\.\w+)* (?:!?U?P\d+, )?"
+                        r"`\((\.L_x_\d+)\)")
+_SASS_ACCESS = re.compile(r"\s+(?:@!?U?P\d+ +)?(LD|ST)([GL])((?:\.\w+)*) (.*)")
+_SASS_PLACE = re.compile(r"\[(R\d+)")
+_SASS_WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
+
+
+def sass_loop(lines):
+    """The loop with the widest stores to global memory."""
+    found = [_sass_round(lines, first, end)
+             for first, end in _loops(lines, _SASS_LABEL, _SASS_JUMP)]
+    return _widest(found, "SASS")
+
+
+def _sass_round(lines, first, end):
+    accesses, calls, local, over = [], 0, 0, 0
+    passed = set()  # labels that jumps before this line lead to
+    for line in lines[first:end]:
+        if label := _SASS_LABEL.match(line):
+            passed.discard(label[1])
+        elif (jump := _SASS_JUMP.match(line)) and "@" in line:
+            passed.add(jump[1])
+        elif " CALL." in line:
+            calls, over = (calls, over + 1) if passed else (calls + 1, over)
+        elif match := _SASS_ACCESS.match(line):
+            if match[2] == "L":
+                local += 1
+                continue
+            width = next((_SASS_WIDTHS[word] for word in match[3].split(".")
+                          if word in _SASS_WIDTHS), 4)
+            accesses.append(Access("load" if match[1] == "LD" else "store", width,
+                                   _SASS_PLACE.search(match[4])[1]))
+    return Loop(first, end, tuple(accesses), calls, local, over)
+
+
+# ---- all of them
 
 def _loops(lines, label, jump):
     """Lines from a label to a jump back to it, without loops inside."""

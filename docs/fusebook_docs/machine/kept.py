@@ -12,11 +12,13 @@ from .. import samples
 from ..errors import BookError
 from . import counted
 
-FORMAT = 1
+FORMAT = 2
 # What can be read of a kernel, in the order of the tabs.
-TEXTS = ("cpp", "cuda", "x86", "ptx")
-_SUFFIXES = {"cpp": "cpp", "cuda": "cu", "x86": "s", "ptx": "ptx"}
-_FACTS = {"compiler": str, "options": list, "nvrtc": str, "gpus": list}
+TEXTS = ("cpp", "cuda", "x86", "ptx", "sass")
+_SUFFIXES = {"cpp": "cpp", "cuda": "cu", "x86": "s", "ptx": "ptx",
+             "sass": "sass"}
+_FACTS = {"compiler": str, "options": list, "nvrtc": str, "nvdisasm": str,
+          "gpus": list}
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Kernel:
     compiler: str  # of the x86 assembly: "g++ 12.2.0"
     options: tuple[str, ...]
     nvrtc: str
+    nvdisasm: str  # of the SASS: "nvdisasm 13.2"
     gpus: tuple[Gpu, ...]
 
     def lines(self, name):
@@ -58,6 +61,9 @@ class Kernel:
 
     def ptx_loop(self):
         return counted.ptx_loop(self.lines("ptx"))
+
+    def sass_loop(self):
+        return counted.sass_loop(self.lines("sass"))
 
 
 def command(recipe):
@@ -94,7 +100,7 @@ def _digest(document, texts):
 def _document(kernel):
     return {"format": FORMAT, "recipe": kernel.recipe,
             "compiler": kernel.compiler, "options": list(kernel.options),
-            "nvrtc": kernel.nvrtc,
+            "nvrtc": kernel.nvrtc, "nvdisasm": kernel.nvdisasm,
             "gpus": [" ".join(map(str, vars(gpu).values()))
                      for gpu in kernel.gpus]}
 
@@ -128,5 +134,5 @@ def load(book, recipe):
         if not isinstance(raw.get(name), kind):
             raise BookError(f"{name!r} must be {kind.__name__}", show)
     return Kernel(recipe, texts, raw["compiler"], tuple(raw["options"]),
-                  raw["nvrtc"],
+                  raw["nvrtc"], raw["nvdisasm"],
                   tuple(Gpu.read(gpu) for gpu in raw["gpus"]))

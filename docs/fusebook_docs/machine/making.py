@@ -1,5 +1,5 @@
-"""Makes the texts of a recipe's kernel: from the program to x86 assembly and
-PTX. Needs a compiler and NVRTC, and no GPU.
+"""Makes the texts of a recipe's kernel: from the program to x86 assembly, PTX
+and SASS. Needs a compiler, NVRTC and nvdisasm, and no GPU.
 
 The kernel is the first one that the recipe compiles, or the first that has the
 operation which `kernel_with` names in docs/gallery.toml. Its text is the one
@@ -19,7 +19,7 @@ from .. import cpp, gallery
 from ..errors import BookError
 from . import explorer, kept
 
-ARCHITECTURE = 90  # whose PTX is shown
+ARCHITECTURE = 90  # whose PTX and SASS are shown
 _INCLUDE = re.compile(r'#ifndef FUSEBOOK_\w+\n#include "[^"]*"\n#endif\n')
 # Any computer of the last ten years; what the page shows must not depend on the
 # machine that made it.
@@ -75,9 +75,10 @@ def make(book, recipe, program, checker):
         source, options, _ = explorer.opened(
             explorer.link(texts["cpp"], options))
         texts["x86"] = assembly(compiler, options, source)
-        texts["ptx"], gpus, nvrtc = _gpu_code(checker, texts["cuda"], folder)
+        nvrtc, gpus = _gpu_code(checker, texts, folder)
+        nvdisasm, texts["sass"] = _disassembled(folder / "kernel.cubin")
     return kept.Kernel(recipe, texts, compiler_name(compiler), tuple(options),
-                       nvrtc, gpus)
+                       nvrtc, nvdisasm, gpus)
 
 
 def _run(command, **settings):
@@ -158,12 +159,41 @@ def _in_columns(line):
     return f"  {words[0]:<9} {words[1] if words[1:] else ''}".rstrip()
 
 
-def _gpu_code(checker, text, folder):
-    source, report, ptx = (folder / name for name in
-                           ("kernel.cu", "report", "kernel.ptx"))
-    source.write_text(text, encoding="utf-8")
+def _gpu_code(checker, texts, folder):
+    """Compiles the CUDA text: adds the PTX, leaves a cubin in the folder."""
+    source, report, ptx, cubin = (
+        folder / f"kernel.{suffix}" for suffix in ("cu", "report", "ptx", "cubin"))
+    source.write_text(texts["cuda"], encoding="utf-8")
     said = _run([checker, "--report", report, source])
     gpus = tuple(kept.Gpu.read(line)
                  for line in report.read_text().splitlines())
-    _run([checker, "--ptx", "--only", ARCHITECTURE, "--keep", ptx, source])
-    return ptx.read_text(), gpus, re.match(r"NVRTC [0-9.]+", said)[0]
+    only = "--only", ARCHITECTURE, "--keep"
+    _run([checker, "--ptx", *only, ptx, source])
+    _run([checker, *only, cubin, source])
+    texts["ptx"] = ptx.read_text()
+    return re.match(r"NVRTC [0-9.]+", said)[0], gpus
+
+
+def _disassembled(cubin):
+    """What made it, and the instructions of a cubin."""
+    program = shutil.which(os.environ.get("FUSEBOOK_NVDISASM") or "nvdisasm")
+    if program is None:
+        raise BookError("SASS needs nvdisasm, of the CUDA Toolkit or in "
+                        "tests/requirements-cuda.txt")
+    release = re.search(r"release ([0-9.]+)", _run([program, "--version"]))
+    return f"nvdisasm {release[1]}", sass(_run([program, "-c", cubin]))
+
+
+# An instruction behind its address, and the predicate before it.
+_INSTRUCTION = re.compile(r"\s+/\*[0-9a-f]+\*/\s+(@!?U?P\w+)?\s*(.*?) *;")
+
+
+def sass(text):
+    """What nvdisasm writes, without what is no instruction or label."""
+    kept_lines = []
+    for line in text.split("\n"):
+        if match := _INSTRUCTION.match(line):
+            kept_lines.append(f"  {match[1] or '':<5} {match[2]}")
+        elif re.match(r"[.$\w]+:$", line) and not line.startswith(".text"):
+            kept_lines.append(line)
+    return "".join(f"{line}\n" for line in kept_lines)

@@ -27,10 +27,11 @@ class Page(BuiltOnce):
     def section(self):
         return self.page().select_one(SECTION)
 
-    def test_four_texts_in_tabs(self):
+    def test_five_texts_in_tabs(self):
         section = self.section()
         self.assertEqual([label.get_text(strip=True) for label in section.select(
-            ".machine-texts > label")], ["C++", "CUDA", "x86 assembly", "PTX"])
+            ".machine-texts > label")], ["C++", "CUDA", "x86 assembly", "PTX",
+                                 "SASS"])
         panels = section.select(".machine-texts > .sd-tab-content")
         for name, panel in zip(kept.TEXTS, panels, strict=True):
             text = panel.select("pre")[-1].get_text()
@@ -39,7 +40,8 @@ class Page(BuiltOnce):
                                              self.kernel.lines(name)])
             self.assertTrue(panel.select("pre span"), name)  # highlighted
         for panel, word in zip(panels, ("lerp<float>(", "load_pack<pack>(",
-                                        "vsqrtps", "st.global.v4.f32"),
+                                        "vsqrtps", "st.global.v4.f32",
+                                        "STG.E.128"),
                                strict=True):
             self.assertIn(word, panel.select("pre")[-1].get_text())
         self.assertIn("FUSE_FN T lerp(T a", panels[0].details.get_text())
@@ -48,7 +50,7 @@ class Page(BuiltOnce):
         links = [link["href"].rpartition("/")[2]
                  for link in self.section().select("a.download")]
         names = [f"toy_optimizer.kernel.{suffix}"
-                 for suffix in ("cpp", "cu", "s", "ptx")]
+                 for suffix in ("cpp", "cu", "s", "ptx", "sass")]
         self.assertEqual(links, names)
         for name, text in zip(names, kept.TEXTS, strict=True):
             self.assertEqual((self.out / "_downloads" / name).read_text(),
@@ -59,8 +61,10 @@ class Page(BuiltOnce):
         rows = [[cell.get_text() for cell in row.select("td")]
                 for row in section.select("table")[0].select("tbody tr")]
         self.assertIn(["stores in a round", "3 of 32 bytes, to 3 lists",
-                       "3 of 16 bytes, to 3 lists"], rows)
-        self.assertIn(["bytes stored per element", "12", "12"], rows)
+                       *["3 of 16 bytes, to 3 lists"] * 2], rows)
+        self.assertIn(["bytes stored per element", "12", "12", "12"], rows)
+        self.assertIn("holds 12 calls to the compiler",
+                      section.get_text(" ", strip=True))
         gpus = section.select("table")[1].get_text(" ", strip=True)
         used = next(gpu.registers for gpu in self.kernel.gpus
                     if gpu.architecture == 90)

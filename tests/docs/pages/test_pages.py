@@ -22,6 +22,7 @@ from support import ROOT, build, make_sources
 
 from fusebook_docs import literate, samples
 from fusebook_docs.book import Book
+from fusebook_docs.machine import kept
 
 VIEWPORTS = {"desk": (1280, 800), "phone": (390, 844)}
 SCHEMES = ("light", "dark")
@@ -408,12 +409,13 @@ class RealSite(Site, unittest.TestCase):
         for name, viewport in itertools.product(self.recipes, VIEWPORTS):
             page = self.visit(f"recipes/{name}.html", viewport)
             tabs = page.locator(".machine-texts > label")
-            self.assertEqual(tabs.count(), 4)
+            self.assertEqual(tabs.count(), len(kept.TEXTS))
             panels = page.locator(".machine-texts > .sd-tab-content")
-            for index in range(4):
+            for index in range(len(kept.TEXTS)):
                 tabs.nth(index).click()
-                self.assertEqual([panels.nth(i).is_visible() for i in range(4)],
-                                 [i == index for i in range(4)])
+                self.assertEqual([panels.nth(i).is_visible()
+                                  for i in range(len(kept.TEXTS))],
+                                 [i == index for i in range(len(kept.TEXTS))])
                 block = panels.nth(index).locator("pre").last
                 self.assertLess(block.bounding_box()["height"], 600)
                 scrolls, reachable = block.evaluate(

@@ -68,6 +68,44 @@ $L__BB0_2:
 \t@%p2 bra \t$L__BB0_1;
 \tret;
 """
+# Two calls: one that the jump before it may pass, and one behind its label.
+SASS = """\
+fuse_kernel:
+.L_x_1:
+        LDG.E.64 R4, desc[UR12][R2.64+0x8]
+  @P0   BRA `(.L_x_9)
+.L_x_2:
+        LDG.E.128 R16, desc[UR12][R16.64]
+        LDG.E R20, desc[UR12][R26.64+0x20]
+        LDG.E.U16 R21, desc[UR12][R26.64+0x40]
+        LDL R22, [R1]
+        BSSY B1, `(.L_x_4)
+  @!P2  BRA P3, `(.L_x_3)
+        CALL.REL.NOINC `($__internal_2_$__cuda_sm20_sqrt_rn_f32_slowpath)
+.L_x_3:
+        BSYNC B1
+.L_x_4:
+  @P1   STG.E.128 desc[UR12][R36.64], R12
+        BRA `(.L_x_5)
+.L_x_5:
+        CALL.REL.NOINC `($far)
+  @!P2  BRA `(.L_x_2)
+        BRA `(.L_x_1)
+.L_x_9:
+        EXIT
+"""
+NVDISASM = """\
+	.target	sm_90
+//--------------------- .text.fuse_kernel         --------------------------
+	.section	.text.fuse_kernel,"ax",@progbits
+fuse_kernel:
+.text.fuse_kernel:
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*00a0*/              @!P4 STS.U8 [R0+0x20], RZ ;
+        /*00b0*/              @!UPT UIADD3 URZ, URZ, URZ, URZ ;
+.L_x_80:
+        /*0100*/                   EXIT  ;
+"""
 
 
 class Counting(unittest.TestCase):
@@ -117,6 +155,24 @@ class Counting(unittest.TestCase):
         self.assertEqual([(a.kind, a.width) for a in loop.accesses],
                          [("load", 16), ("load", 8), ("store", 16)])
         self.assertEqual(loop.on_stack, 1)
+
+    def test_sass(self):
+        loop = counted.sass_loop(SASS.split("\n"))
+        self.assertEqual((loop.first, loop.end), (4, 20))
+        self.assertEqual([(a.kind, a.width, a.place) for a in loop.accesses],
+                         [("load", 16, "R16"), ("load", 4, "R26"),
+                          ("load", 2, "R26"), ("store", 16, "R36")])
+        self.assertEqual((loop.calls, loop.jumped_over, loop.on_stack), (1, 1, 1))
+
+    def test_only_instructions_and_labels_of_sass_are_kept(self):
+        self.assertEqual(making.sass(NVDISASM), """\
+fuse_kernel:
+        LDC R1, c[0x0][0x28]
+  @!P4  STS.U8 [R0+0x20], RZ
+  @!UPT UIADD3 URZ, URZ, URZ, URZ
+.L_x_80:
+        EXIT
+""")
 
     def test_no_loop_is_an_error(self):
         with self.assertRaisesRegex(BookError, "no loop that stores"):
@@ -172,7 +228,7 @@ class Kept(BookCase):
                 path.write_text(before)
 
     def test_what_must_hold(self):
-        x86, ptx = self.kernel.texts["x86"], self.kernel.texts["ptx"]
+        x86, ptx, sass = map(self.kernel.texts.get, ("x86", "ptx", "sass"))
         for name, text, words in (
                 ("x86", x86.replace("vmovups   ymm", "vmovups   xmm")
                            .replace("YMMWORD", "XMMWORD"), "32 are promised"),
@@ -181,7 +237,10 @@ class Kept(BookCase):
                 ("x86", x86.replace("  vsqrtps   ymm", "  vmovaps   ymm12, "
                                     "YMMWORD PTR 8[rsp]\n  vsqrtps   ymm"),
                  "goes to the stack"),
-                ("ptx", ptx.replace("v4.f32", "v2.f32"), "16 are promised")):
+                ("ptx", ptx.replace("v4.f32", "v2.f32"), "16 are promised"),
+                ("sass", sass.replace(".128", ".64"), "SASS: the loop has loads"),
+                ("sass", sass.replace(" MUFU.RSQ", " LDL R1, [R1]\n        MUFU.RSQ"),
+                 "SASS: the loop goes to the stack")):
             with self.subTest(words):
                 self.assertNotEqual(text, self.kernel.texts[name])
                 broken = replace(self.kernel,
@@ -204,6 +263,9 @@ class Kept(BookCase):
                              [f"{name}.txt is no longer what is generated"])
         texts = {**self.kernel.texts, "x86": "another\n"}
         other = replace(self.kernel, texts=texts, compiler="g++ 13.3.0")
+        self.assertEqual(list(promises.differences(self.kernel, other)), [])
+        texts = {**self.kernel.texts, "sass": "another\n"}
+        other = replace(self.kernel, texts=texts, nvdisasm="nvdisasm 14.0")
         self.assertEqual(list(promises.differences(self.kernel, other)), [])
 
 
