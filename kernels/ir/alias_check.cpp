@@ -145,6 +145,8 @@ bool is_read_first(const Plan& plan, const Program& program,
         return each.phase + 1 == plan.phases() && has_slot(each, slot);
       });
   if (last) return false;
+  // Before its own memory is stored, or the program would have been cut.
+  if (program.slots()[std::size_t(slot)].rate == Rate::uniform) return true;
   const std::int32_t read = program.last_read(slot);
   return std::all_of(program.stores().begin(), program.stores().end(),
                      [&](const Store& store) {

@@ -84,6 +84,7 @@ class Walk {
       : program_(program),
         live_(live_values(program)),
         read_last_(slots_read_last(program)),
+        reductions_(Phases(program).reductions()),
         overlaps_(find_overlaps(program)),
         neighbours_(program.slots().size()),
         content_(program.slots().size(), -1),
@@ -288,10 +289,19 @@ class Walk {
     });
   }
 
+  // A number that the first phase reads for the last one.
+  bool is_kept(const StoreEvent& event, std::int32_t slot) const {
+    const auto first = std::lower_bound(reductions_.begin(), reductions_.end(),
+                                        parts_.back().begin);
+    return first != reductions_.end() && *first < event.value &&
+           is_kept_from(program_, slot, event.slot);
+  }
+
   // Each tensor is read before it is stored: by the same loop, or in a phase
   // before the last one.
   bool is_harmless(const StoreEvent& event, const Neighbour& read) const {
     if (is_read_first(read.slot)) return true;
+    if (is_kept(event, read.slot)) return true;
     return read.overlap->coincident && !is_uniform(read.slot) &&
            joined_.are_joined(event.slot, read.slot);
   }
@@ -358,6 +368,7 @@ class Walk {
   const Program& program_;
   const std::vector<bool> live_;
   const std::vector<bool> read_last_;
+  const std::vector<ValueId> reductions_;  // that something stored depends on
   const std::vector<Overlap> overlaps_;
   std::vector<std::vector<Neighbour>> neighbours_;
   std::vector<ValueId> content_;  // current value of each slot

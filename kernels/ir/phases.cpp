@@ -46,6 +46,33 @@ Phases::Phases(const Program& program) : phase_of_(program.nodes().size(), 0) {
   for (const ValueId id : program.reductions()) {
     if (needed[std::size_t(id)]) reductions_.push_back(id);
   }
+  if (last_ > 0) find_kept(program, needed);
+}
+
+// Whether they share memory is no part of a program's structure.
+void Phases::find_kept(const Program& program,
+                       const std::vector<bool>& needed) {
+  const auto may_change = [&](std::int32_t slot) {
+    return std::any_of(program.stores().begin(), program.stores().end(),
+                       [&](const Store& store) {
+                         return is_kept_from(program, slot, store.slot);
+                       });
+  };
+  for (std::size_t id = 0; id < needed.size(); ++id) {
+    const Node& node = program.node(ValueId(id));
+    if (!needed[id] || node.op != OpCode::load) continue;
+    const bool known =
+        std::find(kept_.begin(), kept_.end(), node.in[0]) != kept_.end();
+    if (!known && may_change(node.in[0])) kept_.push_back(node.in[0]);
+  }
+}
+
+bool is_kept_from(const Program& program, std::int32_t number,
+                  std::int32_t stored) {
+  const SlotInfo& read = program.slots()[std::size_t(number)];
+  const SlotInfo& written = program.slots()[std::size_t(stored)];
+  return read.rate == Rate::uniform && written.rate == Rate::entry &&
+         read.dtype == written.dtype;
 }
 
 std::vector<bool> slots_read_last(const Program& program) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "fusebook/ir/program.h"
@@ -19,12 +20,23 @@ class Phases {
   int last() const { return last_; }
   /// The reductions that stores depend on, in the order of their recording.
   const std::vector<ValueId>& reductions() const { return reductions_; }
+  /// Slots of numbers that the last phase may overwrite and that others of its
+  /// tensors read: it has them from the first phase, like results of reductions.
+  const std::vector<std::int32_t>& kept() const { return kept_; }
 
  private:
+  void find_kept(const Program& program, const std::vector<bool>& needed);
+
   std::vector<int> phase_of_;
   int last_ = 0;
   std::vector<ValueId> reductions_;
+  std::vector<std::int32_t> kept_;
 };
+
+/// True if a program with phases keeps the number in one slot because it stores
+/// numbers in the other one, whether or not they share memory.
+bool is_kept_from(const Program& program, std::int32_t number,
+                  std::int32_t stored);
 
 /// For each slot of a program, whether something else than a reduction needs what
 /// is in it. What is in the others is reduced by the operation that reads it,

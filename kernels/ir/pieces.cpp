@@ -21,7 +21,9 @@ class Cutter {
       : program_(program),
         phases_(program),
         local_value_(program.nodes().size(), -1),
-        local_slot_(program.slots().size() + program.reductions().size(), -1) {}
+        local_slot_(program.slots().size() + program.reductions().size() +
+                        phases_.kept().size(),
+                    -1) {}
 
   std::vector<Piece> cut() {
     for (int phase = 0; phase < phases_.last(); ++phase) {
@@ -32,6 +34,7 @@ class Cutter {
         }
       }
       for (const auto& list : by_domain(results)) cut_reductions(list, phase);
+      if (phase == 0) cut_kept();
     }
     for (const auto& list : by_domain(program_.stores())) {
       cut_one(list, phases_.last());
@@ -66,6 +69,21 @@ class Cutter {
     }
   }
 
+  // The largest of one element is that element, in all its bits.
+  void cut_kept() {
+    for (const std::int32_t number : phases_.kept()) {
+      Piece& piece = pieces_.emplace_back();
+      SlotInfo one = program_.slots()[number];
+      one.rate = Rate::element;
+      piece.nodes = {{OpCode::load, Rate::element, one.dtype, 0, {0}},
+                     {OpCode::amax, Rate::entry, DType::float64, 1, {0}}};
+      piece.places.resize(2);
+      piece.slot_infos = {one, {DType::float64, Rate::uniform}};
+      piece.stores = {{1, 1}};
+      piece.slots = {number, kept_slot(number)};
+    }
+  }
+
   void cut_one(std::span<const Store> stores, int phase) {
     Piece& piece = pieces_.emplace_back();
     piece.phase = phase;
@@ -88,6 +106,13 @@ class Cutter {
   bool is_known(ValueId id, int phase) const {
     return is_reduction(program_.node(id).op) &&
            phases_.of_reduction(id) < phase;
+  }
+
+  // True for a number that the last phase has from the first one.
+  bool is_kept(const Node& node, int phase) const {
+    const auto& kept = phases_.kept();
+    return phase == phases_.last() && node.op == OpCode::load &&
+           std::find(kept.begin(), kept.end(), node.in[0]) != kept.end();
   }
 
   // Collects everything a value depends on in a phase; -2 marks visited nodes.
@@ -118,11 +143,9 @@ class Cutter {
   void take(ValueId id, Piece& piece) {
     Node node = program_.node(id);
     if (is_known(id, piece.phase)) {
-      node = {OpCode::load,
-              Rate::entry,
-              DType::float64,
-              0,
-              {take_slot(result_slot(id), piece), -1, -1, -1}};
+      node = load_of(take_slot(result_slot(id), piece));
+    } else if (is_kept(node, piece.phase)) {
+      node = load_of(take_slot(kept_slot(node.in[0]), piece));
     } else if (is_reduction(node.op)) {
       node.op = per_tensor(node.op);
     } else if (node.op == OpCode::load) {
@@ -137,6 +160,11 @@ class Cutter {
     local_value_[id] = std::int32_t(piece.nodes.size());
     piece.nodes.push_back(node);
     piece.places.push_back(program_.place(id));
+  }
+
+  // A number that an earlier phase has left.
+  static Node load_of(std::int32_t slot) {
+    return {OpCode::load, Rate::entry, DType::float64, 0, {slot, -1, -1, -1}};
   }
 
   std::int32_t take_slot(std::int32_t slot, Piece& piece) {
@@ -156,12 +184,22 @@ class Cutter {
            std::int32_t(at - all.begin());
   }
 
+  std::int32_t kept_slot(std::int32_t number) const {
+    const auto& kept = phases_.kept();
+    const auto at = std::find(kept.begin(), kept.end(), number);
+    return std::int32_t(program_.slots().size() +
+                        program_.reductions().size()) +
+           std::int32_t(at - kept.begin());
+  }
+
   SlotInfo info_of(std::int32_t slot) const {
     const auto slots = program_.slots();
     if (std::size_t(slot) < slots.size()) return slots[slot];
-    const ValueId id = program_.reductions()[slot - std::int32_t(slots.size())];
-    const bool total = is_total(program_.node(id).op);
-    return {DType::float64, total ? Rate::uniform : Rate::entry};
+    const std::size_t result = std::size_t(slot) - slots.size();
+    const auto all = program_.reductions();
+    const bool for_all =
+        result >= all.size() || is_total(program_.node(all[result]).op);
+    return {DType::float64, for_all ? Rate::uniform : Rate::entry};
   }
 
   const Program& program_;

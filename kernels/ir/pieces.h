@@ -18,7 +18,7 @@ struct Piece {
   std::vector<SlotInfo> slot_infos;
   std::vector<Store> stores;
   /// Program slot for each local one; behind those of the program, one for each
-  /// of its reductions.
+  /// of its reductions and for each number that it keeps (Phases::kept).
   std::vector<std::int32_t> slots;
   std::vector<std::int32_t> scalars;  ///< program scalar for each local one
   int phase = 0;  ///< all pieces of a phase run before those of the next one

@@ -58,8 +58,10 @@ class BodyMaker {
       const char* label = lists[slot].label;
       return label != nullptr ? label : "list";
     }
-    const ValueId id = program_.reductions()[std::size_t(slot) - lists.size()];
-    return std::string(fuse::name_of(program_.node(id).op));
+    const std::size_t result = std::size_t(slot) - lists.size();
+    const auto reductions = program_.reductions();
+    if (result >= reductions.size()) return "kept";
+    return std::string(fuse::name_of(program_.node(reductions[result]).op));
   }
 
   ScalarUse use_of(OpCode op, std::size_t local,

@@ -34,7 +34,7 @@ void ReduceTable::build(const Plan& plan, const Program& program, int threads) {
   lists_.clear();
   parts_.clear();
   operations_.clear();
-  places_.assign(program.reductions().size(), {});
+  places_.clear();
   numbers_ = 0;
   next_ = 0;
   const int last = plan.phases() - 1;
@@ -70,8 +70,10 @@ void ReduceTable::add_list(const Plan& plan, const Program& program,
     const auto slot = std::size_t(body.stores[k].slot);
     const bool total = body.slots[slot].rate == Rate::uniform;
     const i64 results = list.results + i64(k) * apart;
-    places_[std::size_t(instance.slots[slot]) - program.slots().size()] = {
-        results + (total ? list.count : 0), total};
+    const auto result =
+        std::size_t(instance.slots[slot]) - program.slots().size();
+    if (result >= places_.size()) places_.resize(result + 1);
+    places_[result] = {results + (total ? list.count : 0), total};
     if (total) list.totals |= 1U << k;
     operations.push_back(body.nodes[std::size_t(body.stores[k].value)].op);
   }

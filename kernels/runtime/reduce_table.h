@@ -48,9 +48,10 @@ class ReduceTable {
   }
   /// How many doubles there must be.
   std::size_t numbers() const { return std::size_t(numbers_); }
-  /// Where the result of a reduction of the program is, for a tensor.
-  i64 place(std::size_t reduction, std::size_t tensor) const {
-    const Place& at = places_[reduction];
+  /// Where a result is, for a tensor: of a reduction of the program, or behind
+  /// those a number that it keeps.
+  i64 place(std::size_t result, std::size_t tensor) const {
+    const Place& at = places_[result];
     return at.first + (at.total ? 0 : i64(tensor));
   }
 

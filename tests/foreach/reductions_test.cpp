@@ -504,6 +504,66 @@ TEST_CASE("reductions run on lists of a GPU") {
   CHECK(step.counters().reduction_phases == 1);
 }
 
+namespace {
+
+// Tensors on a GPU, and a number there that goes into them.
+struct Scaled {
+  Tensor factor = full({}, 2).to(tested_device());
+  TensorList numbers = TensorList::per_tensor({factor});
+  Tensor few = tensor({3, -4, 0.5}).to(tested_device());
+  Tensor many = full({9000}, 0.25).to(tested_device());
+  TensorList list{few, many};
+};
+
+}  // namespace
+
+TEST_CASE("a number is overwritten after all tensors have read it") {
+  Scaled scaled;
+  auto step = compile(
+      [&] {
+        foreach_mul_(scaled.list, Scalar(scaled.factor));
+        foreach_fill_(scaled.numbers, total_norm(scaled.list));
+      },
+      {.fullgraph = true});
+  const double least = std::numeric_limits<float>::denorm_min();
+  for (const double factor :
+       {0.5, -0.0, infinity, -infinity, not_a_number, least}) {
+    CAPTURE(factor);
+    scaled.factor.fill_(factor);
+    scaled.few.copy_(tensor({3, -4, 0.5}).to(tested_device()));
+    scaled.many.fill_(0.25);
+    step();
+    CHECK(equal(values_of(scaled.list)[0],
+                {float(3 * factor), float(-4 * factor), float(0.5 * factor)}));
+    CHECK(equal(values_of(scaled.list)[1],
+                std::vector<double>(9000, float(0.25 * factor))));
+    double squares = 0;
+    for (const auto& values : values_of(scaled.list)) {
+      for (const double x : values) squares += x * x;
+    }
+    CHECK(equal({scaled.factor.item()}, {float(std::sqrt(squares))}));
+  }
+  CHECK(step.counters().graph_breaks == 0);
+  CHECK(step.counters().compilations == 1);
+  CHECK(step.counters().launches == 6 * 2);
+}
+
+TEST_CASE("without a reduction before, it takes another launch") {
+  for (const bool reduces : {false, true}) {
+    Scaled scaled;
+    auto step = compile([&] {
+      if (reduces) static_cast<void>(total_norm(scaled.list));  // for nobody
+      foreach_mul_(scaled.list, Scalar(scaled.factor));
+      foreach_fill_(scaled.numbers, 7.0);
+    });
+    step();
+    CHECK(values_of(scaled.list)[0] == std::vector<double>{6, -8, 1});
+    CHECK(scaled.factor.item() == 7);
+    CHECK(step.counters().graph_breaks == 1);
+    CHECK(step.counters().launches == 2);
+  }
+}
+
 TEST_CASE("what cannot be reduced is an error") {
   const TensorList list = {tensor({3, 4}), zeros({0})};
   CHECK(message_of<Error>([&] {
