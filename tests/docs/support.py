@@ -7,6 +7,7 @@ them with the book's own `capture`.
 
 import contextlib
 import copy
+import importlib
 import io
 import json
 import os
@@ -14,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import traceback
 import unittest
 from pathlib import Path
 
@@ -184,13 +186,58 @@ def make_sources(root):
 
 
 def build(root, out, *options, builder="html"):
-    """Builds the toy book as the real one is built: exit code, messages."""
+    """Builds the toy book as the real one is built: exit code, messages. In a
+    child of this process, which knows Sphinx already and keeps nothing of it."""
+    import sphinx.cmd.build  # here, because some tests run without Sphinx
+
+    for name in _OF_SPHINX:
+        importlib.import_module(name)
+    arguments = _arguments(root, out, *options, builder=builder)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as messages:
+        child = os.fork()
+        if child == 0:
+            os._exit(_call(sphinx.cmd.build.main, arguments, messages.fileno()))
+        _, status = os.waitpid(child, 0)
+        messages.seek(0)
+        return os.waitstatus_to_exitcode(status), messages.read().decode()
+
+
+def build_anew(root, out):
+    """The same in a process that shares nothing: its sets have another order."""
     done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b",
-         builder, *options, str(root / "docs"), str(out)],
+        [sys.executable, "-m", "sphinx", *_arguments(root, out)],
         capture_output=True, text=True, check=False,
-        env={**os.environ, "NO_COLOR": "1", "SOURCE_DATE_EPOCH": "0"})
+        env={**os.environ, **_SETTINGS})
     return done.returncode, done.stdout + done.stderr
+
+
+def _arguments(root, out, *options, builder="html"):
+    return ["-W", "--keep-going", "-q", "-b", builder, *options,
+            str(root / "docs"), str(out)]
+
+
+_SETTINGS = {"NO_COLOR": "1", "SOURCE_DATE_EPOCH": "0"}
+# What a build imports, as far as it is not of the book.
+_OF_SPHINX = ("babel", "docutils.parsers.rst.directives.tables", "furo", "jinja2",
+              "pygments.lexers.c_cpp", "snowballstemmer", "sphinx.builders.html",
+              "sphinx.search.en", "sphinx_copybutton", "sphinx_design")
+
+
+def _call(main, arguments, messages):
+    for descriptor in (1, 2):
+        os.dup2(messages, descriptor)
+    os.environ.update(_SETTINGS)
+    code = 1
+    try:
+        code = main(arguments)
+    except BaseException:  # also what would end this process
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return code
 
 
 def fill_samples(root):

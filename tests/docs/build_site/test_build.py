@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from site_case import TOY, BuiltOnce, SiteCase
-from support import build, make_sources, plain_record, store_gpu, toy_record
+from support import build, build_anew, make_sources, plain_record, store_gpu, toy_record
 
 from fusebook_docs import checking, downloads, samples, values
 from fusebook_docs.book import Book
@@ -450,7 +450,7 @@ class Reproducible(SiteCase):
         with tempfile.TemporaryDirectory(prefix="other-place-") as name:
             other = Path(name)
             make_sources(other)
-            code, text = build(other, other / "out")
+            code, text = build_anew(other, other / "out")
             self.assertEqual(code, 0, text)
             names = self.files(self.out)
             self.assertEqual(names, self.files(other / "out"))
