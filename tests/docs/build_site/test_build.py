@@ -1,6 +1,7 @@
 """Builds a toy book with Sphinx: what is on the pages, what is an error."""
 
 import filecmp
+import json
 import os
 import re
 import tempfile
@@ -344,6 +345,11 @@ class Errors(SiteCase):
         self.assertIn("newer than the sample", self.page().get_text())
 
 
+def search_index(out):
+    text = (out / "searchindex.js").read_text(encoding="utf-8")
+    return json.loads(text[text.index("{"):text.rindex("}") + 1])
+
+
 class Rebuild(SiteCase):
     """A page is read again when, and only when, something of it changed."""
 
@@ -381,6 +387,17 @@ class Rebuild(SiteCase):
                         shown="748.3 us")
         values = {**sample.values, "eager_us": value}
         return samples.store(self.book, replace(sample, values=values))[1]
+
+    def test_the_search_knows_the_pages_that_did_not_change(self):
+        before = search_index(self.out)
+        self.assertGreater(len(before["indexentries"]), 10)
+        self.edit(self.recipe, "A stack of layers", "A zebra stack of layers")
+        self.later(self.recipe)
+        self.built()
+        after = search_index(self.out)
+        self.assertIn("zebra", after["terms"])
+        for part in ("indexentries", "titleterms", "alltitles", "titles"):
+            self.assertEqual(after[part], before[part], part)
 
     def test_nothing_changed(self):
         self.mark()
