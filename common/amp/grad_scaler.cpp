@@ -44,6 +44,10 @@ void check(const GradScalerOptions& o) {
                           why));
 }
 
+bool has_16_bits(const TensorList& list) {
+  return size_of(list.impl()->dtype) == 2;
+}
+
 Scalar negated(const Scalar& a, std::source_location place) {
   const std::array operands = {&a};
   return scalar_apply(OpCode::logical_not, operands, place);
@@ -82,19 +86,28 @@ const GradScaler::Progress* GradScaler::find(const Optimizer& optimizer) const {
   return found == progress_.end() ? nullptr : &*found;
 }
 
-// Null if there is no gradient.
-std::optional<Scalar> GradScaler::unscale(Optimizer& optimizer,
-                                          std::source_location place) {
+// Finds out whether gradients are finite, and takes the scale out of them, unless
+// a step does that where they have become float32.
+const GradScaler::Progress& GradScaler::look_at(Optimizer& optimizer,
+                                                bool may_keep_scaled,
+                                                std::source_location place) {
   const std::vector<TensorList> grads = optimizer.gradient_lists(place);
-  if (grads.empty()) return std::nullopt;
+  if (grads.empty()) {
+    return progress_.emplace_back(Progress{&optimizer, Stage::unscaled, {}});
+  }
   place_numbers(grads.front().impl()->device);
   Scalar finite = all_finite(grads.front(), place);
   for (std::size_t k = 1; k < grads.size(); ++k) {
     finite = finite * all_finite(grads[k], place);
   }
-  const Scalar inverse = Scalar(1.0, place) / Scalar(scale_, place);
-  for (const TensorList& list : grads) foreach_mul_(list, inverse, place);
-  return negated(finite, place);
+  const bool scaled = may_keep_scaled && optimizer.has_master_weights() &&
+                      std::any_of(grads.begin(), grads.end(), has_16_bits);
+  if (!scaled) {
+    const Scalar inverse = Scalar(1.0, place) / Scalar(scale_, place);
+    for (const TensorList& list : grads) foreach_mul_(list, inverse, place);
+  }
+  return progress_.emplace_back(
+      Progress{&optimizer, Stage::unscaled, negated(finite, place), scaled});
 }
 
 void GradScaler::unscale_(Optimizer& optimizer, std::source_location place) {
@@ -106,8 +119,7 @@ void GradScaler::unscale_(Optimizer& optimizer, std::source_location place) {
                : "it comes before step()",
            place);
   }
-  const auto found_inf = unscale(optimizer, place);
-  progress_.push_back({&optimizer, Stage::unscaled, found_inf});
+  look_at(optimizer, false, place);
 }
 
 void GradScaler::step(Optimizer& optimizer, std::source_location place) {
@@ -115,8 +127,9 @@ void GradScaler::step(Optimizer& optimizer, std::source_location place) {
     optimizer.step(place);
     return;
   }
-  if (find(optimizer) == nullptr) unscale_(optimizer, place);
-  const Progress* const own = find(optimizer);
+  const Progress* const known = find(optimizer);
+  const Progress* const own =
+      known != nullptr ? known : &look_at(optimizer, true, place);
   if (own->stage == Stage::stepped) {
     refuse("step", optimizer, "it was already called since the last update()",
            place);
@@ -124,7 +137,9 @@ void GradScaler::step(Optimizer& optimizer, std::source_location place) {
   if (!own->found_inf) {
     refuse("step", optimizer, "no parameter has a gradient", place);
   }
-  optimizer.step({.skip = own->found_inf}, place);
+  StepOptions given = {.skip = own->found_inf};
+  if (own->scaled) given.grad_scale = Scalar(scale_, place);
+  optimizer.step(given, place);
   progress_[std::size_t(own - progress_.data())].stage = Stage::stepped;
 }
 

@@ -43,7 +43,10 @@ struct GradScalerState {
 ///
 /// The scale, how long it has not moved, and whether something was infinite are
 /// numbers beside the gradients. The host asks for none of them, so all of it
-/// may be part of one `compile`. Unlike torch, gradients may be float16.
+/// may be part of one `compile`. Unlike torch, gradients may be float16. If their
+/// parameters have masters in float32, `step` leaves such gradients as they are,
+/// and divides what it converts to float32; `unscale_` stores them in float16
+/// again, where small ones vanish.
 class GradScaler {
  public:
   /// Throws Error unless growth_factor > 1, backoff_factor < 1 and the interval
@@ -105,12 +108,13 @@ class GradScaler {
     const Optimizer* optimizer;
     Stage stage;
     std::optional<Scalar> found_inf;
+    bool scaled = false;  // the gradients are as `backward` left them
   };
 
   const Progress* find(const Optimizer& optimizer) const;
   void place_numbers(const Device& device);
-  std::optional<Scalar> unscale(Optimizer& optimizer,
-                                std::source_location place);
+  const Progress& look_at(Optimizer& optimizer, bool may_keep_scaled,
+                          std::source_location place);
   void move_scale(const Scalar& found_inf, std::source_location place);
 
   GradScalerOptions options_;

@@ -165,7 +165,14 @@ class Loading {
   }
   /// A text that must be the same here.
   void same_text(const std::string& name, const std::string& here) {
-    const std::string there = text(name);
+    compare(name, text(name), here);
+  }
+  /// The same for a switch that is in a file only while it is on.
+  void same_switch(const std::string& name, bool here) {
+    compare(name, find_text(name).value_or(on_off(false)), on_off(here));
+  }
+  static void compare(const std::string& name, const std::string& there,
+                      const std::string& here) {
     if (there == here) return;
     throw Error(quoted(name) + " is " + there + " in the file, but " + here +
                 " here");
@@ -279,8 +286,9 @@ void load_group(Loading& in, Optimizer& optimizer, std::size_t g,
                 const std::vector<std::size_t>& places, bool scheduled) {
   ParamGroup& group = optimizer.group(g);
   const std::string place = group_place(g);
+  in.same_switch(place + "master_weights", group.master_weights);
   for (const auto& [name, on] : group.flags()) {
-    in.same_text(place + name, on_off(*on));
+    if (on != &group.master_weights) in.same_text(place + name, on_off(*on));
   }
   for (const auto& [name, number] : group.numbers()) {
     load_number(in, place + name, *number, scheduled);

@@ -40,6 +40,9 @@ Batch make_batch(std::vector<Tensor> params, std::span<const StateSpec> specs,
     const StateStore::Entry& entry = *known;
     steps.push_back(entry.step);
     for (std::size_t s = 0; s < specs.size(); ++s) {
+      const auto state = entry.tensors.find(specs[s].name);
+      // Only 16-bit parameters have masters; a batch is of one dtype.
+      if (state == entry.tensors.end() && is_master(specs[s])) continue;
       states[s].push_back(entry.tensors.at(specs[s].name));
     }
   }
@@ -50,6 +53,12 @@ Batch make_batch(std::vector<Tensor> params, std::span<const StateSpec> specs,
                           : gradient_list(batch.params, "grads");
   batch.steps = TensorList::per_tensor(std::move(steps), "steps");
   for (std::size_t s = 0; s < specs.size(); ++s) {
+    if (is_master(specs[s])) {
+      if (!states[s].empty()) {
+        batch.masters = TensorList(std::move(states[s]), "masters");
+      }
+      continue;
+    }
     batch.states.push_back(make_state_list(specs[s], std::move(states[s])));
     batch.names.push_back(specs[s].name);
   }

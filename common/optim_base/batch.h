@@ -22,6 +22,8 @@ struct Batch {
   TensorList steps;                ///< float64 step counts, one per parameter
   std::vector<TensorList> states;  ///< in the order of the StateSpecs
   std::vector<const char*> names;  ///< names of the states
+  /// The parameters in float32, if they have 16 bits and masters.
+  TensorList masters;
 
   /// A state by its name, for optimizers whose set of states varies.
   const TensorList& state(std::string_view name) const;

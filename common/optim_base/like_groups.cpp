@@ -12,7 +12,8 @@ bool equal_specs(std::span<const StateSpec> a, std::span<const StateSpec> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const StateSpec& x, const StateSpec& y) {
                       return std::string_view(x.name) == y.name &&
-                             x.rate == y.rate && x.dtype == y.dtype;
+                             x.rate == y.rate && x.dtype == y.dtype &&
+                             x.beside_master == y.beside_master;
                     });
 }
 

@@ -35,7 +35,8 @@ class ListOptimizer : public Optimizer {
 
     bool foreach () const override { return options.foreach; }
     bool is_like(const ParamGroup& other) const override {
-      return same_but_numbers(options,
+      return master_weights == other.master_weights &&
+             same_but_numbers(options,
                               static_cast<const Group&>(other).options);
     }
 
@@ -132,12 +133,16 @@ class ListOptimizer : public Optimizer {
   }
 
   std::span<const StateSpec> specs_of(std::size_t group) const final {
-    return state_specs(param_groups[group].options);
+    return specs_of(param_groups[group]);
+  }
+  std::span<const StateSpec> specs_of(const Group& group) const {
+    const auto own = state_specs(group.options);
+    return group.master_weights ? with_masters(own) : own;
   }
   void gather_groups(std::vector<GroupToUpdate>& groups) final {
     groups.clear();
     for (Group& each : param_groups) {
-      groups.push_back({&each, state_specs(each.options)});
+      groups.push_back({&each, specs_of(each)});
     }
   }
   void update_group(std::size_t group, std::span<const Scalar> numbers,

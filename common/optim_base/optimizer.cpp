@@ -158,17 +158,25 @@ void Optimizer::make_step(const GradientSource& gradients,
 // read; outside of a recording this takes a separate pass.
 void Optimizer::update(JoinedBatch& joined, const StepOptions& options) const {
   Batch& batch = joined.batch;
-  const DType dtype = batch.params.impl()->dtype;
+  const TensorList params = batch.params;
+  const PutBack own_params(batch.params);
   const PutBack own(batch.grads);
+  const bool has_masters = !batch.masters.empty();
+  if (has_masters) batch.params = batch.masters;
+  const DType dtype = batch.params.impl()->dtype;
   if (batch.grads.impl()->dtype != dtype) {
     batch.grads = foreach_to(batch.grads, dtype);
   }
   if (options.grad_scale) {
     batch.grads = foreach_div(batch.grads, *options.grad_scale);
   }
-  std::optional<SkipScope> skipping;
-  if (options.skip) skipping.emplace(*options.skip);
-  update_group(joined.groups.front(), joined.numbers.scalars(), batch);
+  {
+    std::optional<SkipScope> skipping;
+    if (options.skip) skipping.emplace(*options.skip);
+    update_group(joined.groups.front(), joined.numbers.scalars(), batch);
+  }
+  // Where masters stay, these are the bits that are there: it needs no look.
+  if (has_masters) foreach_copy_(params, batch.masters);
 }
 
 // A batch is on one device, as one recording requires.
@@ -220,6 +228,27 @@ void Optimizer::check_states(const std::string& place, std::size_t group_index,
 }
 
 std::string Optimizer::name() const { return class_name(typeid(*this)); }
+
+void Optimizer::use_master_weights(bool on) {
+  for (std::size_t g = 0; g < group_count(); ++g) group(g).master_weights = on;
+}
+
+bool Optimizer::has_master_weights() const {
+  for (std::size_t g = 0; g < group_count(); ++g) {
+    if (group(g).master_weights) return true;
+  }
+  return false;
+}
+
+std::vector<Tensor> Optimizer::master_params() const {
+  std::vector<Tensor> all = parameters();
+  for (Tensor& each : all) {
+    if (Tensor master = state(each, master_name); master.defined()) {
+      each = std::move(master);
+    }
+  }
+  return all;
+}
 
 std::vector<Tensor> Optimizer::parameters() const {
   std::vector<Tensor> all;

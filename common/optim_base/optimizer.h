@@ -92,6 +92,22 @@ class Optimizer {
   virtual ParamGroup& group(std::size_t index) = 0;
   virtual const ParamGroup& group(std::size_t index) const = 0;
 
+  /// Keeps parameters in bfloat16 or float16 in float32 besides, as state
+  /// "master_param", so that updates too small for 16 bits add up. A step then
+  /// converts gradients to float32, moves the masters, and rounds them into the
+  /// parameters: all other states are float32, too, and what is written into such
+  /// a parameter between two steps is overwritten by the next. Parameters of other
+  /// dtypes stay as they are. Applies to the groups there are now; for one group,
+  /// set its `master_weights`. Call it before the first step: later, a step throws
+  /// Error if there are states in 16 bits.
+  void use_master_weights(bool on = true);
+  /// True if some group has them switched on.
+  bool has_master_weights() const;
+  /// What is updated: the masters of parameters that have them, else the
+  /// parameters, in the order of `parameters`. Averages of these are float32.
+  /// Masters exist from the first step on.
+  std::vector<Tensor> master_params() const;
+
   /// The name of its class, such as "Adam".
   std::string name() const;
   /// Number of calls to `step`, skipped ones included; the state "step" of a

@@ -88,14 +88,21 @@ Scalar& ParamGroup::operator[](const std::string& name) {
 std::vector<std::pair<std::string, bool*>> ParamGroup::flags() {
   std::vector<std::pair<std::string, bool*>> all;
   visit_flags([&](const char* name, bool& on) { all.emplace_back(name, &on); });
+  if (master_weights) all.emplace_back("master_weights", &master_weights);
+  return all;
+}
+
+std::vector<std::pair<std::string, bool*>> ParamGroup::switches() {
+  auto all = flags();
+  if (!master_weights) all.emplace_back("master_weights", &master_weights);
   return all;
 }
 
 void ParamGroup::check_option(const std::string& name,
                               const OptionValue& value) {
-  const auto switches = flags();
+  const auto known = switches();
   const bool is_switch =
-      std::any_of(switches.begin(), switches.end(),
+      std::any_of(known.begin(), known.end(),
                   [&](const auto& flag) { return flag.first == name; });
   const bool number = std::holds_alternative<Scalar>(value);
   if (is_switch && number) {
@@ -116,7 +123,7 @@ void ParamGroup::set(const GroupOptions& values) {
   check(values);
   for (const auto& [name, value] : values) {
     if (const bool* const wanted = std::get_if<bool>(&value)) {
-      for (const auto& [known, on] : flags()) {
+      for (const auto& [known, on] : switches()) {
         if (known == name) *on = *wanted;
       }
     } else if (name == "initial_lr") {

@@ -40,7 +40,9 @@ class ParamGroup {
   std::vector<std::pair<std::string, Scalar*>> numbers();
   /// The options that can be switched on or off, such as "amsgrad".
   std::vector<std::pair<std::string, bool*>> flags();
-  /// Sets options, including "initial_lr". Throws Error for an unknown name, or
+  /// The same with "master_weights", which `flags` has only while it is on.
+  std::vector<std::pair<std::string, bool*>> switches();
+  /// Sets options, including "initial_lr" and "master_weights". Throws Error for an unknown name, or
   /// for a number where a switch is expected; then nothing has changed.
   void set(const GroupOptions& values);
   /// Throws whatever `set` would throw.
@@ -73,6 +75,8 @@ class ParamGroup {
   /// The learning rate that schedules start from: a separate number, set by the
   /// first scheduler, that stays the same while a tensor `lr` moves.
   std::optional<double> initial_lr;
+  /// See Optimizer::use_master_weights.
+  bool master_weights = false;
 
  protected:
   ParamGroup(const ParamGroup&) = default;

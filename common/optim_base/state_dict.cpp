@@ -71,7 +71,7 @@ std::vector<std::vector<std::size_t>> places_of(
 class Switches {
  public:
   Switches(ParamGroup& group, const StateDict::Group& there) {
-    for (const auto& [name, on] : group.flags()) {
+    for (const auto& [name, on] : group.switches()) {
       before_.emplace_back(on, *on);
       for (const auto& [known, value] : there.options) {
         if (known == name) *on = std::get<bool>(value);

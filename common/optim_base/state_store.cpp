@@ -1,5 +1,11 @@
 #include "fusebook/optim_base/state_store.h"
 
+#include <fmt/core.h>
+
+#include <deque>
+#include <mutex>
+#include <utility>
+
 #include "fusebook/support/error.h"
 
 namespace fuse {
@@ -18,8 +24,23 @@ const StateSpec& find_spec(const std::string& place,
               " is not a state of this optimizer with its options");
 }
 
+bool has_16_bits(const Tensor& param) { return size_of(param.dtype()) == 2; }
+
 DType dtype_of(const StateSpec& spec, const Tensor& param) {
-  return spec.dtype.value_or(param.dtype());
+  if (spec.dtype) return *spec.dtype;
+  return spec.beside_master && has_16_bits(param) ? DType::float32
+                                                  : param.dtype();
+}
+
+void check_kept_dtype(const Tensor& state, const StateSpec& spec,
+                      const Tensor& param) {
+  const DType wanted = dtype_of(spec, param);
+  if (!spec.beside_master || spec.rate == Rate::entry) return;
+  if (state.dtype() == wanted) return;
+  throw Error(fmt::format(
+      "master_weights: the state \"{}\" is kept in {} already, but belongs in "
+      "{}; switch them on before the first step",
+      spec.name, name_of(state.dtype()), name_of(wanted)));
 }
 
 std::string kind_of(const Shape& shape, DType dtype) {
@@ -46,6 +67,27 @@ void check_states(const std::string& place, const Tensor& param,
   }
 }
 
+bool is_master(const StateSpec& spec) { return spec.name == master_name; }
+
+// Optimizers have few tables, and each is asked for at every step.
+std::span<const StateSpec> with_masters(std::span<const StateSpec> specs) {
+  struct Made {
+    std::span<const StateSpec> from;
+    std::vector<StateSpec> table;
+  };
+  static std::mutex mutex;
+  static std::deque<Made> all;
+  const std::scoped_lock lock(mutex);
+  for (const Made& each : all) {
+    const bool same = each.from.data() == specs.data();
+    if (same && each.from.size() == specs.size()) return each.table;
+  }
+  Made& made = all.emplace_back(Made{specs, {specs.begin(), specs.end()}});
+  for (StateSpec& spec : made.table) spec.beside_master = true;
+  made.table.push_back({.name = master_name, .dtype = DType::float32});
+  return made.table;
+}
+
 std::vector<StateSpec> with_initials(std::span<const StateSpec> specs,
                                      ParamGroup& group) {
   std::vector<StateSpec> resolved(specs.begin(), specs.end());
@@ -59,7 +101,35 @@ std::vector<StateSpec> with_initials(std::span<const StateSpec> specs,
 void StateStore::create(std::span<const Tensor> params,
                         std::span<const StateSpec> specs) {
   create_steps(params);
-  for (const StateSpec& spec : specs) create_states(params, spec);
+  bool masters = false;
+  for (const StateSpec& spec : specs) {
+    masters = masters || is_master(spec);
+    if (is_master(spec)) {
+      create_masters(params);
+    } else {
+      create_states(params, spec);
+    }
+  }
+  if (!masters && has_masters_) drop_masters(params);
+}
+
+void StateStore::create_masters(std::span<const Tensor> params) {
+  for (const Tensor& param : params) {
+    if (!has_16_bits(param)) continue;
+    has_masters_ = true;
+    Tensor& master = entries_[param.impl().get()].tensors[master_name];
+    if (master.defined()) continue;
+    made_.push_back({param.impl().get(), master_name});
+    master = empty_like(param, DType::float32);
+    master.copy_(param);
+  }
+}
+
+// Without steps that move both, they would be out of date.
+void StateStore::drop_masters(std::span<const Tensor> params) {
+  for (const Tensor& param : params) {
+    if (entries_[param.impl().get()].tensors.erase(master_name) > 0) ++version_;
+  }
 }
 
 void StateStore::create_steps(std::span<const Tensor> params) {
@@ -83,7 +153,10 @@ void StateStore::create_states(std::span<const Tensor> params,
   std::vector<Tensor> theirs;
   for (const Tensor& param : params) {
     Tensor& tensor = entries_[param.impl().get()].tensors[spec.name];
-    if (tensor.defined()) continue;
+    if (tensor.defined()) {
+      check_kept_dtype(tensor, spec, param);
+      continue;
+    }
     made_.push_back({param.impl().get(), spec.name});
     if (spec.rate == Rate::entry) {
       numbers.push_back(&tensor);
@@ -129,6 +202,7 @@ void StateStore::restore(const Tensor& param, const ParamStates& states) {
     entries_.erase(param.impl().get());
     return;
   }
+  has_masters_ = has_masters_ || states.contains(master_name);
   Entry& kept = entries_[param.impl().get()];
   kept.param = param;
   std::erase_if(kept.tensors, [&](const auto& state) {

@@ -28,7 +28,20 @@ struct StateSpec {
   /// The dtype of a tensor; by default the parameter's. Operations on mixed
   /// dtypes promote to one that holds them all.
   std::optional<DType> dtype = {};
+  /// With the masters of 16-bit parameters: in float32 unless `dtype` says
+  /// otherwise.
+  bool beside_master = false;
 };
+
+/// The state that holds a 16-bit parameter in float32.
+inline constexpr const char* master_name = "master_param";
+
+/// True for the spec of masters, which only 16-bit parameters have.
+bool is_master(const StateSpec& spec);
+
+/// The same specs with masters, for groups with `master_weights`: a table that
+/// stays for good.
+std::span<const StateSpec> with_masters(std::span<const StateSpec> specs);
 
 /// The states of one parameter, by name; "step" is its step count. Empty before
 /// its first step.
@@ -83,6 +96,8 @@ class StateStore {
  private:
   void create_steps(std::span<const Tensor> params);
   void create_states(std::span<const Tensor> params, const StateSpec& spec);
+  void create_masters(std::span<const Tensor> params);
+  void drop_masters(std::span<const Tensor> params);
 
   struct Made {
     const TensorImpl* param;
@@ -91,6 +106,7 @@ class StateStore {
 
   std::unordered_map<const TensorImpl*, Entry> entries_;
   std::vector<Made> made_;
+  bool has_masters_ = false;
   std::uint64_t version_ = 0;
 };
 
