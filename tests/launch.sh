@@ -8,10 +8,11 @@
 #   launch.sh nvcc ARGUMENTS...              the CUDA Toolkit's compiler
 #   launch.sh torch ARGUMENTS...             the Python FUSEBOOK_PYTHON_TORCH, which
 #                                            has PyTorch
+#   launch.sh libtorch ARGUMENTS...          Python, where LibTorch is installed
 #   launch.sh absent PACKAGE                 what the build did not find
 # Without it the test is skipped (exit code 77), or fails when nothing may be
-# missing (FUSEBOOK_COMPLETE=1, as under ./fusebook test). Only the toolkit and
-# PyTorch may always be missing.
+# missing (FUSEBOOK_COMPLETE=1, as under ./fusebook test). Only the toolkit, PyTorch
+# and LibTorch may always be missing.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
 
@@ -65,6 +66,14 @@ case $kind in
       exit 77
     }
     exec "$python" -B "$@"
+    ;;
+  libtorch)
+    header=include/torch/csrc/api/include/torch/optim.h
+    for prefix in /usr /usr/local $(echo "${CMAKE_PREFIX_PATH:-}" | tr : ' '); do
+      [ ! -e "$prefix/$header" ] || exec "${FUSEBOOK_PYTHON:-python3}" -B "$@"
+    done
+    echo "skipped: LibTorch is not installed; Debian calls it libtorch-dev."
+    exit 77
     ;;
   *) absent "$1" ;;
 esac

@@ -11,59 +11,17 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
 
+from copies import HERE, Copies, run
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HERE = pathlib.Path(__file__).resolve().parent
 
 
-def run(*command, **options):
-    """Output and exit code of a command."""
-    done = subprocess.run([str(word) for word in command], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          check=False, **options)
-    return done.returncode, done.stdout
-
-
-class Consumers:
+class Consumers(Copies):
     """What must hold for any installed copy."""
-
-    @classmethod
-    def make_folder(cls):
-        folder = tempfile.TemporaryDirectory(prefix="fusebook-consumers-")
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
-
-    @classmethod
-    def installed(cls, build, name):
-        """Where an installed copy lies after it was moved."""
-        first, last = cls.folder / "first" / name, cls.folder / name
-        code, text = run("cmake", "--install", build, "--prefix", first)
-        if code != 0:
-            raise RuntimeError(text)
-        shutil.move(first, last)
-        return last
-
-    def good(self, *command, **options):
-        code, text = run(*command, **options)
-        self.assertEqual(code, 0, text)
-        return text
-
-    def configure(self, project, build, prefix, *options):
-        return run("cmake", "-S", HERE / project, "-B", build,
-                   "-DCMAKE_BUILD_TYPE=Release",
-                   f"-DCMAKE_PREFIX_PATH={prefix}", *options)
-
-    def built(self, project, prefix, *options):
-        """The folder in which a project was built."""
-        build = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
-        code, text = self.configure(project, build, prefix, *options)
-        self.assertEqual(code, 0, text)
-        self.good("cmake", "--build", build, "-j2")
-        return build
 
     def test_a_program_finds_the_package_and_its_components(self):
         build = self.built("installed", self.prefix)
@@ -190,8 +148,8 @@ class FromSources(Consumers, unittest.TestCase):
         include = self.prefix / "include"
         compiler = os.environ.get("CXX", "c++").split()
         for path in sorted((include / "fusebook").rglob("*.h")):
-            if path.parent.name == "prelude":
-                continue  # texts of kernels, which are put together
+            if path.parent.name in ("prelude", "libtorch"):
+                continue  # texts of kernels; what needs LibTorch
             with self.subTest(path.name):
                 self.good(*compiler, "-std=c++20", "-fsyntax-only", "-Wall",
                           "-Wextra", "-Wconversion", "-Werror",

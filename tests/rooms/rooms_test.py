@@ -10,7 +10,8 @@ FLOORS = ("kernels", "common")
 # Folders of headers that are the system's, and the libraries of others.
 SYSTEM = {"sys", "sanitizer"}
 LIBRARIES = {"Eigen": "Eigen", "nlohmann": "nlohmann-json",
-             "CLI": "CLI11"}
+             "CLI": "CLI11", "ATen": "LibTorch", "c10": "LibTorch",
+             "torch": "LibTorch"}
 # Folders of tests that are not a room's: of the site, the entry, all rooms at
 # once, or programs of their own.
 OTHER_TESTS = {

@@ -71,6 +71,8 @@ def needs(words, build, files):
                     found |= {"program=chromium", "program=chinese"}
                 if name in ("docs", "pages"):
                     found.add("program=doxygen")
+            case ["libtorch", _]:
+                found.add("program=libtorch")
             case ["nvrtc", _]:
                 found.add("environment=cuda")
     if any(word.endswith("/consumers_test.py") for word in words):

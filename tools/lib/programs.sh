@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # The programs that commands need: which are there, which are too old, and what
 # Debian calls them.
+: "${no_install:?}" # set by ./fusebook
 
 # at_least 3.25 3.31.2: is the second version at least the first?
 at_least() {
@@ -105,6 +106,7 @@ is_found() {
     chromium) find_chromium ;;
     doxygen) have doxygen ;;
     pkgconfig) have pkg-config ;;
+    libtorch) header_found torch/csrc/api/include/torch/optim.h ;;
     chinese) chinese_fonts ;;
     pythondev) has_python_headers ;;
   esac
@@ -124,11 +126,20 @@ package_of() {
     venv) echo python3-venv ;;
     doxygen) echo doxygen ;;
     pkgconfig) echo pkg-config ;;
+    libtorch) echo libtorch-dev ;;
     chinese) echo fonts-noto-cjk ;;
     pythondev) echo python3-dev ;;
     chromium) if is_like ubuntu; then echo chromium-browser; else
       echo chromium; fi ;;
   esac
+}
+
+is_debian() {
+  [ -r /etc/os-release ] && (
+    # shellcheck disable=SC1091 # a file of the system
+    . /etc/os-release
+    [ "${ID:-}" = debian ]
+  )
 }
 
 is_like() {
@@ -188,6 +199,14 @@ need() {
       *) packages="$packages $package" ;;
     esac
   done
+}
+
+# The same where a test is left out without it: only what Debian itself has, and
+# nothing is asked for where nothing may be installed.
+wish() { # THING...
+  [ "$no_install" = no ] && have apt-get && is_debian && as_root >/dev/null ||
+    return 0
+  need "$@"
 }
 
 # What every build needs, and more.

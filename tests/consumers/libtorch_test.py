@@ -1,0 +1,51 @@
+"""Builds a program of LibTorch outside of the repository, with an installed copy.
+
+    python3 libtorch_test.py --build=BUILD ARCHIVE...
+                            the program of the page "Use it in your program"
+    python3 libtorch_test.py --build=BUILD --all
+                            all that must hold for such programs
+    python3 libtorch_test.py --build=BUILD --pytorch
+                            the same with the LibTorch inside of this Python's
+                            PyTorch
+"""
+
+import importlib.util
+import pathlib
+import sys
+import unittest
+
+from copies import HERE, Copies
+
+BUILD = None
+OPTIONS = []
+TARGETS = ["training"]
+
+
+class LibTorch(Copies, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.make_folder()
+        prefix = cls.installed(BUILD, "copy")
+        cls.build = cls.built("libtorch", prefix, *OPTIONS, targets=TARGETS)
+
+    def test_a_program_changes_one_line(self):
+        wanted = HERE / "libtorch" / "training.txt"
+        self.assertEqual(self.good(self.build / "training"), wanted.read_text())
+
+    @unittest.skipUnless("--all" in sys.argv or "--pytorch" in sys.argv, "nightly")
+    def test_all_that_must_hold(self):
+        print(self.good(self.build / "tests"))
+
+
+if __name__ == "__main__":
+    if not sys.argv[1:] or not sys.argv[1].startswith("--build="):
+        sys.exit(__doc__)
+    BUILD = pathlib.Path(sys.argv[1].removeprefix("--build=")).resolve()
+    if "--all" in sys.argv or "--pytorch" in sys.argv:
+        TARGETS.append("tests")
+    if "--pytorch" in sys.argv:
+        torch = pathlib.Path(importlib.util.find_spec("torch").origin).parent
+        OPTIONS.append(f"-DPYTORCH={torch}")
+    suite = unittest.defaultTestLoader.loadTestsFromTestCase(LibTorch)
+    result = unittest.TextTestRunner(verbosity=2).run(suite)
+    sys.exit(0 if result.wasSuccessful() else 1)
