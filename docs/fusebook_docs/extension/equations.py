@@ -1,4 +1,4 @@
-"""`.. equations:: NAME`: the formulas of an optimizer, beside its code.
+"""`.. equations:: NAME`: the formulas of an optimizer, above its code.
 
 They are drawn from docs/equations/NAME.txt and computed at every build: formulas
 that are not what the optimizer printed end it, with file and line.
