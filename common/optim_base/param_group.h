@@ -42,8 +42,9 @@ class ParamGroup {
   std::vector<std::pair<std::string, bool*>> flags();
   /// The same with "master_weights", which `flags` has only while it is on.
   std::vector<std::pair<std::string, bool*>> switches();
-  /// Sets options, including "initial_lr" and "master_weights". Throws Error for an unknown name, or
-  /// for a number where a switch is expected; then nothing has changed.
+  /// Sets options, including "initial_lr" and "master_weights". Throws Error for an
+  /// unknown name, or for a number where a switch is expected; then nothing has
+  /// changed.
   void set(const GroupOptions& values);
   /// Throws whatever `set` would throw.
   void check(const GroupOptions& values);

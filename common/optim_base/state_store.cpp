@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <deque>
 #include <mutex>
 #include <utility>
@@ -69,20 +70,21 @@ void check_states(const std::string& place, const Tensor& param,
 
 bool is_master(const StateSpec& spec) { return spec.name == master_name; }
 
-// Optimizers have few tables, and each is asked for at every step.
+// Optimizers have few tables, and each is asked for at every step. One that is made
+// for each optimizer may come to lie where another was.
 std::span<const StateSpec> with_masters(std::span<const StateSpec> specs) {
   struct Made {
-    std::span<const StateSpec> from;
+    std::vector<StateSpec> from;
     std::vector<StateSpec> table;
   };
   static std::mutex mutex;
   static std::deque<Made> all;
   const std::scoped_lock lock(mutex);
   for (const Made& each : all) {
-    const bool same = each.from.data() == specs.data();
-    if (same && each.from.size() == specs.size()) return each.table;
+    if (std::ranges::equal(each.from, specs)) return each.table;
   }
-  Made& made = all.emplace_back(Made{specs, {specs.begin(), specs.end()}});
+  const std::vector<StateSpec> own(specs.begin(), specs.end());
+  Made& made = all.emplace_back(Made{own, own});
   for (StateSpec& spec : made.table) spec.beside_master = true;
   made.table.push_back({.name = master_name, .dtype = DType::float32});
   return made.table;

@@ -31,6 +31,8 @@ struct StateSpec {
   /// With the masters of 16-bit parameters: in float32 unless `dtype` says
   /// otherwise.
   bool beside_master = false;
+
+  bool operator==(const StateSpec&) const = default;
 };
 
 /// The state that holds a 16-bit parameter in float32.

@@ -9,7 +9,7 @@ namespace {
 
 // A thread has 64 registers of four bytes. The compiler needs the others to
 // compute with.
-constexpr std::size_t registers_to_keep = 36;
+constexpr std::size_t registers_to_keep = 32;
 
 // How many registers hold a pack of each list while it is computed: with their
 // addresses and what the elements read of the tensor.
