@@ -77,10 +77,10 @@ static void mixed_precision_training(const Options&) {
   //
   //    The table above, drawn.
   //
-  // With its small rate Adam moves most weights by less than the distance to
-  // the next number in bfloat16: alone, these updates are rounded away. In a
-  // master they add up, until the rounded weight moves as well. With masters
-  // both types train like float32.
+  // The rate is small so that this shows: Adam moves most weights by less than
+  // the distance to the next number in bfloat16, and alone, these updates are
+  // rounded away. In a master they add up, until the rounded weight moves as
+  // well. With masters both types train like float32.
   //
   // A step remains one launch, and takes no longer for it: with masters in
   // bfloat16 it moves :value:`28 <bfloat16: #>` bytes an element, as in
@@ -94,9 +94,11 @@ static void mixed_precision_training(const Options&) {
   }
 
   step("An overflow");
-  // Numbers in float16 do not become large, so a scale can be too large for
-  // them. Here it is absurdly large: gradients are infinite, and the step is
-  // skipped. The weights stay, and the scale is halved.
+  // This small model would learn without a scale; in deep ones gradients become
+  // so small that they need it. Numbers in float16 do not become large, so a
+  // scale can be too large for them. Here it is absurdly large: gradients are
+  // infinite, and the step is skipped. The weights stay, and the scale is
+  // halved.
   //
   // The ``GradScaler`` of torch refuses gradients in float16, because without
   // their scale the small ones would vanish. Ours takes them. Where there are
