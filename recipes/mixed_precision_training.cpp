@@ -42,7 +42,8 @@ static void mixed_precision_training(const Options&) {
   step("With masters and without");
   // All trainings begin alike, and learn what another model of this kind says.
   // One compiled function serves them all: it makes the step, unless a gradient
-  // is infinite, and adapts the scale. Each row shows the losses before a step.
+  // is infinite, and adapts the scale. Each row shows the losses before a step;
+  // ``bare`` is bfloat16 without masters.
   Generator gen(0);
   const Tensor input = rand({256, 8}, gen);
   const Training teacher(DType::float32, false, false, Generator(2));
@@ -62,7 +63,8 @@ static void mixed_precision_training(const Options&) {
   Training brain(DType::bfloat16, true, false);
   Training bare(DType::bfloat16, false, false);
   Training half(DType::float16, true, true);
-  print_columns("step", "float32", "bfloat16", "no masters", "float16");
+  print_columns("step", "float32 loss", "bfloat16 loss", "bare loss",
+                "float16 loss");
   for (int n = 0; n <= 1000; ++n) {
     const Within a = train(wide), b = train(brain);
     const Within c = train(bare), d = train(half);
@@ -72,7 +74,7 @@ static void mixed_precision_training(const Options&) {
   step("What the masters did");
   // .. recipe-plot:: With masters and without
   //    :alt: The curves of float32 and of both types with masters fall together
-  //          until the end. That of the training without masters bends away
+  //          until the end. That of bfloat16 without masters bends away
   //          early, and stays far above them.
   //
   //    The table above, drawn.
@@ -86,7 +88,7 @@ static void mixed_precision_training(const Options&) {
   // bfloat16 it moves :value:`28 <bfloat16: #>` bytes an element, as in
   // float32. What is more to write is less to read. In float16 it reads the
   // gradients once more, to see whether all of them are finite.
-  const char* const names[] = {"float32", "bfloat16", "no masters", "float16"};
+  const char* const names[] = {"float32", "bfloat16", "bare", "float16"};
   Training* const all[] = {&wide, &brain, &bare, &half};
   for (int i = 0; i < 4; ++i) {
     const Counters c = counters_of([&] { update(*all[i]); });
