@@ -2,11 +2,11 @@
 
 #include <torch/arg.h>
 
-#include <cstdint>
 #include <tuple>
 
 #include "fusebook/libtorch/optimizer.h"
 #include "fusebook/libtorch/own_base.h"
+#include "fusebook/libtorch/own_moments.h"
 #include "fusebook/optim/lamb.h"
 
 namespace fuse::libtorch {
@@ -36,18 +36,7 @@ class LAMBOptions : public OwnOptions<LAMBOptions> {
 };
 
 /// What `state()` holds for each parameter.
-class LAMBParamState : public OwnParamState<LAMBParamState> {
-  TORCH_ARG(std::int64_t, step) = 0;
-  TORCH_ARG(at::Tensor, exp_avg);
-  TORCH_ARG(at::Tensor, exp_avg_sq);
-
- public:
-  template <class Self, class Visit>
-  static void each(Self& self, Visit visit) {
-    visit("exp_avg", self.exp_avg_);
-    visit("exp_avg_sq", self.exp_avg_sq_);
-  }
-};
+using LAMBParamState = MomentsParamState;
 
 namespace kinds {
 

@@ -98,19 +98,21 @@ inline void Params::number(Param& param) {
 
 inline void Params::set(
     const std::vector<const std::vector<at::Tensor>*>& groups) {
-  std::unordered_map<const c10::TensorImpl*, const Param*> known;
-  for (const Param& each : all_) known.emplace(each.impl, &each);
+  // With those of this call: one that is listed twice is one tensor of ours, too.
+  std::unordered_map<const c10::TensorImpl*, Param> known;
+  for (const Param& each : all_) known.emplace(each.impl, each);
   std::vector<Param> all;
   std::vector<std::size_t> sizes;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     sizes.push_back(groups[g]->size());
     for (std::size_t k = 0; k < groups[g]->size(); ++k) {
       const at::Tensor& object = (*groups[g])[k];
-      const auto same = known.find(object.unsafeGetTensorImpl());
-      all.push_back(
-          same != known.end()
-              ? *same->second
-              : bound(object, c10::str("parameter ", k, " of group ", g)));
+      const auto* const impl = object.unsafeGetTensorImpl();
+      if (!known.contains(impl)) {
+        known.emplace(
+            impl, bound(object, c10::str("parameter ", k, " of group ", g)));
+      }
+      all.push_back(known.at(impl));
     }
   }
   all_ = std::move(all);

@@ -154,12 +154,10 @@ void Stepper<Kind>::take_options(std::size_t g,
   if (same) return;
   ParamGroup& own = optimizer_.group(g);
   for (const auto& [name, value] : named_options<Kind>(options)) {
-    if (const bool* const wanted = std::get_if<bool>(&value)) {
-      for (const auto& [flag, on] : own.flags()) {
-        if (flag == name) *on = *wanted;
-      }
+    if (const Scalar* const number = std::get_if<Scalar>(&value)) {
+      own[name].assign(number->value());  // it moves, and needs no recompile
     } else {
-      own[name].assign(std::get<Scalar>(value).value());
+      own.set({{name, value}});
     }
   }
   known_[g] = numbers_of<Kind>(options);

@@ -49,21 +49,33 @@ Phases::Phases(const Program& program) : phase_of_(program.nodes().size(), 0) {
   if (last_ > 0) find_kept(program, needed);
 }
 
-// Whether they share memory is no part of a program's structure.
+// Whether they share memory is no part of a program's structure. Of the stored
+// numbers only the dtype counts, so one slot stands for all of a dtype.
 void Phases::find_kept(const Program& program,
                        const std::vector<bool>& needed) {
-  const auto may_change = [&](std::int32_t slot) {
-    return std::any_of(program.stores().begin(), program.stores().end(),
-                       [&](const Store& store) {
-                         return is_kept_from(program, slot, store.slot);
-                       });
-  };
+  const auto slots = program.slots();
+  std::vector<std::int32_t> stored;
+  for (const Store& store : program.stores()) {
+    const SlotInfo& info = slots[std::size_t(store.slot)];
+    const auto is_like = [&](std::int32_t other) {
+      return slots[std::size_t(other)].dtype == info.dtype;
+    };
+    if (info.rate == Rate::entry && std::ranges::none_of(stored, is_like)) {
+      stored.push_back(store.slot);
+    }
+  }
+  kept_places_.assign(slots.size(), -1);
   for (std::size_t id = 0; id < needed.size(); ++id) {
     const Node& node = program.node(ValueId(id));
     if (!needed[id] || node.op != OpCode::load) continue;
-    const bool known =
-        std::find(kept_.begin(), kept_.end(), node.in[0]) != kept_.end();
-    if (!known && may_change(node.in[0])) kept_.push_back(node.in[0]);
+    const std::int32_t slot = node.in[0];
+    std::int32_t& place = kept_places_[std::size_t(slot)];
+    const auto may_change = [&](std::int32_t other) {
+      return is_kept_from(program, slot, other);
+    };
+    if (place >= 0 || std::ranges::none_of(stored, may_change)) continue;
+    place = std::int32_t(kept_.size());
+    kept_.push_back(slot);
   }
 }
 

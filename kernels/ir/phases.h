@@ -23,6 +23,10 @@ class Phases {
   /// Slots of numbers that the last phase may overwrite and that others of its
   /// tensors read: it has them from the first phase, like results of reductions.
   const std::vector<std::int32_t>& kept() const { return kept_; }
+  /// Which of them a slot is; -1 for any other.
+  std::int32_t place_in_kept(std::int32_t slot) const {
+    return kept_.empty() ? -1 : kept_places_[std::size_t(slot)];
+  }
 
  private:
   void find_kept(const Program& program, const std::vector<bool>& needed);
@@ -31,6 +35,7 @@ class Phases {
   int last_ = 0;
   std::vector<ValueId> reductions_;
   std::vector<std::int32_t> kept_;
+  std::vector<std::int32_t> kept_places_;
 };
 
 /// True if a program with phases keeps the number in one slot because it stores

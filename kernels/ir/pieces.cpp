@@ -110,9 +110,8 @@ class Cutter {
 
   // True for a number that the last phase has from the first one.
   bool is_kept(const Node& node, int phase) const {
-    const auto& kept = phases_.kept();
     return phase == phases_.last() && node.op == OpCode::load &&
-           std::find(kept.begin(), kept.end(), node.in[0]) != kept.end();
+           phases_.place_in_kept(node.in[0]) >= 0;
   }
 
   // Collects everything a value depends on in a phase; -2 marks visited nodes.
@@ -185,11 +184,9 @@ class Cutter {
   }
 
   std::int32_t kept_slot(std::int32_t number) const {
-    const auto& kept = phases_.kept();
-    const auto at = std::find(kept.begin(), kept.end(), number);
     return std::int32_t(program_.slots().size() +
                         program_.reductions().size()) +
-           std::int32_t(at - kept.begin());
+           phases_.place_in_kept(number);
   }
 
   SlotInfo info_of(std::int32_t slot) const {

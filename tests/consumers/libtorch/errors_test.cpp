@@ -92,7 +92,9 @@ TEST_CASE("parameters that cannot be stepped are refused at once") {
   }
   check_says(made_with(made), "it was made in inference mode");
   const torch::Tensor twice = torch::ones({2});
-  check_says(message_of([&] { const Adam adam({twice, twice}); }), "");
+  check_says(message_of([&] { const Adam adam({twice, twice}); }),
+             "is the same tensor as parameter 0 of that group; list each "
+             "parameter once");
 }
 
 TEST_CASE("options that make no sense are refused") {

@@ -30,7 +30,7 @@ std::vector<torch::Tensor> make_params(int count,
   return made;
 }
 
-// Two sets in turn, so that every address is another than the step before.
+// Three sets in turn, so that every address is another than the step before.
 struct Grads {
   explicit Grads(const std::vector<torch::Tensor>& params) {
     for (auto& set : sets) {
