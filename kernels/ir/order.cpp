@@ -236,14 +236,14 @@ class Walk {
       if (inside && !other.overlap->coincident) refuse(*other.overlap);
       return Break{inside ? operation.nodes.begin : operation.call.begin,
                    text(*other.overlap, read.slot, "read",
-                        program_.place(read.by), "stored", store.place)};
+                        program_.call_place(read.by), "stored", store.place)};
     }
     return std::nullopt;
   }
 
   std::optional<Break> check_store(const Operation& operation,
                                    const StoreEvent& event) {
-    const std::source_location place = program_.place(event.value);
+    const std::source_location place = program_.call_place(event.value);
     for (const Neighbour& other : neighbours(event.slot)) {
       const Access& store = stores_[other.slot];
       if (store.operation != never) {
@@ -329,11 +329,11 @@ class Walk {
         part.early.push_back(read.load);
         continue;
       }
-      reads_[read.slot] = {operation.nodes.begin, program_.place(read.by)};
+      reads_[read.slot] = {operation.nodes.begin, program_.call_place(read.by)};
     }
     for (const StoreEvent& event : operation.stores) {
       stores_[event.slot] = {operation.nodes.begin,
-                             program_.place(event.value)};
+                             program_.call_place(event.value)};
       content_[event.slot] = event.value;
       part.stores.push_back(event);
     }
@@ -350,7 +350,7 @@ class Walk {
   }
 
   std::source_location place_of(const Operation& operation) const {
-    return program_.place(operation.nodes.end - 1);
+    return program_.call_place(operation.nodes.end - 1);
   }
 
   // "params[1] is read at a.cpp:9 and overlaps params[0], stored at a.cpp:8"

@@ -85,6 +85,25 @@ TEST_CASE("overlaps and graph breaks name the line that called the step") {
   CHECK(contains(logged, "after the operation at " + line_of(here, 1)));
 }
 
+TEST_CASE("optimizers that share a parameter: both steps are named") {
+  const auto params = make_params({{4}, {3}}, 1);
+  Adam all(params);
+  SGD some({params[0]});
+  Here here;
+  LogCapture log(Log::graph);
+  auto both = compile([&] {
+    here = Here::current();
+    all.step();
+    some.step();
+  });
+  both();
+  CHECK(contains(log.take(),
+                 "graph break in function step: params[0] is read "
+                 "at " +
+                     line_of(here, 2) + " and overlaps params[0], stored at " +
+                     line_of(here, 1)));
+}
+
 TEST_CASE("a step with a closure returns the loss") {
   for (const bool compiled : {false, true}) {
     Tensor param = full({2}, 3);
