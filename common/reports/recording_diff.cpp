@@ -153,12 +153,13 @@ bool same_operation(const Node& a, const Node& b) {
   return a.op == b.op && a.rate == b.rate && a.dtype == b.dtype;
 }
 
-// Returns "mul at a.cpp:9" and adds the place.
+// Returns "mul at a.cpp:9", where the user called it, and adds the place.
 std::string operation_text(const Program& program, ValueId id,
                            std::vector<LogPlace>& places) {
   std::string text(name_of(program.node(id).op));
-  if (program.place(id).line() == 0) return text;
-  places.push_back(log_place(program.place(id)));
+  const std::source_location place = program.call_place(id);
+  if (place.line() == 0) return text;
+  places.push_back(log_place(place));
   return text + " at " + to_string(places.back());
 }
 

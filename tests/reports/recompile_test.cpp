@@ -107,6 +107,30 @@ TEST_CASE("a number that has become a tensor, and the other way round") {
             "which drops add_scaled");
 }
 
+TEST_CASE("operations beside a step name the call of the step") {
+  const auto params = params_of(0);
+  Adam adam({{params, AdamOptions{}}});
+  int line = 0;
+  const auto after_one_more = [&](const auto& more) {
+    bool now = false;
+    auto step = compile([&] { more(now); }, {.backend = Backend::interpreted});
+    step();
+    now = true;
+    step();
+    return reason(step);
+  };
+  const auto at = [&](int number) {
+    return " at " + short_path(__FILE__) + ":" + std::to_string(number);
+  };
+  const std::string clipped = after_one_more([&](bool now) {
+    line = __LINE__ + 1;
+    if (now) foreach_neg_(TensorList(params));
+    adam.step();
+  });
+  CHECK(clipped == differ + "operation 1 was add" + at(line + 1) +
+                       " and is neg" + at(line));
+}
+
 TEST_CASE("an index within a number") {
   CHECK(
       after<Adam>(AdamOptions{}, [](Adam& adam) {
