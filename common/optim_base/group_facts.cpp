@@ -17,9 +17,11 @@ void ParamGroup::tell(Facts& facts) {
     facts.add({named.name, named.index, unknown ? Kind::tensor : Kind::number,
                unknown ? 0 : scalar.value()});
   });
-  visit_flags([&](const char* name, bool& on) {
+  const auto add = [&](const char* name, bool on) {
     facts.add({name, -1, OptionFact::Kind::flag, on ? 1.0 : 0.0});
-  });
+  };
+  visit_flags([&](const char* name, bool& on) { add(name, on); });
+  add("master_weights", master_weights);
 }
 
 void Optimizer::Kept::tell(Facts& facts) const {

@@ -402,6 +402,8 @@ ORDER = (
     fault("a recompile names the library's own lines",
           "common/reports/recording_diff.cpp",
           "program.call_place(id);", "program.place(id);", "recompile_test"),
+    fault("a recompile forgets the masters", "common/optim_base/group_facts.cpp",
+          '  add("master_weights", master_weights);\n', "", "recompile_test"),
     fault("a recompile counts groups from the wrong end",
           "common/reports/recording_diff.cpp",
           'fmt::format("param_groups[{}]", group);',

@@ -107,6 +107,21 @@ TEST_CASE("a number that has become a tensor, and the other way round") {
             "which drops add_scaled");
 }
 
+TEST_CASE("masters of a group") {
+  Tensor param = full({3}, 1, DType::bfloat16);
+  param.set_grad(full({3}, 1, DType::bfloat16));
+  Adam adam({param});
+  adam.use_master_weights();
+  auto step = compile([&] { adam.step(); }, {.backend = Backend::interpreted});
+  step();
+  adam.use_master_weights(false);
+  step();
+  CHECK(reason(step).rfind(
+            differ + "param_groups[0][\"master_weights\"] was true and is "
+                     "false, which drops copy",
+            0) == 0);
+}
+
 TEST_CASE("operations beside a step name the call of the step") {
   const auto params = params_of(0);
   Adam adam({{params, AdamOptions{}}});
