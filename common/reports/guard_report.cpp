@@ -96,13 +96,12 @@ void add_failures(RecompileReport& report, const Plan& plan,
 
 void add_changes(RecompileReport& report, const Program& known,
                  const Program& program) {
-  if (known.slots().size() != program.slots().size() ||
-      known.stores().size() != program.stores().size()) {
-    return;
-  }
-  for (std::size_t s = 0; s < program.slots().size(); ++s) {
-    const std::string before = kind_of(known, s, program.slots()[s]);
-    const std::string now = kind_of(program, s, known.slots()[s]);
+  const std::vector<std::int32_t> slots = slots_before(known, program);
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    if (slots[s] < 0) continue;
+    const auto old = std::size_t(slots[s]);
+    const std::string before = kind_of(known, old, program.slots()[s]);
+    const std::string now = kind_of(program, s, known.slots()[old]);
     if (before == now) continue;
     const char* const label = program.lists()[s].label;
     report.changes.push_back((label == nullptr ? "a list" : label) +

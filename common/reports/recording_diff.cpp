@@ -125,6 +125,13 @@ std::vector<ValueId> operations_of(const Program& program) {
   return all;
 }
 
+// The slot that an operand is loaded from, perhaps converted; -1 if it is computed.
+std::int32_t slot_of(const Program& program, ValueId id) {
+  while (program.node(id).op == OpCode::cast) id = program.node(id).in[0];
+  const Node& node = program.node(id);
+  return node.op == OpCode::load ? node.in[0] : -1;
+}
+
 // Names of the operations that `more` has in addition to those of `less`.
 std::string surplus(const Program& less, const Program& more) {
   std::map<OpCode, int> known;
@@ -194,6 +201,34 @@ RecordingDiff diff_operations(const Program& before, const Program& now) {
 }
 
 }  // namespace
+
+std::vector<std::int32_t> slots_before(const Program& before,
+                                       const Program& now) {
+  const std::vector<ValueId> old = operations_of(before);
+  const std::vector<ValueId> own = operations_of(now);
+  const auto same_op = [&](ValueId a, ValueId b) {
+    return before.node(a).op == now.node(b).op;
+  };
+  const auto& stored = before.stores();
+  if (before.slots().size() != now.slots().size() ||
+      stored.size() != now.stores().size() ||
+      !std::equal(old.begin(), old.end(), own.begin(), own.end(), same_op)) {
+    return {};
+  }
+  std::vector<std::int32_t> slots(now.slots().size(), -1);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    for (std::size_t k = 0; k < now.node(own[i]).arity; ++k) {
+      const std::int32_t slot = slot_of(now, now.node(own[i]).in[k]);
+      if (slot < 0 || slots[std::size_t(slot)] >= 0) continue;
+      slots[std::size_t(slot)] = slot_of(before, before.node(old[i]).in[k]);
+    }
+  }
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    std::int32_t& slot = slots[std::size_t(now.stores()[i].slot)];
+    if (slot < 0) slot = stored[i].slot;
+  }
+  return slots;
+}
 
 RecordingDiff diff_recordings(const Recorded& before, const Recorded& now) {
   const Difference fact = diff_facts(before.facts, now.facts);

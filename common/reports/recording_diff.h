@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,11 @@ struct RecordingDiff {
   std::string text;
   std::vector<LogPlace> places;
 };
+
+/// For each slot of `now`, the one that was used in its place in `before`, or -1;
+/// empty if the two do not do the same operations.
+std::vector<std::int32_t> slots_before(const Program& before,
+                                       const Program& now);
 
 /// The first difference that changes operations, in terms of the user's code:
 /// `param_groups[1]["weight_decay"] was 0 and is 0.1, which adds add_scaled`.

@@ -122,6 +122,18 @@ TEST_CASE("masters of a group") {
             0) == 0);
 }
 
+TEST_CASE("gradients of another dtype: no other list is blamed") {
+  const auto params = params_of(0);
+  Adam adam({{params, AdamOptions{}}});
+  auto step = compile([&] { adam.step(); }, {.backend = Backend::interpreted});
+  step();
+  for (Tensor param : params) {
+    param.set_grad(full(param.shape(), 1, DType::float64));
+  }
+  step();
+  CHECK(reason(step) == "grads was float32, now float64");
+}
+
 TEST_CASE("operations beside a step name the call of the step") {
   const auto params = params_of(0);
   Adam adam({{params, AdamOptions{}}});
@@ -144,6 +156,12 @@ TEST_CASE("operations beside a step name the call of the step") {
   });
   CHECK(clipped == differ + "operation 1 was add" + at(line + 1) +
                        " and is neg" + at(line));
+  const std::string scaled = after_one_more([&](bool now) {
+    line = __LINE__ + 1;
+    now ? adam.step({.grad_scale = 2.0}) : adam.step();
+  });
+  CHECK(scaled ==
+        differ + "operation 1 was add" + at(line) + " and is div" + at(line));
 }
 
 TEST_CASE("an index within a number") {
