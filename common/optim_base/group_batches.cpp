@@ -272,24 +272,25 @@ void GroupBatches::create_states(Groups groups,
 }
 
 // Matches the batches as long as nothing has changed since they were made.
+bool GroupBatches::serves(Groups groups) const {
+  return version_ != unfinished && compare(groups) == Change::nothing &&
+         is_of({});
+}
+
 std::vector<std::vector<Tensor>> GroupBatches::params_by_list(
     Groups groups) const {
+  if (!serves(groups)) return new_lists(groups);
+  std::vector<std::vector<Tensor>> all;
+  for (const JoinedBatch& each : batches_) {
+    all.push_back(each.batch.params.tensors());
+  }
+  return all;
+}
+
+std::vector<std::vector<Tensor>> GroupBatches::new_lists(Groups groups) {
   const GradientSource gradients;
   const std::vector<Tensor> params = params_of(groups);
-  std::size_t updated = 0;
-  for (std::size_t i = 0; i < params.size(); ++i) {
-    updated += gradients.has(params, i) ? 1 : 0;
-  }
-  const bool same = version_ != unfinished && source_.like(gradients) &&
-                    compare(groups) == Change::nothing &&
-                    params.size() == without_.size() + updated;
   std::vector<std::vector<Tensor>> all;
-  if (same) {
-    for (const JoinedBatch& each : batches_) {
-      all.push_back(each.batch.params.tensors());
-    }
-    return all;
-  }
   for (const auto& places :
        lists_of(groups, like_groups(groups), params, gradients)) {
     all.emplace_back();

@@ -50,6 +50,12 @@ class GroupBatches {
   /// step.
   std::vector<std::vector<Tensor>> params_by_list(
       std::span<const GroupToUpdate> groups) const;
+  /// True if these batches serve the next step, with the gradients that the
+  /// parameters hold.
+  bool serves(std::span<const GroupToUpdate> groups) const;
+  /// The parameters of the lists that a step makes anew.
+  static std::vector<std::vector<Tensor>> new_lists(
+      std::span<const GroupToUpdate> groups);
   /// Number of groups when the batches were made.
   std::size_t group_count() const { return known_.size(); }
   /// Number of parameters of this group that are updated.

@@ -67,7 +67,14 @@ void Optimizer::check_joining(const ParamGroup& group) const {
   check_parameters(groups);
 }
 
-Optimizer::Optimizer(Optimizer&& other) noexcept { *this = std::move(other); }
+Optimizer::Optimizer() {
+  kept_->owner = this;
+  announce(kept_);
+}
+
+Optimizer::Optimizer(Optimizer&& other) noexcept : Optimizer() {
+  *this = std::move(other);
+}
 
 // A moved-from optimizer has no groups.
 Optimizer& Optimizer::operator=(Optimizer&& other) noexcept {
@@ -257,6 +264,13 @@ std::vector<Tensor> Optimizer::parameters() const {
     all.insert(all.end(), params.begin(), params.end());
   }
   return all;
+}
+
+std::vector<std::vector<Tensor>> Optimizer::Kept::lists_to_come() const {
+  if (owner == nullptr) return {};
+  std::vector<GroupToUpdate> groups;
+  owner->gather_groups(groups);
+  return owner->batches_.lists_to_come(groups);
 }
 
 std::vector<TensorList> Optimizer::gradient_lists(std::source_location place) {

@@ -19,6 +19,7 @@
 #include "fusebook/optim_base/state_dict.h"
 #include "fusebook/optim_base/state_store.h"
 #include "fusebook/optim_base/step_options.h"
+#include "fusebook/tensor/kept_gradients.h"
 #include "fusebook/tensor/tensor.h"
 #include "fusebook/trace/facts.h"
 #include "fusebook/trace/undo.h"
@@ -162,7 +163,7 @@ class Optimizer {
       std::source_location place = std::source_location::current()) const;
 
  protected:
-  Optimizer() = default;
+  Optimizer();
   /// Schedulers keep referring to `other`: make them after the move.
   Optimizer(Optimizer&& other) noexcept;
   Optimizer& operator=(Optimizer&& other) noexcept;
@@ -184,11 +185,12 @@ class Optimizer {
 
  private:
   // A recording in progress may hold this longer than the optimizer lives.
-  struct Kept final : Undo, FactSource {
+  struct Kept final : Undo, FactSource, GradientKeeper {
     void undo() override;
     void keep() override { states.keep(); }
     void tell(Facts& facts) const override;
-    Optimizer* owner = nullptr;  // the optimizer that recorded, while it exists
+    std::vector<std::vector<Tensor>> lists_to_come() const override;
+    Optimizer* owner = nullptr;  // while it exists
     std::int64_t steps = 0;
     StateStore states;
   };

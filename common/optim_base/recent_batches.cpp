@@ -41,6 +41,16 @@ std::vector<std::vector<Tensor>> RecentBatches::params_by_list(
                        : kept_.front().params_by_list(groups);
 }
 
+std::vector<std::vector<Tensor>> RecentBatches::lists_to_come(
+    std::span<const GroupToUpdate> groups) const {
+  const auto found = std::find_if(
+      kept_.begin(), kept_.end(),
+      [&](const GroupBatches& each) { return each.serves(groups); });
+  if (found == kept_.end()) return GroupBatches::new_lists(groups);
+  if (found == kept_.begin()) return {};
+  return found->params_by_list(groups);
+}
+
 std::size_t RecentBatches::group_count() const {
   return kept_.empty() ? 0 : kept_.front().group_count();
 }

@@ -25,6 +25,10 @@ class RecentBatches {
                const GradientSource& gradients, const Try& try_update);
   std::vector<std::vector<Tensor>> params_by_list(
       std::span<const GroupToUpdate> groups) const;
+  /// The parameters of the lists of the next step; none if these are the lists
+  /// of the last one.
+  std::vector<std::vector<Tensor>> lists_to_come(
+      std::span<const GroupToUpdate> groups) const;
   std::size_t group_count() const;
   std::size_t updated(std::size_t group) const;
   std::span<JoinedBatch> batches();

@@ -54,6 +54,13 @@ Kept& kept() {
   return lists;
 }
 
+using Keepers = std::vector<std::weak_ptr<const GradientKeeper>>;
+
+Keepers& keepers() {
+  static thread_local Keepers all;
+  return all;
+}
+
 bool has_grad(const Tensor& param) { return param.impl()->grad != nullptr; }
 
 // True if these are all parameters that have a gradient, in order.
@@ -88,13 +95,15 @@ class Open {
 
   std::shared_ptr<ListImpl> find_from(const Tensor& first) const {
     if (!has(first)) return nullptr;
-    return kept().find(first, [&](const auto& owners) {
-      return std::all_of(owners.begin(), owners.end(),
-                         [&](const Tensor& each) { return has(each); });
-    });
+    return kept().find(first,
+                       [&](const auto& owners) { return has_all(owners); });
   }
-  void take(const ListImpl& params) {
-    for (const Tensor& each : params.tensors) left_.erase(each.impl().get());
+  bool has_all(const std::vector<Tensor>& params) const {
+    return std::all_of(params.begin(), params.end(),
+                       [&](const Tensor& each) { return has(each); });
+  }
+  void take(const std::vector<Tensor>& params) {
+    for (const Tensor& each : params) left_.erase(each.impl().get());
   }
   std::vector<Tensor> rest() {
     std::vector<Tensor> rest;
@@ -113,6 +122,24 @@ class Open {
   std::unordered_set<const TensorImpl*> left_;
 };
 
+// The gradients of lists that a next step will make.
+std::vector<TensorList> lists_to_come(Open& open) {
+  std::vector<TensorList> lists;
+  for (const auto& each : keepers()) {
+    const auto keeper = each.lock();
+    if (keeper == nullptr) continue;
+    for (const std::vector<Tensor>& params : keeper->lists_to_come()) {
+      if (!open.has_all(params)) continue;
+      open.take(params);
+      std::vector<Tensor> grads;
+      grads.reserve(params.size());
+      for (const Tensor& param : params) grads.push_back(param.grad());
+      lists.emplace_back(std::move(grads), "grads");
+    }
+  }
+  return lists;
+}
+
 }  // namespace
 
 std::vector<TensorList> lists_by_dtype(const std::vector<Tensor>& tensors,
@@ -126,6 +153,11 @@ std::vector<TensorList> lists_by_dtype(const std::vector<Tensor>& tensors,
     if (!same.empty()) lists.emplace_back(std::move(same), label);
   }
   return lists;
+}
+
+void announce(const std::shared_ptr<const GradientKeeper>& keeper) {
+  std::erase_if(keepers(), [](const auto& each) { return each.expired(); });
+  keepers().push_back(keeper);
 }
 
 void keep_gradients(const std::shared_ptr<ListImpl>& list) {
@@ -142,11 +174,11 @@ std::optional<TensorList> kept_gradients(const std::vector<Tensor>& params) {
 std::vector<TensorList> kept_parts(const std::vector<Tensor>& params,
                                    std::vector<Tensor>& others) {
   Open open(params, has_grad);
-  std::vector<TensorList> parts;
+  std::vector<TensorList> parts = lists_to_come(open);
   for (const Tensor& param : params) {
     const auto part = up_to_date(open.find_from(param));
     if (!part) continue;
-    open.take(*part->impl()->owners);
+    open.take(part->impl()->owners->tensors);
     parts.push_back(*part);
   }
   others = open.rest();
@@ -164,7 +196,7 @@ std::vector<TensorList> lists_of_params(const std::vector<Tensor>& params) {
   for (const Tensor& param : params) {
     const auto list = open.find_from(param);
     if (list == nullptr) continue;
-    open.take(*list->owners);
+    open.take(list->owners->tensors);
     lists.emplace_back(list->owners);
   }
   for (TensorList& rest : lists_by_dtype(open.rest(), "params")) {

@@ -17,6 +17,18 @@ namespace fuse {
 std::vector<TensorList> lists_by_dtype(const std::vector<Tensor>& tensors,
                                        const char* label);
 
+/// Keeps lists of gradients from its first step on.
+class GradientKeeper {
+ public:
+  virtual ~GradientKeeper() = default;
+  /// The parameters of each list of the next step; none if these are the lists
+  /// of the last one.
+  virtual std::vector<std::vector<Tensor>> lists_to_come() const = 0;
+};
+
+/// Makes a keeper known on this thread, as long as it lives.
+void announce(const std::shared_ptr<const GradientKeeper>& keeper);
+
 /// Makes a list known, as long as it lives.
 void keep_gradients(const std::shared_ptr<ListImpl>& list);
 
@@ -25,8 +37,9 @@ void keep_gradients(const std::shared_ptr<ListImpl>& list);
 /// nobody keeps it.
 std::optional<TensorList> kept_gradients(const std::vector<Tensor>& params);
 
-/// The gradients of these parameters in any order: lists that are kept, and in
-/// `others` the parameters that are in none of them and have a gradient.
+/// The gradients of these parameters in any order: lists that are kept or that
+/// the next step of a keeper makes, and in `others` the parameters that are in
+/// none of them and have a gradient.
 std::vector<TensorList> kept_parts(const std::vector<Tensor>& params,
                                    std::vector<Tensor>& others);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -277,6 +278,57 @@ TEST_CASE("new gradients in other groups are clipped in the same launch") {
     CHECK(after.compilations == 0);
     // Gradients are read twice and stored; the norm is stored.
     CHECK(after.bytes_moved == 5 * (9304 * (4 + 28 + 4) + 4 * 16 + 8));
+  }
+}
+
+// Kinds of groups that need lists of their own.
+TEST_CASE("the first call of clipping and a step of two groups is one launch") {
+  using Groups = std::vector<Adam::Group>;
+  const auto other_rate = [](const auto& p) {
+    return Groups{{{p[0], p[2]}, {.lr = 0.01}}, {{p[1], p[3]}, {.lr = 0.02}}};
+  };
+  const auto other_kind = [](const auto& p) {
+    return Groups{{{p[3], p[0]}, {.lr = 0.01, .amsgrad = true}},
+                  {{p[2], p[1]}, {.lr = 0.02, .weight_decay = 0.1}}};
+  };
+  const auto by_norm = [](const auto& params) { clip_grad_norm_(params, 0.5); };
+  const auto by_value = [](const auto& params) {
+    clip_grad_value_(params, 0.25);
+  };
+  using Make = std::function<Groups(const std::vector<Tensor>&)>;
+  using Clip = std::function<void(const std::vector<Tensor>&)>;
+  for (const Make& make : {Make(other_rate), Make(other_kind)}) {
+    for (const Clip& clip : {Clip(by_norm), Clip(by_value)}) {
+      std::vector<Tensor> fused = {full({300}, 0.5), full({3}, 0.5),
+                                   full({9000}, 0.5), full({1}, 0.5)};
+      std::vector<Tensor> eager;
+      for (const Tensor& each : fused) eager.push_back(each.clone());
+      Adam opt(make(fused));
+      Adam by_hand(make(eager));
+      auto step = compile(
+          [&] {
+            clip(fused);
+            opt.step();
+          },
+          {.fullgraph = true});
+      for (int n = 0; n < 4; ++n) {
+        set_new_grads(fused, n);
+        set_new_grads(eager, n);
+        if (n == 2) {  // another set of parameters takes part
+          fused[2].set_grad(Tensor());
+          eager[2].set_grad(Tensor());
+        }
+        step();
+        clip(eager);
+        by_hand.step();
+        for (std::size_t p = 0; p < fused.size(); ++p) {
+          CHECK(fused[p].to_vector() == eager[p].to_vector());
+        }
+      }
+      CHECK(step.counters().launches == 4);
+      CHECK(step.counters().graph_breaks == 0);
+      CHECK(step.counters().compilations == 1);
+    }
   }
 }
 
