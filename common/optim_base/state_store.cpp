@@ -220,6 +220,13 @@ void StateStore::restore(const Tensor& param, const ParamStates& states) {
 // Single numbers are placed side by side, as `create` places them.
 void StateStore::prepare(const std::vector<Tensor>& params,
                          std::vector<ParamStates>& states) const {
+  if (params.size() != states.size()) {
+    throw Error(
+        fmt::format("prepare_states: there are {} parameters but the states of "
+                    "{}; pass the "
+                    "states of each parameter, in the same order",
+                    params.size(), states.size()));
+  }
   std::vector<Tensor*> numbers;
   std::vector<Tensor> theirs;
   for (std::size_t i = 0; i < params.size(); ++i) {

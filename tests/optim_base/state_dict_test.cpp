@@ -213,3 +213,12 @@ TEST_CASE("what does not fit is named, and nothing changes") {
   CHECK(testing::contains(message_of<Error>([&] { inside(); }),
                           "load between two steps"));
 }
+
+TEST_CASE("states to prepare are those of each parameter") {
+  const Adam adam({zeros({2}), zeros({3})});
+  std::vector<ParamStates> states(1);
+  CHECK(message_of<Error>(
+            [&] { adam.prepare_states(adam.parameters(), states); }) ==
+        "prepare_states: there are 2 parameters but the states of 1; pass the "
+        "states of each parameter, in the same order");
+}
