@@ -98,15 +98,18 @@ class Optimizer : public Kind::Base {
 
     void take(Optimizer& own) {
       const detail::Turn turn(busy_);
-      if (stepper_.take(own.param_groups_)) states_.follow();
+      if (stepper_.take(own.param_groups_)) states_.follow(own.param_groups_);
+      states_.look_at(own.param_groups_);
       states_.take(own.param_groups_, own.state_, true);
     }
     void step(Optimizer& own) {
       const detail::Turn turn(busy_);
-      if (stepper_.take(own.param_groups_)) states_.follow();
-      stepper_.collect();
+      if (stepper_.take(own.param_groups_)) states_.follow(own.param_groups_);
+      states_.look_at(own.param_groups_);
+      stepper_.collect([&]() noexcept { states_.walk(own.state_); });
       states_.take(own.param_groups_, own.state_, false);
       stepper_.run();
+      stepper_.params().note_writes([&]() noexcept { states_.count(); });
       states_.give(own.param_groups_, own.state_);
     }
     const auto& compiled() const { return stepper_.compiled(); }

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -10,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "fusebook/libtorch/raw_tensor.h"
 #include "fusebook/libtorch/view.h"
+#include "fusebook/runtime/parallel.h"
 #include "fusebook/support/error.h"
 #include "fusebook/tensor/move_tensors.h"
 #include "fusebook/tensor/tensor_layout.h"
@@ -28,8 +31,10 @@ class Params {
   bool are(const std::vector<const std::vector<at::Tensor>*>& groups) const;
 
   /// Finds every gradient. Takes notice of parameters whose elements have moved.
-  /// Throws Error for what cannot be stepped; then nothing has changed.
-  void collect();
+  /// Throws Error for what cannot be stepped; then nothing has changed. Meanwhile
+  /// another thread may call `beside`, which must not throw.
+  template <class Beside>
+  void collect(Beside beside);
 
   std::size_t size() const { return all_.size(); }
   const at::Tensor& object(std::size_t i) const { return all_[i].object; }
@@ -45,8 +50,10 @@ class Params {
   std::vector<Tensor> gradients() const;
   /// "parameter 3 of group 0".
   std::string name_of(std::size_t i) const;
-  /// Tells LibTorch that parameters with gradients have been written.
-  void note_writes() const;
+  /// Tells LibTorch that parameters with gradients have been written; `beside` as
+  /// above.
+  template <class Beside>
+  void note_writes(Beside beside) const;
 
  private:
   struct Param {
@@ -56,16 +63,27 @@ class Params {
     const void* data;
     c10::DispatchKeySet keys;
     caffe2::TypeMeta dtype;
+    std::size_t item_size;
     std::size_t first;  // of its sizes in numbers_; its strides follow
     std::size_t dims;
   };
 
+  static constexpr std::size_t together = 32;
+  static constexpr char unclear = 0;  // its address: look closely
+
   static Param bound(const at::Tensor& object, const std::string& name);
   void number(Param& param);
   bool has_form(const Param& param, const c10::TensorImpl& impl) const;
+  bool is_where_it_was(const Param& param) const;
+  template <class Call, class Beside>
+  void share_out(Call call, Beside beside) const;
+  const void* clear_address(const Param& param, const at::Tensor* grad) const;
+  void collect_some(std::size_t first, std::size_t count);
+  void collect_closely(std::size_t i, std::vector<Move>& moves);
   void look_closely(std::size_t i, std::vector<Move>& moves) const;
   const void* address_of(std::size_t i, const at::Tensor& grad);
-  void collect_once(std::vector<Move>& moves);
+  template <class Beside>
+  void collect_once(std::vector<Move>& moves, Beside beside);
   std::string grad_name(std::size_t i) const {
     return "the gradient of " + name_of(i);
   }
@@ -85,8 +103,17 @@ inline Params::Param Params::bound(const at::Tensor& object,
   if (impl->is_inference()) {
     refuse(name, "it was made in inference mode, and may not be written");
   }
-  return {object,          tensor,        impl, object.data_ptr(),
-          impl->key_set(), impl->dtype(), 0,    std::size_t(object.dim())};
+  object.data_ptr();  // may be written from now on
+  const std::size_t item_size = object.element_size();
+  return {object,
+          tensor,
+          impl,
+          data_of(*impl, item_size),
+          impl->key_set(),
+          impl->dtype(),
+          item_size,
+          0,
+          std::size_t(object.dim())};
 }
 
 inline void Params::number(Param& param) {
@@ -163,10 +190,51 @@ inline bool Params::has_form(const Param& param,
   if (impl.key_set() != param.keys || impl.dtype() != param.dtype) return false;
   const auto sizes = impl.sizes();
   const auto strides = impl.strides();
+  if (sizes.size() != param.dims) return false;
   const std::int64_t* const own = numbers_.data() + param.first;
-  return sizes.size() == param.dims &&
-         std::equal(sizes.begin(), sizes.end(), own) &&
-         std::equal(strides.begin(), strides.end(), own + param.dims);
+  for (std::size_t d = 0; d < param.dims; ++d) {
+    if (sizes[d] != own[d] || strides[d] != own[param.dims + d]) return false;
+  }
+  return true;
+}
+
+inline bool Params::is_where_it_was(const Param& param) const {
+  return has_form(param, *param.impl) &&
+         data_of(*param.impl, param.item_size) == param.data &&
+         !is_lazy_copy(*param.impl);
+}
+
+// Calls beside(), and call(first, count) for some parameters after the others, by
+// several threads if there are so many that it pays. Each thread gets what it had
+// in the step before, and has it near.
+template <class Call, class Beside>
+void Params::share_out(Call call, Beside beside) const {
+  constexpr std::size_t worth_a_thread = 256;
+  const std::size_t size = all_.size();
+  const auto parts = std::clamp<std::size_t>(size / worth_a_thread, 1,
+                                             std::size_t(thread_count()));
+  // What is beside takes as long as half of the parameters.
+  const std::size_t each = (size + size / 2) / parts;
+  parallel_run(int(parts), [&](int part) {
+    const bool last = std::size_t(part) + 1 == parts;
+    const std::size_t begin = std::min(size, std::size_t(part) * each);
+    const std::size_t end = last ? size : std::min(size, begin + each);
+    if (last) beside();
+    for (std::size_t i = begin; i < end; i += together) {
+      call(i, std::min(together, end - i));
+    }
+  });
+}
+
+// The address of a gradient, null if there is none, or `unclear`.
+inline const void* Params::clear_address(const Param& param,
+                                         const at::Tensor* grad) const {
+  if (!is_where_it_was(param)) return &unclear;
+  if (grad == nullptr || !grad->defined()) return nullptr;
+  const c10::TensorImpl& own = *grad->unsafeGetTensorImpl();
+  const void* const data =
+      has_form(param, own) ? data_of(own, param.item_size) : nullptr;
+  return data == nullptr ? &unclear : data;
 }
 
 // A parameter whose elements are elsewhere, or lie in another order.
@@ -202,36 +270,61 @@ inline const void* Params::address_of(std::size_t i, const at::Tensor& grad) {
   return seen.numel() == 0 ? &empty_gradient : seen.raw_data();
 }
 
-inline void Params::collect_once(std::vector<Move>& moves) {
-  need_gradients_ = false;
-  for (std::size_t i = 0; i < all_.size(); ++i) {
-    const Param& param = all_[i];
-    addresses_[i] = nullptr;
-    if (!has_form(param, *param.impl) ||
-        param.object.data_ptr() != param.data) {
-      look_closely(i, moves);
-    }
-    const at::Tensor& grad = param.impl->grad();
-    if (!grad.defined()) continue;
-    const c10::TensorImpl& own = *grad.unsafeGetTensorImpl();
-    if (has_form(param, own)) addresses_[i] = own.data();
-    if (addresses_[i] == nullptr) addresses_[i] = address_of(i, grad);
+// Everything that is needed is brought near before anything is looked at.
+inline void Params::collect_some(std::size_t first, std::size_t count) {
+  const Param* const some = all_.data() + first;
+  std::array<const at::Tensor*, together> grads;
+  for (std::size_t k = 0; k < count; ++k) fetch(some[k].impl);
+  for (std::size_t k = 0; k < count; ++k) {
+    fetch(storage_of(*some[k].impl));
+    grads[k] = grad_place(*some[k].impl);
+    fetch(grads[k]);
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    if (grads[k] != nullptr) fetch(grads[k]->unsafeGetTensorImpl());
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    if (grads[k] == nullptr) continue;
+    fetch(storage_of(*grads[k]->unsafeGetTensorImpl()));
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    addresses_[first + k] = clear_address(some[k], grads[k]);
   }
 }
 
-inline void Params::collect() {
+inline void Params::collect_closely(std::size_t i, std::vector<Move>& moves) {
+  const Param& param = all_[i];
+  addresses_[i] = nullptr;
+  if (!is_where_it_was(param)) look_closely(i, moves);
+  const at::Tensor& grad = param.impl->grad();
+  if (grad.defined()) addresses_[i] = address_of(i, grad);
+}
+
+template <class Beside>
+void Params::collect_once(std::vector<Move>& moves, Beside beside) {
+  need_gradients_ = false;
+  share_out([this](std::size_t first,
+                   std::size_t count) { collect_some(first, count); },
+            beside);
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    if (addresses_[i] == &unclear) collect_closely(i, moves);
+  }
+}
+
+template <class Beside>
+void Params::collect(Beside beside) {
   std::vector<Move> moves;
-  collect_once(moves);
+  collect_once(moves, beside);
   if (moves.empty()) return;
   move_tensors(moves, "step");
   numbers_.clear();
   for (Param& each : all_) {
-    each.data = each.object.data_ptr();
+    each.data = data_of(*each.impl, each.item_size);
     each.keys = each.impl->key_set();
     number(each);
   }
   moves.clear();
-  collect_once(moves);  // beside the parameters' new strides
+  collect_once(moves, [] {});  // beside the parameters' new strides
 }
 
 inline std::vector<Tensor> Params::gradients() const {
@@ -243,10 +336,22 @@ inline std::vector<Tensor> Params::gradients() const {
   return found;
 }
 
-inline void Params::note_writes() const {
-  for (std::size_t i = 0; i < all_.size(); ++i) {
-    if (has_gradient(i)) all_[i].impl->bump_version();
-  }
+template <class Beside>
+void Params::note_writes(Beside beside) const {
+  const auto some = [this](std::size_t first, std::size_t count) {
+    const auto each = [&](auto call) {
+      for (std::size_t i = first; i < first + count; ++i) {
+        if (has_gradient(i)) call(*all_[i].impl);
+      }
+    };
+    // To count up waits for the counter, and all that follows waits for that. To
+    // read it does not, so this comes first.
+    each([](const c10::TensorImpl& param) {
+      static_cast<void>(param.version_counter().current_version());
+    });
+    each([](c10::TensorImpl& param) { param.bump_version(); });
+  };
+  share_out(some, beside);
 }
 
 }  // namespace fuse::libtorch::detail

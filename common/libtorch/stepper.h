@@ -57,8 +57,11 @@ class Stepper {
   /// cannot be stepped, and for options of new groups that make no sense; then
   /// nothing has changed. True if parameters came or went.
   bool take(Groups& groups);
-  /// Finds the gradients. Throws Error for what cannot be stepped.
-  void collect() { params_.collect(); }
+  /// Finds the gradients; see Params::collect.
+  template <class Beside>
+  void collect(Beside beside) {
+    params_.collect(beside);
+  }
   /// Steps what was collected.
   void run();
 
@@ -205,7 +208,6 @@ void Stepper<Kind>::run() {
     std::vector<Tensor> tensors;
   } const hold(params_);
   step_();
-  params_.note_writes();
 }
 
 }  // namespace fuse::libtorch::detail

@@ -130,6 +130,24 @@ TEST_CASE("a program may put other states in their place") {
   CHECK(pair.our_adam.counters().recompiles == 0);
 }
 
+TEST_CASE("a state that was replaced keeps its address until the next step") {
+  Pair pair;
+  pair.train_both(2);
+  const torch::Tensor param = pair.ours->parameters()[0];
+  const auto* const before =
+      state_of(pair.our_adam, param).exp_avg().unsafeGetTensorImpl();
+  for (int i = 0; i < 100; ++i) {
+    pair.on_both([](auto& model, auto& adam) {
+      const auto first = model->parameters()[0];
+      state_of(adam, first).exp_avg(torch::full_like(first, 0.5));
+    });
+    REQUIRE(state_of(pair.our_adam, param).exp_avg().unsafeGetTensorImpl() !=
+            before);
+  }
+  pair.train_both(3);
+  pair.check_near();
+}
+
 TEST_CASE("parameters are frozen, and come back") {
   Pair pair;
   pair.train_both(3);
