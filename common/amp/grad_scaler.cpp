@@ -59,7 +59,7 @@ GradScaler::GradScaler(GradScalerOptions options) : options_(options) {
   check(options_);
 }
 
-// On the device where they are needed first, as in torch.
+// Where gradients are first looked at.
 void GradScaler::place_numbers(const Device& device) {
   if (!scale_.defined()) {
     scale_ = full({}, options_.init_scale, DType::float32, device);
@@ -75,8 +75,13 @@ void GradScaler::place_numbers(const Device& device) {
 Tensor GradScaler::scale(const Tensor& loss) {
   check_defined(loss, "the loss");
   if (!options_.enabled) return loss;
-  place_numbers(loss.device());
-  return mul(loss, scale_.to(loss.dtype()));
+  // Gradients may be elsewhere: so the loss, which often is a number of the
+  // host, does not say where the scale will be.
+  const Device device = loss.device();
+  const Tensor now =
+      scale_.defined() ? scale_.to(device)
+                       : full({}, options_.init_scale, DType::float32, device);
+  return mul(loss, now.to(loss.dtype()));
 }
 
 const GradScaler::Progress* GradScaler::find(const Optimizer& optimizer) const {

@@ -53,7 +53,8 @@ class GradScaler {
   /// is positive.
   explicit GradScaler(GradScalerOptions options = {});
 
-  /// The loss times the scale, differentiable.
+  /// The loss times the scale, differentiable, where the loss is. Waits for the
+  /// device if gradients are elsewhere.
   Tensor scale(const Tensor& loss);
   /// Divides the gradients of the optimizer's parameters by the scale, and notes
   /// whether one is infinite or NaN. Throws Error if it was called since the

@@ -12,6 +12,7 @@
 
 #include "fusebook/compile/compile.h"
 #include "fusebook/foreach/clip_grad.h"
+#include "fusebook/nn/loss.h"
 #include "fusebook/nn/model.h"
 #include "fusebook/optim/all.h"
 #include "fusebook/support/error.h"
@@ -274,6 +275,37 @@ TEST_CASE("the numbers are where the gradients are") {
   SGD other({host});
   CHECK(contains(message_of<Error>([&] { scaler.step(other); }),
                  "use a scaler for each device"));
+}
+
+TEST_CASE("a loss need not be where the gradients are") {
+  for (const bool compiled : {false, true}) {
+    Tensor param = full({2}, 1).to(tested_device());
+    param.requires_grad_();
+    SGD sgd({param}, {.lr = 0.25});
+    GradScaler scaler({.init_scale = 4, .growth_interval = 1});
+    const Tensor target = zeros({2}).to(tested_device());
+    const auto update = [&] {
+      scaler.step(sgd);
+      scaler.update();
+    };
+    auto step = compile(update);
+    // The gradient is the parameter, so each step leaves three quarters of it.
+    double expected = 1;
+    double scale = 4;
+    for (int n = 0; n < 3; ++n) {
+      sgd.zero_grad();
+      const Tensor loss = mse_loss(param, target);
+      const Tensor scaled = scaler.scale(loss);
+      CHECK(scaled.device() == loss.device());
+      CHECK(scaled.item() == expected * expected * scale);
+      scaled.backward();
+      compiled ? step() : update();
+      expected *= 0.75;
+      scale *= 2;
+      CHECK(param.cpu().to_vector() == std::vector(2, expected));
+      CHECK(scaler.get_scale() == scale);
+    }
+  }
 }
 
 TEST_CASE("a scaled loss has scaled gradients") {

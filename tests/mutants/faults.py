@@ -1199,6 +1199,9 @@ SKIPPED = (
           "common/amp/grad_scaler.cpp",
           "for (std::size_t k = 1; k < grads.size(); ++k) {",
           "for (std::size_t k = 1; k < 1; ++k) {", "grad_scaler_test"),
+    fault("a loss must be where the scale is", "common/amp/grad_scaler.cpp",
+          "scale_.defined() ? scale_.to(device)", "scale_.defined() ? scale_",
+          "grad_scaler_test"),
 )
 
 TRUST_RATIOS = (
