@@ -11,12 +11,19 @@ namespace {
 // compute with.
 constexpr std::size_t registers_to_keep = 32;
 
+// What an element takes of the registers while it is computed. One of 16 bits
+// that will be stored is computed as a float.
+std::size_t bytes_kept(const BodySlot& slot) {
+  const std::size_t size = size_of(slot.dtype);
+  return slot.stored ? std::max(size, sizeof(float)) : size;
+}
+
 // How many registers hold a pack of each list while it is computed: with their
 // addresses and what the elements read of the tensor.
 std::size_t registers_kept(const BodyValues& values, std::size_t pack) {
   std::size_t bytes = 0;
   values.for_element_slots([&](std::size_t s) {
-    bytes += pack * size_of(values.body().slots[s].dtype) + sizeof(void*);
+    bytes += pack * bytes_kept(values.body().slots[s]) + sizeof(void*);
   });
   for (const BodyValues::Need& need : values.element_needs()) {
     bytes += size_of(need.second);
@@ -56,6 +63,20 @@ struct Packs {
       {{"size", std::to_string(pack_size(values))}, {"fields", fields}});
 }
 
+// Element k of a pack.
+std::string from_pack(DType dtype, const std::string& slot) {
+  return fill(
+      is_reduced(dtype) ? "half_of(from.@slot@, k)" : "from.@slot@.value[k]",
+      {{"slot", slot}});
+}
+
+std::string to_pack(DType dtype, const std::string& slot,
+                    const std::string& value) {
+  return fill(is_reduced(dtype) ? "put_half(to.@slot@, k, @value@);\n"
+                                : "to.@slot@.value[k] = @value@;\n",
+              {{"slot", slot}, {"value", value}});
+}
+
 std::string alignment(const BodyValues& values) {
   std::string all;
   values.for_element_slots([&](std::size_t s) {
@@ -81,18 +102,16 @@ std::string pack_access(const BodyValues& values) {
         wants += fill("device::want(at.@slot@ + i);\n", {{"slot", slot}});
         loads += fill("x.@slot@ = load_pack<pack>(at.@slot@ + i);\n",
                       {{"slot", slot}});
-        takes +=
-            fill("x.@slot@ = @value@;\n",
-                 {{"slot", slot},
-                  {"value", from_memory(dtype, "from." + slot + ".value[k]")}});
+        takes += fill("x.@slot@ = @value@;\n",
+                      {{"slot", slot},
+                       {"value", from_memory(dtype, from_pack(dtype, slot))}});
       });
   std::string stores;
   std::string puts;
   values.for_moved_slots(&BodySlot::stored, [&](const std::string& slot,
                                                 DType dtype) {
     stores += fill("store_pack(at.@slot@ + i, x.@slot@);\n", {{"slot", slot}});
-    puts += fill("to.@slot@.value[k] = @value@;\n",
-                 {{"slot", slot}, {"value", to_memory(dtype, "x." + slot)}});
+    puts += to_pack(dtype, slot, to_memory(dtype, "x." + slot));
   });
   return pack_type(values) + alignment(values) +
          fill(R"(static FUSE_FN void want(const Pointers& at, i64 i) {

@@ -86,7 +86,7 @@ constexpr std::string_view reserved =
     "Sum SumOfSquares Amax Reducer Reducing reduce reductions slots visit "
     // And what stands in a GPU's.
     "Packs Pack pack aligned is_aligned want load_pack store_pack take put "
-    "from to "
+    "half_of put_half from to "
     "k stores_per_tensor threadIdx blockIdx blockDim gridDim "
     // The rest of what NVRTC defines.
     "NULL NOMINMAX STD THROWBADALLOC alloca assert va_arg va_copy va_end "

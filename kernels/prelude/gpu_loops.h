@@ -14,6 +14,25 @@ struct alignas(count * sizeof(T) < 16 ? count * sizeof(T) : 16) Pack {
   T value[count];
 };
 
+// Elements of 16 bits share registers in twos: one by one, each would take a
+// register of its own until its pack is stored.
+template <int count>
+struct alignas(count * 2 < 16 ? count * 2 : 16) Pack<bits16, count> {
+  unsigned twos[count / 2];
+};
+
+template <int count>
+FUSE_FN bits16 half_of(const Pack<bits16, count>& pack, int k) {
+  return bits16(pack.twos[k / 2] >> k % 2 * 16);
+}
+
+template <int count>
+FUSE_FN void put_half(Pack<bits16, count>& pack, int k, bits16 half) {
+  unsigned& two = pack.twos[k / 2];
+  const unsigned shift = k % 2 * 16;
+  two = (two & 0xffff0000U >> shift) | unsigned(half) << shift;
+}
+
 // Elements are in global memory, never in shared memory. The compiler cannot
 // know this, because their addresses come from a table.
 #if defined(__CUDACC__)
@@ -56,8 +75,9 @@ FUSE_FN void run_packs(const typename Body::PerTensor& t,
                        const typename Body::Pointers& at, i64 begin, i64 end) {
   const i64 step = i64(blockDim.x) * Body::pack;
   for (i64 i = begin + i64(threadIdx.x) * Body::pack; i < end; i += step) {
-    typename Body::Packs packs;
+    typename Body::Packs packs = {};
     Body::load(packs, at, i);
+#pragma unroll  // else the packs would be in memory
     for (int k = 0; k < Body::pack; ++k) {
       typename Body::Element x;
       Body::take(x, packs, k);

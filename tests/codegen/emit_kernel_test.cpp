@@ -72,13 +72,15 @@ std::string source_for(std::size_t count, std::string (*generate)(const Plan&) =
 
 // The first of `count` lists becomes the sum of all, each times a scalar if
 // `scaled`: its source for a GPU.
-std::string sum_of_lists(int count, bool scaled) {
+std::string sum_of_lists(int count, bool scaled, DType dtype = DType::float32) {
   std::deque<Floats> lists;
   Program p;
   ValueId sum = p.constant(0, {});
   for (int k = 0; k < count; ++k) {
     lists.push_back(Floats::zeros("list", {4}));
-    const auto slot = p.slot(lists.back().view(), lists.back().info());
+    fuse::SlotInfo info = lists.back().info();
+    info.dtype = dtype;
+    const auto slot = p.slot(lists.back().view(), info);
     const ValueId scale =
         scaled ? p.argument(k, {.name = "scale"}) : p.constant(k + 2, {});
     sum = apply(p, OpCode::add_scaled, {sum, p.load(slot, here), scale});
@@ -213,6 +215,21 @@ TEST_CASE("packs shrink where the registers of a thread would not hold them") {
   CHECK(contains(sum_of_lists(4, true), "constexpr int pack = 4;"));    // 28
   CHECK(contains(sum_of_lists(5, true), "constexpr int pack = 2;"));    // 35
   CHECK(contains(sum_of_lists(40, false), "constexpr int pack = 2;"));  // 160
+  // One of eight elements of 16 bits is four, or eight if they are stored.
+  for (const DType dtype : {DType::float16, DType::bfloat16}) {
+    CHECK(contains(sum_of_lists(4, false, dtype),
+                   "constexpr int pack = 8;"));  // 28
+    CHECK(contains(sum_of_lists(5, false, dtype),
+                   "constexpr int pack = 4;"));  // 34
+  }
+}
+
+TEST_CASE("elements of 16 bits share the registers of a pack") {
+  const std::string text = sum_of_lists(2, false, DType::float16);
+  CHECK(contains(text, "x.list = from_float16(half_of(from.list, k));"));
+  CHECK(contains(text, "put_half(to.list, k, to_float16(x.list));"));
+  CHECK_FALSE(contains(text, "from.list.value[k]"));
+  CHECK(contains(sum_of_lists(2, false), "x.list = from.list.value[k];"));
 }
 
 TEST_CASE("any label gives code that compiles and computes the same") {

@@ -8,7 +8,7 @@
 // their names. The first N (by default all) are compiled for every architecture
 // that NVRTC knows, the rest for the oldest and the newest. --ptx: no further
 // than PTX, for the newest, which shows that the text is right. --no-spills: no register may be
-// spilled; --registers: no kernel may use more. --only: for this architecture
+// spilled, and no array of a thread be in memory; --registers: no kernel may use more. --only: for this architecture
 // alone; --keep: what the last compilation made, PTX or a cubin. --report: a line for each
 // compilation with its architecture, registers and bytes of spills, stored and
 // loaded, of a thread, and bytes of shared memory of a block. NVRTC is the one
@@ -113,6 +113,15 @@ void check_resources(const GpuResources& used, const Limits& limits) {
   }
 }
 
+// An array that is indexed by what the compiler does not know is in memory, as a
+// spilled register is.
+void check_arrays(const fuse::Nvrtc& nvrtc, const std::string& text) {
+  const fuse::ModuleImage ptx = fuse::compile_gpu_code(
+      nvrtc, text, kernel_of(text), {nvrtc.architectures.back(), false});
+  if (ptx.bytes.find(".local ") == std::string::npos) return;
+  throw std::runtime_error("keeps an array of each thread in memory");
+}
+
 // One source for one architecture; false when it is not as it must be.
 bool compile(const fuse::Nvrtc& nvrtc, const fs::path& file, int architecture,
              const Limits& limits, Totals& totals) {
@@ -129,6 +138,9 @@ bool compile(const fuse::Nvrtc& nvrtc, const fs::path& file, int architecture,
     totals.most_registers = std::max(totals.most_registers, used.registers);
     totals.spilling += used.spill_stores + used.spill_loads > 0 ? 1 : 0;
     check_resources(used, limits);
+    if (limits.no_spills && architecture == nvrtc.architectures.back()) {
+      check_arrays(nvrtc, text);
+    }
     return true;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s, sm_%d: %s\n", file.c_str(), architecture,
@@ -203,7 +215,8 @@ int main(int argc, char** argv) {
           ->check(CLI::ExistingPath);
   app.add_option("--every", limits.every, "sources for every architecture");
   app.add_flag("--ptx", limits.ptx, "no further than PTX");
-  app.add_flag("--no-spills", limits.no_spills, "no register may be spilled");
+  app.add_flag("--no-spills", limits.no_spills,
+               "nothing of a thread in memory");
   app.add_option("--registers", limits.registers, "no kernel may use more");
   app.add_option("--only", limits.only, "for this architecture alone");
   app.add_option("--keep", limits.kept, "keeps what was made last there");

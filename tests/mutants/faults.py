@@ -319,6 +319,18 @@ REDUCED = (
           "return wide ? DType::float64 : DType::float32;",
           "return wide ? DType::float64 : is_reduced(b) ? a : DType::float32;",
           "promotion_test"),
+    fault("a pack takes its halves in another order", "kernels/prelude/gpu_loops.h",
+          "return bits16(pack.twos[k / 2] >> k % 2 * 16);",
+          "return bits16(pack.twos[k / 2] >> (k + 1) % 2 * 16);",
+          "master_weights_test"),
+    fault("a pack loses the half beside one that is put",
+          "kernels/prelude/gpu_loops.h",
+          "two = (two & 0xffff0000U >> shift) | unsigned(half) << shift;",
+          "two = unsigned(half) << shift;", "master_weights_test"),
+    fault("halves that are stored take half a register",
+          "kernels/codegen/emit_packs.cpp",
+          "return slot.stored ?", "return slot.loaded && !slot.loaded ?",
+          "emit_kernel_test"),
 )
 
 ADAM = (
