@@ -34,6 +34,7 @@ struct Part {
   int of_case = 0;  // the number it has on the command line
   std::function<void()> measure;
   const Case* torch = nullptr;  // what PyTorch can do, too
+  const char* kind = "step";    // of the readings that it is beside
 };
 
 int case_count() { return int(all_cases().size()); }
@@ -56,9 +57,12 @@ const std::vector<Part>& all_parts() {
     for (const Case& one : all_cases()) {
       const int number = int(&one - all_cases().data()) + 1;
       parts.push_back({number, [&one] { measure_steps(one); }, &one});
-      if (!one.with_gradients) continue;
-      parts.push_back({number, [&one] { measure_tail(one); }});
-      parts.push_back({number, [&one] { measure_gradients(one); }});
+      if (one.with_tail) {
+        parts.push_back({number, [&one] { measure_tail(one); }, &one, "tail"});
+      }
+      if (one.with_gradients) {
+        parts.push_back({number, [&one] { measure_gradients(one); }});
+      }
     }
     parts.push_back({groups_case(), measure_groups});
     parts.push_back({0, measure_host});
@@ -88,20 +92,21 @@ struct Wanted {
 
 // PyTorch runs in a process of its own, so that its steps and the limit were not
 // measured in turns.
-void add_torch(std::vector<Reading>& readings, const Case& of, int threads) {
+void add_torch(std::vector<Reading>& readings, const Part& part, int threads) {
+  const std::string kind = part.kind;
   const auto limit =
       std::find_if(readings.begin(), readings.end(),
                    [](const Reading& r) { return r.variant == limit_name; });
   const double limit_us = limit == readings.end() ? 0 : limit->us;
-  for (Reading reading : measure_torch(of, threads)) {
-    if (reading.kind == "step") {
+  for (Reading reading : measure_torch(kind, *part.torch, threads)) {
+    if (reading.kind == kind) {
       reading.divisor = "limit of our own process";
       reading.divisor_us = limit_us;
     }
     readings.push_back(reading);
   }
   std::stable_partition(readings.begin(), readings.end(),
-                        [](const Reading& r) { return r.kind == "step"; });
+                        [&](const Reading& r) { return r.kind == kind; });
 }
 
 std::vector<Reading> measure_part(const Wanted& wanted, std::size_t number) {
@@ -113,7 +118,7 @@ std::vector<Reading> measure_part(const Wanted& wanted, std::size_t number) {
     readings = measure_in_process(int(number) + 1, wanted.threads);
   }
   if (wanted.torch && part.torch != nullptr) {
-    add_torch(readings, *part.torch, wanted.threads);
+    add_torch(readings, part, wanted.threads);
   }
   return readings;
 }

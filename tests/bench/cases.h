@@ -10,6 +10,7 @@ namespace fuse::bench {
 struct Case {
   std::string name;
   std::vector<std::int64_t> sizes;
+  bool with_tail = false;       ///< also with all that comes around a step
   bool with_gradients = false;  ///< also with gradients that come and go
 };
 

@@ -1,6 +1,7 @@
-"""Times PyTorch's Adam over the cases of the benchmark.
+"""Times PyTorch's Adam over the cases of the benchmark, alone or with all that
+comes around a step.
 
-usage: peer_torch.py THREADS CASE_NAME SIZE:COUNT [SIZE:COUNT ...]
+usage: peer_torch.py step|tail THREADS CASE_NAME SIZE:COUNT [SIZE:COUNT ...]
 
 Prints one line a variant in the form that `bench` reads, and the most memory it
 held. Run it through `./fusebook bench --peer torch`.
@@ -14,6 +15,7 @@ import time
 
 try:
     import torch
+    from torch.optim import swa_utils
 except ImportError as error:
     print(f"peer_torch: {sys.executable} cannot import torch ({error}); "
           "set FUSEBOOK_PYTHON to a Python that has PyTorch installed")
@@ -22,6 +24,7 @@ except ImportError as error:
 MIN_RUN_TIME = 0.2  # seconds for each variant, as in our own measurements
 ROUNDS = 9
 LARGE = 1 << 26  # elements; from here on variants are made one after the other
+MAX_NORM = 1e30  # never reached, so that gradients do not fade
 
 
 def make_params(sizes):
@@ -31,7 +34,49 @@ def make_params(sizes):
     return params
 
 
-def variants_of(params):
+class Model(torch.nn.Module):
+    """Parameters whose gradients are there, and stay as they are."""
+
+    def __init__(self, params):
+        super().__init__()
+        self.params = torch.nn.ParameterList(
+            torch.nn.Parameter(each, requires_grad=False) for each in params)
+        for kept, each in zip(self.params, params):
+            kept.grad = each.grad
+
+
+def tails_of(params):
+    """Like `steps_of`, with the norm of all gradients, clipping and an average,
+    and with a GradScaler that has to unscale first."""
+    model = Model(params)
+
+    def tail(scaler):
+        params = list(model.parameters())
+        adam = torch.optim.Adam(params, fused=True)
+        averaged = swa_utils.AveragedModel(
+            model, multi_avg_fn=swa_utils.get_ema_multi_avg_fn())
+        scaler.scale(torch.zeros(()))  # where its scale is made
+
+        def step():
+            scaler.unscale_(adam)
+            torch.nn.utils.clip_grad_norm_(params, MAX_NORM)
+            scaler.step(adam)
+            scaler.update()
+            averaged.update_parameters(model)
+
+        return step
+
+    def scaler(enabled):
+        return torch.amp.GradScaler("cpu", init_scale=1.0, enabled=enabled,
+                                    growth_interval=10**9)
+
+    return [
+        ("clip, fused, average", lambda: tail(scaler(False))),
+        ("unscale, clip, fused, average", lambda: tail(scaler(True))),
+    ]
+
+
+def steps_of(params):
     """Name and maker of each step; all update the same parameters."""
     adam = torch.optim.Adam
     found = [
@@ -44,6 +89,9 @@ def variants_of(params):
         found.append(
             ("torch.compile", lambda: torch.compile(adam(params).step)))
     return found
+
+
+KINDS = {"step": steps_of, "tail": tails_of}
 
 
 def block_size(step):
@@ -85,23 +133,24 @@ def measure(steps):
 
 
 def main():
-    threads, name = int(sys.argv[1]), sys.argv[2]
+    kind, threads, name = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     sizes = []
-    for run in sys.argv[3:]:
+    for run in sys.argv[4:]:
         size, count = run.split(":")
         sizes += [int(size)] * int(count)
     torch.set_num_threads(threads)
     random.seed(0)
-    variants = variants_of(make_params(sizes))
+    variants = KINDS[kind](make_params(sizes))
     one_by_one = sum(sizes) >= LARGE
     for some in [[v] for v in variants] if one_by_one else [variants]:
         steps = [make() for _, make in some]
         for (variant, _), seconds in zip(some, measure(steps)):
-            print(f"reading\tstep\t{name}\ttorch {torch.__version__} "
+            print(f"reading\t{kind}\t{name}\ttorch {torch.__version__} "
                   f"{variant}\t{seconds * 1e6:.9g}\t0")
         del steps
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(f"reading\tmemory\t{name}\tpeak of PyTorch\t0\t{peak}")
+    if kind == "step":
+        print(f"reading\tmemory\t{name}\tpeak of PyTorch\t0\t{peak}")
 
 
 if __name__ == "__main__":

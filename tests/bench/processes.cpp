@@ -58,11 +58,12 @@ std::vector<Reading> measure_beside_openmp(int threads) {
 #endif
 }
 
-std::vector<Reading> measure_torch(const Case& wanted, int threads) {
+std::vector<Reading> measure_torch(const std::string& kind, const Case& wanted,
+                                   int threads) {
   const char* const python = std::getenv("FUSEBOOK_PYTHON");
   std::vector<std::string> argv = {
       python != nullptr && *python != '\0' ? python : "python3",
-      FUSEBOOK_PEER_TORCH, std::to_string(threads), wanted.name};
+      FUSEBOOK_PEER_TORCH, kind, std::to_string(threads), wanted.name};
   for (const std::string& run : runs_of(wanted.sizes)) argv.push_back(run);
   // Without these, large temporaries are mapped and unmapped at every step.
   return run(argv, {"MALLOC_MMAP_THRESHOLD_=137438953472",

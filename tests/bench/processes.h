@@ -18,8 +18,10 @@ std::vector<Reading> measure_in_process(int part, int threads);
 std::vector<Reading> measure_beside_openmp(int threads);
 
 /// Runs PyTorch's Adam over a case, with as many threads and a memory
-/// allocator that keeps what was freed. FUSEBOOK_PYTHON names the Python that
-/// has it. Throws Error when it is not installed.
-std::vector<Reading> measure_torch(const Case& wanted, int threads);
+/// allocator that keeps what was freed: "step", or "tail" with all that comes
+/// around a step. FUSEBOOK_PYTHON names the Python that has it. Throws Error when
+/// it is not installed.
+std::vector<Reading> measure_torch(const std::string& kind, const Case& wanted,
+                                   int threads);
 
 }  // namespace fuse::bench

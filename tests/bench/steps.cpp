@@ -168,12 +168,6 @@ void measure(const Case& wanted, const Set& set, bool tell_limits) {
   }
 }
 
-std::int64_t bytes_of_a_list(const Case& wanted) {
-  return std::accumulate(wanted.sizes.begin(), wanted.sizes.end(),
-                         std::int64_t(0)) *
-         std::int64_t(sizeof(float));
-}
-
 // Lists of a whole model's size: parameters and gradients; two averages for each
 // float32 optimizer; four of half the size for each other type; what the limits
 // move; the temporaries of an eager step.
@@ -181,7 +175,6 @@ constexpr std::int64_t lists_at_once = 2 + 5 * 2 + 2 * 2 + 2 * 2 + 4 + 2;
 // One set after the other: the largest has one optimizer and temporaries, or two
 // optimizers.
 constexpr std::int64_t lists_in_turn = 2 + 2 + 2 + 1;
-constexpr std::int64_t most_at_once = std::int64_t(3) << 30;
 
 void measure_at_once(const Case& wanted) {
   const CaseModel model(wanted);
@@ -213,6 +206,12 @@ void measure_one_by_one(const Case& wanted) {
 }
 
 }  // namespace
+
+std::int64_t bytes_of_a_list(const Case& wanted) {
+  return std::accumulate(wanted.sizes.begin(), wanted.sizes.end(),
+                         std::int64_t(0)) *
+         std::int64_t(sizeof(float));
+}
 
 void measure_steps(const Case& wanted) {
   const std::int64_t list = bytes_of_a_list(wanted);

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,55 +89,106 @@ struct Tail {
 struct Variant {
   std::string name;
   Step step;
-  std::size_t limit = 0;  // the variant that it is divided by
+};
+
+// Variants that share a tail; the first is the limit, which the others are
+// divided by.
+struct Set {
+  std::vector<Variant> variants;
   // How many times as long the limit is: gradients are read once more than its
   // loops do.
   double more = 1;
+  bool tells_limit = true;
 };
 
 constexpr double clipped_bytes = 44.0 / 40;
 constexpr double kept_bytes = 40.0 / 36;
 
+Step loops_over(const Tail& tail, int written) {
+  auto pattern = std::make_shared<AccessPattern>(tail.touched(), written);
+  return [=] { pattern->run(); };
+}
+
+void warm_up(const Step& step) {
+  for (int i = 0; i < 2; ++i) step();
+}
+
+Set in_one_launch(const CaseModel& model) {
+  auto tail = std::make_shared<Tail>(model);
+  auto compiled = compile([tail] { tail->run(); }, {.fullgraph = true});
+  warm_up(compiled);
+  return {{{limit_name, loops_over(*tail, 5)},
+           {"compiled", compiled},
+           {"bare kernel", [=]() mutable { compiled.relaunch(); }}},
+          clipped_bytes};
+}
+
+Set in_registers(const CaseModel& model) {
+  auto tail = std::make_shared<Tail>(model);
+  auto compiled =
+      compile([tail] { tail->run_in_registers(); }, {.fullgraph = true});
+  warm_up(compiled);
+  return {{{"limit, gradients kept", loops_over(*tail, 4)},
+           {"compiled, in registers", compiled}},
+          kept_bytes};
+}
+
+Set pass_by_pass(const CaseModel& model) {
+  auto tail = std::make_shared<Tail>(model);
+  const Step step = [tail] { tail->run(); };
+  warm_up(step);
+  return {{{limit_name, loops_over(*tail, 5)}, {"pass by pass", step}},
+          clipped_bytes,
+          false};
+}
+
+void tell_set(const Case& wanted, const Set& set, const Measurement* times) {
+  const double limit = times[0].median_us() * set.more;
+  for (std::size_t i = 0; i < set.variants.size(); ++i) {
+    if (i == 0 && !set.tells_limit) continue;
+    tell({"tail", wanted.name, set.variants[i].name,
+          i == 0 ? limit : times[i].median_us(), 0, limit_name, limit});
+  }
+}
+
+// In turns, so that each is divided by a limit that met the same machine.
+void measure(const Case& wanted, const std::vector<Set>& sets) {
+  std::vector<Step> steps;
+  for (const Set& set : sets) {
+    for (const Variant& variant : set.variants) steps.push_back(variant.step);
+  }
+  const auto times = interleaved(steps);
+  std::size_t first = 0;
+  for (const Set& set : sets) {
+    tell_set(wanted, set, &times[first]);
+    first += set.variants.size();
+  }
+}
+
+using Make = Set (*)(const CaseModel& model);
+constexpr Make makes[] = {in_one_launch, in_registers, pass_by_pass};
+
+// Lists of a whole model's size: parameters and gradients, five of each tail, and
+// the temporaries of an eager step.
+constexpr std::int64_t lists_at_once = 2 + 5 * 3 + 3;
+constexpr std::int64_t lists_in_turn = 2 + 5 + 3;
+
 }  // namespace
 
 void measure_tail(const Case& wanted) {
-  const std::int64_t list =
-      std::accumulate(wanted.sizes.begin(), wanted.sizes.end(),
-                      std::int64_t(0)) *
-      std::int64_t(sizeof(float));
-  require_memory(list * 20);
+  const std::int64_t list = bytes_of_a_list(wanted);
+  const bool at_once = list * lists_at_once <= most_at_once;
+  require_memory(list * (at_once ? lists_at_once : lists_in_turn));
   const CaseModel model(wanted);
-  auto whole = std::make_shared<Tail>(model);
-  auto kept = std::make_shared<Tail>(model);
-  auto apart = std::make_shared<Tail>(model);
-  auto compiled = compile([whole] { whole->run(); }, {.fullgraph = true});
-  auto registers =
-      compile([kept] { kept->run_in_registers(); }, {.fullgraph = true});
-  for (int i = 0; i < 2; ++i) {
-    compiled();
-    registers();
-    apart->run();
+  std::vector<Set> sets;
+  for (const Make make : makes) {
+    sets.push_back(make(model));
+    if (at_once) continue;
+    measure(wanted, sets);
+    sets.clear();
+    empty_cache();
   }
-  auto all_stored = std::make_shared<AccessPattern>(whole->touched(), 5);
-  auto four_stored = std::make_shared<AccessPattern>(kept->touched(), 4);
-  const std::vector<Variant> variants = {
-      {limit_name, [=] { all_stored->run(); }, 0, clipped_bytes},
-      {"limit, gradients kept", [=] { four_stored->run(); }, 1, kept_bytes},
-      {"compiled", compiled, 0, clipped_bytes},
-      {"bare kernel", [=]() mutable { compiled.relaunch(); }, 0, clipped_bytes},
-      {"compiled, in registers", registers, 1, kept_bytes},
-      {"pass by pass", [=] { apart->run(); }, 0, clipped_bytes},
-  };
-  std::vector<Step> steps;
-  for (const Variant& variant : variants) steps.push_back(variant.step);
-  const auto times = interleaved(steps);
-  for (std::size_t i = 0; i < variants.size(); ++i) {
-    const Variant& variant = variants[i];
-    const double limit = times[variant.limit].median_us() * variant.more;
-    const bool is_limit = i == variant.limit;
-    tell({"tail", wanted.name, variant.name,
-          is_limit ? limit : times[i].median_us(), 0, limit_name, limit});
-  }
+  if (at_once) measure(wanted, sets);
 }
 
 }  // namespace fuse::bench
