@@ -143,7 +143,9 @@ class Replay {
     Value& value = values_[id];
     value.info = {node.dtype, node.rate};
     const std::int32_t slot = stored_to(id);
-    if (slot >= 0 && in_place_ && !read_after(slot, id)) {
+    const bool holds =
+        slot >= 0 && !in_blocks(program_.slots()[std::size_t(slot)].dtype);
+    if (holds && in_place_ && !read_after(slot, id)) {
       value.view = program_.lists()[slot];
       return;
     }

@@ -6,6 +6,7 @@
 #include "fusebook/dlpack/dlpack.h"
 #include "fusebook/dlpack/dlpack_abi.h"
 #include "fusebook/support/error.h"
+#include "fusebook/tensor/tensor_layout.h"
 
 namespace fuse {
 namespace {
@@ -39,6 +40,7 @@ Managed* lend(const Tensor& tensor) {
         "to_dlpack: the tensor requires a gradient, which another library "
         "would not pass on; lend its detach()");
   }
+  check_numbers("to_dlpack", tensor.dtype());
   auto loan = std::make_unique<Loan<Managed>>();
   loan->tensor = tensor;
   loan->shape = tensor.shape();

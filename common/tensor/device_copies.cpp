@@ -103,7 +103,9 @@ void copy_into(const Tensor& target, const Tensor& source) {
 void fill_elements(const Tensor& target, double value) {
   if (target.numel() == 0) return;
   if (on_the_host(target)) return fill_on_host(*target.impl(), value);
-  if (is_zero(value) && is_dense(*target.impl())) {
+  // A block of zeros has a scale, too.
+  const bool plain = is_dense(*target.impl()) && !in_blocks(target.dtype());
+  if (is_zero(value) && plain) {
     const Device device = target.device();
     backend_of(device).fill_bytes(device.index, target.raw_data(), 0,
                                   target.nbytes());

@@ -1,8 +1,11 @@
 #include "fusebook/tensor/host_copies.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "fusebook/ops/element.h"
+#include "fusebook/prelude/blocks.h"
 #include "fusebook/tensor/tensor_layout.h"
 
 namespace fuse {
@@ -26,9 +29,63 @@ void convert(const TensorImpl& target, const TensorImpl& source) {
   });
 }
 
+// Calls visit(blocks) with the blocks of a tensor.
+template <class Visit>
+void with_blocks(const TensorImpl& tensor, Visit visit) {
+  if (tensor.dtype == DType::block8) {
+    visit(device::Blocks<device::SignedCodes>(tensor.data));
+  } else {
+    visit(device::Blocks<device::UnsignedCodes>(tensor.data));
+  }
+}
+
+// Calls visit(block, first, n) for each block of a tensor.
+template <class Visit>
+void for_each_block(const TensorImpl& tensor, Visit visit) {
+  for (std::int64_t i = 0; i < tensor.numel; i += block_size) {
+    visit(i / block_size, i, std::min<i64>(block_size, tensor.numel - i));
+  }
+}
+
+void decode(const TensorImpl& from, float* to) {
+  with_blocks(from, [&](auto blocks) {
+    for_each_block(from, [&](i64 block, i64 first, i64 n) {
+      device::decode_block(blocks, block, n, to + first);
+    });
+  });
+}
+
+void encode(const TensorImpl& to, const float* from) {
+  with_blocks(to, [&](auto blocks) {
+    for_each_block(to, [&](i64 block, i64 first, i64 n) {
+      device::encode_block(from + first, n, blocks, block);
+    });
+  });
+}
+
+void copy_apart(const TensorImpl& target, const TensorImpl& source);
+
+// One of them is in blocks: floats in row-major order come between.
+void copy_blocks(const TensorImpl& target, const TensorImpl& source) {
+  const Tensor floats = empty(source.shape, DType::float32, cpu_device);
+  auto* const values = static_cast<float*>(floats.raw_data());
+  if (in_blocks(source.dtype)) {
+    decode(source, values);
+  } else {
+    copy_apart(*floats.impl(), source);
+  }
+  if (in_blocks(target.dtype)) {
+    encode(target, values);
+  } else {
+    copy_apart(target, *floats.impl());
+  }
+}
+
 // Copies from memory that does not overlap the target.
 void copy_apart(const TensorImpl& target, const TensorImpl& source) {
-  if (source.dtype == target.dtype) {
+  if (in_blocks(source.dtype) || in_blocks(target.dtype)) {
+    copy_blocks(target, source);
+  } else if (source.dtype == target.dtype) {
     copy_elements(target, source);
   } else if (!is_contiguous(source)) {
     const Tensor dense = empty(source.shape, source.dtype, cpu_device);
@@ -49,10 +106,11 @@ void copy_on_host(const TensorImpl& target, const TensorImpl& source) {
   const bool plain = is_contiguous(target) && is_contiguous(source);
   if (plain && source.dtype == target.dtype) {
     std::memmove(target.data, source.data,
-                 std::size_t(target.numel) * size_of(target.dtype));
+                 bytes_of(target.dtype, target.numel));
   } else if (share_bytes(target, source)) {
-    const Tensor dense = empty(source.shape, source.dtype, cpu_device);
-    copy_elements(*dense.impl(), source);
+    const Tensor dense =
+        empty(source.shape, value_type(source.dtype), cpu_device);
+    copy_apart(*dense.impl(), source);
     copy_apart(target, *dense.impl());
   } else {
     copy_apart(target, source);
@@ -60,6 +118,10 @@ void copy_on_host(const TensorImpl& target, const TensorImpl& source) {
 }
 
 void fill_on_host(const TensorImpl& target, double value) {
+  if (in_blocks(target.dtype)) {
+    const Tensor floats = full(target.shape, value, DType::float32, cpu_device);
+    return encode(target, static_cast<const float*>(floats.raw_data()));
+  }
   if (!is_contiguous(target)) {
     copy_to_all(target, tensor(value, target.dtype).raw_data());
     return;

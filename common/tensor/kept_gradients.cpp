@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "fusebook/tensor/borrowed_list.h"
+#include "fusebook/tensor/tensor_layout.h"
 
 namespace fuse {
 namespace {
@@ -146,6 +147,7 @@ std::vector<TensorList> lists_by_dtype(const std::vector<Tensor>& tensors,
                                        const char* label) {
   std::array<std::vector<Tensor>, dtype_count> by_dtype;
   for (const Tensor& each : tensors) {
+    check_numbers(label, each.dtype());
     by_dtype[std::size_t(each.dtype())].push_back(each);
   }
   std::vector<TensorList> lists;

@@ -76,6 +76,7 @@ void check_address(const void* data, const Shape& shape, std::int64_t bytes,
 Tensor Tensor::from_memory(void* data, const Shape& shape, const Shape& strides,
                            DType dtype, const Device& device,
                            std::shared_ptr<void> keep_alive) {
+  check_numbers("Tensor::from_memory", dtype);
   const std::int64_t numel = checked_numel(shape, dtype);
   const Shape steps = strides.empty() ? row_major_strides(shape) : strides;
   const std::int64_t bytes = checked_extent(shape, steps, numel, dtype);

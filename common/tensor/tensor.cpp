@@ -120,6 +120,7 @@ double Tensor::item() const {
                 to_string(own.shape));
   }
   touch(own, false);
+  if (in_blocks(own.dtype)) return to(DType::float32).item();
   const Tensor host = on_host(*this);
   return with_type(own.dtype, [&](auto type) {
     return double(load_element<decltype(type)>(host.raw_data(), 0));
@@ -128,6 +129,7 @@ double Tensor::item() const {
 
 std::vector<double> Tensor::to_vector() const {
   touch(self(), false);
+  if (in_blocks(dtype())) return to(DType::float32).to_vector();
   const Tensor host = on_host(contiguous());
   std::vector<double> values(static_cast<std::size_t>(numel()));
   with_type(dtype(), [&](auto type) {
@@ -230,6 +232,7 @@ void Tensor::set_grad(const Tensor& grad) {
 
 Tensor Tensor::sum() const {
   touch(self(), false);
+  if (in_blocks(dtype())) return to(DType::float32).sum();
   const Tensor result = tensor(sum_of(*this), dtype());
   return with_grad(result, {*this},
                    [shape = shape(), dtype = dtype(),
@@ -255,7 +258,7 @@ void Tensor::backward() const {
 
 Tensor empty(const Shape& shape, DType dtype, const Device& device) {
   const std::int64_t numel = checked_numel(shape, dtype);
-  auto storage = allocate_storage(std::size_t(numel) * size_of(dtype), device);
+  auto storage = allocate_storage(bytes_of(dtype, numel), device);
   void* data = storage->data;
   return make_tensor(std::move(storage), data, shape, numel, dtype);
 }
@@ -279,7 +282,9 @@ Tensor empty_like(const Tensor& other) {
 Tensor empty_like(const Tensor& other, DType dtype) {
   check_defined(other);
   Tensor result = empty(other.shape(), dtype, other.device());
-  if (is_dense(*other.impl())) set_strides(*result.impl(), other.strides());
+  if (!in_blocks(dtype) && is_dense(*other.impl())) {
+    set_strides(*result.impl(), other.strides());
+  }
   return result;
 }
 
@@ -311,6 +316,7 @@ Tensor tensor(std::initializer_list<double> values, DType dtype) {
 
 std::vector<Tensor> scalars(std::size_t count, DType dtype,
                             const Device& device) {
+  check_numbers("scalars", dtype);
   const Tensor all = zeros({std::int64_t(count)}, dtype, device);
   std::vector<Tensor> views;
   views.reserve(count);
@@ -343,7 +349,7 @@ Tensor from_blob(void* data, const Shape& shape, DType dtype) {
     throw Error("from_blob: a null address for a tensor of shape " +
                 to_string(shape));
   }
-  const std::size_t bytes = std::size_t(numel) * size_of(dtype);
+  const std::size_t bytes = bytes_of(dtype, numel);
   return make_tensor(std::make_shared<Storage>(data, bytes, false), data, shape,
                      numel, dtype);
 }

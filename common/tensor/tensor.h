@@ -90,10 +90,11 @@ class Tensor {
   std::int64_t numel() const { return self().numel; }
   DType dtype() const { return self().dtype; }  ///< The type of the elements.
   Device device() const;                        ///< Where the elements are.
-  /// Bytes of all elements, without any gaps between them.
+  /// Bytes of all elements, without any gaps between them, and of the scales of
+  /// blocks.
   std::size_t nbytes() const {
     const TensorImpl& own = self();
-    return std::size_t(own.numel) * size_of(own.dtype);
+    return bytes_of(own.dtype, own.numel);
   }
 
   /// Typed address of the first element; `T` is float, double, Float16 or

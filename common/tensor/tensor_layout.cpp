@@ -44,8 +44,9 @@ Shape row_major_strides(const Shape& shape) {
 }
 
 std::int64_t checked_numel(const Shape& shape, DType dtype) {
-  const auto limit =
-      std::numeric_limits<std::int64_t>::max() / std::int64_t(size_of(dtype));
+  // Scales take less than a second byte.
+  const std::int64_t most = in_blocks(dtype) ? 2 : std::int64_t(size_of(dtype));
+  const auto limit = std::numeric_limits<std::int64_t>::max() / most;
   bool is_empty = false;
   for (const std::int64_t size : shape) {
     if (size < 0) {
@@ -64,6 +65,12 @@ std::int64_t checked_numel(const Shape& shape, DType dtype) {
     numel *= size;
   }
   return numel;
+}
+
+void check_numbers(const char* who, DType dtype) {
+  if (!in_blocks(dtype)) return;
+  throw Error(std::string(who) + " does not take " + name_of(dtype) +
+              ", whose elements share scales; convert with to(DType::float32)");
 }
 
 std::optional<Shape> broadcast_shape(const Shape& a, const Shape& b) {
@@ -122,10 +129,13 @@ bool is_dense(const TensorImpl& impl) {
 }
 
 std::size_t extent_bytes(const TensorImpl& impl) {
-  return std::size_t(extent(impl.numel, layout_of(impl))) * size_of(impl.dtype);
+  return bytes_of(impl.dtype, extent(impl.numel, layout_of(impl)));
 }
 
 Region region_of(const TensorImpl& impl) {
+  if (in_blocks(impl.dtype)) {
+    return make_region(impl.data, bytes_in_blocks(impl.numel), nullptr, 1);
+  }
   const Layout layout = layout_of(impl);
   return make_region(impl.data, impl.numel, &layout, size_of(impl.dtype));
 }

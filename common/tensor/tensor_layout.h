@@ -17,6 +17,10 @@ Shape row_major_strides(const Shape& shape);
 /// exceed 64 bits.
 std::int64_t checked_numel(const Shape& shape, DType dtype);
 
+/// Throws Error naming `who` for elements in blocks, which are no numbers of their
+/// own.
+void check_numbers(const char* who, DType dtype);
+
 /// The shape to which two shapes broadcast, as in torch, or nullopt.
 std::optional<Shape> broadcast_shape(const Shape& a, const Shape& b);
 

@@ -37,6 +37,9 @@ void check(const ListImpl& list, const std::vector<Tensor>& tensors) {
           name_of(list, i), to_string(tensors[i].device()), name_of(list, 0),
           to_string(tensors[0].device())));
     }
+    if (list.rate == Rate::entry) {
+      check_numbers("a list of per-tensor scalars", tensors[i].dtype());
+    }
     if (list.rate == Rate::entry && tensors[i].dim() != 0) {
       throw Error(name_of(list, i) + " has shape " +
                   to_string(tensors[i].shape()) +
@@ -100,17 +103,16 @@ void ListImpl::collect() {
 std::size_t ListImpl::extent_bytes(std::size_t i) const {
   const std::int64_t elements =
       layouts.empty() ? numels[i] : extent(numels[i], layouts[i]);
-  return std::size_t(elements) * size_of(dtype);
+  return bytes_of(dtype, elements);
 }
 
 void ListImpl::find_place() {
   std::uintptr_t first = UINTPTR_MAX;
   std::uintptr_t last = 0;
-  const std::size_t size = size_of(dtype);
   const auto add = [&](std::size_t i, std::int64_t elements) {
     const auto address = reinterpret_cast<std::uintptr_t>(addresses[i]);
     first = std::min(first, address);
-    last = std::max(last, address + std::size_t(elements) * size);
+    last = std::max(last, address + bytes_of(dtype, elements));
   };
   if (layouts.empty()) {
     for (std::size_t i = 0; i < count; ++i) add(i, numels[i]);
@@ -130,6 +132,7 @@ bool ListImpl::meets(const TensorImpl& tensor) const {
   for (std::size_t i = 0; i < count; ++i) {
     const auto at = reinterpret_cast<std::uintptr_t>(addresses[i]);
     if (at + extent_bytes(i) <= first || last <= at) continue;
+    if (in_blocks(dtype)) return true;
     const Region region =
         make_region(addresses[i], numels[i],
                     layouts.empty() ? nullptr : &layouts[i], size_of(dtype));

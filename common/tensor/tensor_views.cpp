@@ -48,6 +48,11 @@ std::int64_t product(const Shape& shape) {
 // The same memory with another layout, starting at an element.
 Tensor make_view(const Tensor& base, std::int64_t first, Shape shape,
                  Shape strides) {
+  const bool other_order = strides != row_major_strides(shape);
+  if (first != 0 || other_order || product(shape) != base.numel()) {
+    check_numbers("a view of some elements, or in another order,",
+                  base.dtype());
+  }
   auto impl = std::make_shared<TensorImpl>();
   impl->storage = base.impl()->storage;
   impl->dtype = base.dtype();

@@ -18,6 +18,7 @@ ValueId apply_all(Program& program, std::span<const OpCode> operations,
 ValueId Recorder::record_reduction(const Reduction& what, OpCode op,
                                    const TensorList& list,
                                    std::source_location place) {
+  touch_blocks(*list.impl());
   program_.begin_operation();
   const ValueId elements =
       apply_all(program_, what.each, value_of(list, place), place);

@@ -207,6 +207,15 @@ void Recorder::take_slots(Operands operands) {
   }
 }
 
+// Blocks do not give back what is stored, so it has to be stored first.
+void Recorder::touch_blocks(const ListImpl& list) {
+  if (list.recorder != nullptr || !in_blocks(list.dtype)) return;
+  if (!program_.uses(list.id)) return;
+  const std::int32_t slot = program_.slot(list.view(), list.info());
+  if (program_.first_store(slot) < 0) return;
+  flush("a list in blocks of 8 bits is used again after it was stored");
+}
+
 // A list or a 0-d tensor may flush the recording, so all are touched before
 // anything is recorded. True if a number is on a GPU.
 bool Recorder::touch(Operands operands) {
@@ -217,6 +226,7 @@ bool Recorder::touch(Operands operands) {
       if (impl->recorder != nullptr && impl->recorder != this) {
         operand->list.check_computed();
       }
+      touch_blocks(*impl);
     } else if (operand->scalar.is_on_gpu()) {
       operand->scalar.touch();
       any_on_gpu = true;
@@ -294,8 +304,13 @@ TensorList Recorder::cast(const TensorList& list, DType dtype,
                           std::source_location place) {
   const Operand operand(list);
   const Operand* const operands[] = {&operand};
+  touch_blocks(*list.impl());
   program_.begin_operation();
-  const ValueId value = value_of(list, place);
+  ValueId value = value_of(list, place);
+  // Decoding is an operation of its own, behind which a program may be cut.
+  if (list.impl()->recorder == nullptr && in_blocks(list.impl()->dtype)) {
+    value = program_.apply(OpCode::copy, std::array{value}, place);
+  }
   return pending(program_.cast(value, dtype, place), operands);
 }
 
@@ -307,6 +322,7 @@ void Recorder::apply_into(OpCode op, const TensorList& target,
   if (impl->recorder != this) {
     target.check_computed();
     executor_.before_store(op, target, operands, place);
+    touch_blocks(*impl);
   }
   const ReadFirst numbers(target, operands, bake_);
   touch_skips();

@@ -144,6 +144,7 @@ class Recorder final : public Tracer {
   };
 
   bool touch(Operands operands);
+  void touch_blocks(const ListImpl& list);
   void touch_skips();
   ValueId unless_skipped(const TensorList& target, ValueId value,
                          std::source_location place);

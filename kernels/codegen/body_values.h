@@ -39,6 +39,10 @@ class BodyValues {
   const std::string& slot_name(std::size_t slot) const {
     return names_.slots[slot];
   }
+  /// True for a list in blocks.
+  bool in_blocks(std::size_t slot) const {
+    return body_.slots[slot].blocks.has_value();
+  }
   /// True when elements also run several at once, in lanes.
   bool in_lanes() const { return in_lanes_; }
 
@@ -85,6 +89,13 @@ class BodyValues {
     for_element_slots([&](std::size_t s) {
       if (!(body_.slots[s].*moved)) return;
       visit(names_.slots[s], body_.slots[s].dtype);
+    });
+  }
+  /// Calls visit(name, slot) for each list in blocks.
+  template <class Visit>
+  void for_blocks(Visit visit) const {
+    for_element_slots([&](std::size_t s) {
+      if (in_blocks(s)) visit(names_.slots[s], body_.slots[s]);
     });
   }
 

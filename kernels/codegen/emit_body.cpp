@@ -36,6 +36,7 @@ std::string body_text(const Body& body, int number, Target target,
   @stages@
   @access@
   @packs@
+  @blocks@
   @lanes@
   @reduce@
   @finish@
@@ -46,6 +47,9 @@ std::string body_text(const Body& body, int number, Target target,
                {"stages", stages(values, place_text)},
                {"access", element_access(values)},
                {"packs", gpu ? pack_access(values) : ""},
+               {"blocks", body.has_blocks() && !body.reduces()
+                              ? block_access(values, target)
+                              : ""},
                {"lanes", values.in_lanes() ? lane_access(values) : ""},
                {"reduce", body.reduces() ? reduce(values) : ""},
                {"finish", (gpu ? finish_trait(values) : "") + finish(values)}});

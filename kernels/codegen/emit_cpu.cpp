@@ -70,7 +70,9 @@ bool selects(const Body& body) {
 std::string generate_cpu_source(const Plan& plan) {
   const bool in_lanes =
       std::any_of(plan.bodies.begin(), plan.bodies.end(), runs_in_lanes);
-  // Lanes are as wide as registers get; memory is touched half as wide.
+  const bool blocks = plan.has_blocks();
+  // Lanes are as wide as registers get; memory is touched half as wide, and codes
+  // a quarter.
   const std::string wide = R"(#if defined(__AVX512F__) && !defined(__clang__)
 #pragma GCC target("prefer-vector-width=512")
 #endif
@@ -81,8 +83,10 @@ std::string generate_cpu_source(const Plan& plan) {
 #pragma GCC optimize("no-thread-jumps")
 #endif
 )";
-  return (in_lanes ? wide : "") + (many ? no_jumps : "") + device_text + "\n" +
-         (in_lanes ? lanes_text : "") +
+  return (in_lanes || blocks ? wide : "") + (many ? no_jumps : "") +
+         device_text + "\n" + (in_lanes ? lanes_text : "") +
+         (blocks ? std::string("\n") + blocks_text + "\n" + cpu_blocks_text
+                 : "") +
          (plan.reduces()
               ? std::string("\n") + reductions_text + "\n" + cpu_reductions_text
               : "") +

@@ -73,6 +73,9 @@ extern "C" __global__ void __launch_bounds__(@bounds@) @kernel@(
 std::string generate_gpu_source(const Plan& plan) {
   return std::string("#define FUSE_GPU 1\n") + device_text + "\n" +
          gpu_loops_text +
+         (plan.has_blocks()
+              ? std::string("\n") + blocks_text + "\n" + gpu_blocks_text
+              : "") +
          (plan.reduces()
               ? std::string("\n") + reductions_text + "\n" + gpu_reductions_text
               : "") +

@@ -13,35 +13,49 @@ std::string lanes_in_memory(const BodyValues& values, const Store& store) {
   return rounded ? "rounded" : name_of(dtype);
 }
 
+// What is held of blocks has been decoded.
+std::string lanes_at(const BodyValues& values, std::size_t slot) {
+  return "at." + values.slot_name(slot) +
+         (values.in_blocks(slot) ? ".next + i" : " + i");
+}
+
 }  // namespace
 
 std::string lane_access(const BodyValues& values) {
   std::string loads;
-  values.for_moved_slots(
-      &BodySlot::loaded, [&](const std::string& slot, DType dtype) {
-        loads += fill("x.@slot@ = Floats::load_@type@(at.@slot@ + i, n);\n",
-                      {{"slot", slot}, {"type", name_of(dtype)}});
-      });
+  values.for_element_slots([&](std::size_t s) {
+    const BodySlot& slot = values.body().slots[s];
+    if (!slot.loaded) return;
+    loads += fill("x.@slot@ = Floats::load_@type@(@at@, n);\n",
+                  {{"slot", values.slot_name(s)},
+                   {"type", name_of(slot.dtype)},
+                   {"at", lanes_at(values, s)}});
+  });
   std::string stores;
   for (const Store& store : values.body().stores) {
     const auto s = std::size_t(store.slot);
     if (values.body().slots[s].rate != Rate::element) continue;
-    stores += fill("x.@slot@.store_@type@(at.@slot@ + i, n);\n",
+    stores += fill("x.@slot@.store_@type@(@at@, n);\n",
                    {{"slot", values.slot_name(s)},
-                    {"type", lanes_in_memory(values, store)}});
+                    {"type", lanes_in_memory(values, store)},
+                    {"at", lanes_at(values, s)}});
   }
+  const bool blocks = values.body().has_blocks();
   return fill(R"(
 #if defined(FUSE_LANES)
-using Lanes = Floats;
-static FUSE_FN void load(Elements<Floats>& x, const Pointers& at, i64 i, i64 n) {
+using @Lanes@ = Floats;
+static FUSE_FN void load(Elements<Floats>& x, const @At@& at, i64 i, i64 n) {
   @loads@
 }
-static FUSE_FN void store(const Elements<Floats>& x, const Pointers& at, i64 i, i64 n) {
+static FUSE_FN void store(const Elements<Floats>& x, const @At@& at, i64 i, i64 n) {
   @stores@
 }
 #endif
 )",
-              {{"loads", loads}, {"stores", stores}});
+              {{"Lanes", blocks ? "InLanes" : "Lanes"},
+               {"At", blocks ? "Held" : "Pointers"},
+               {"loads", loads},
+               {"stores", stores}});
 }
 
 }  // namespace fuse

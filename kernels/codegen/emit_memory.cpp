@@ -36,14 +36,17 @@ std::string pointers(const BodyValues& values) {
   std::string fields;
   std::string initialisers;
   values.for_element_slots([&](std::size_t s) {
-    const char* const type = memory_type_of(values.body().slots[s].dtype);
+    const std::string type = place_type(values.body().slots[s]);
+    const std::string address = "p[" + std::to_string(s) + "]";
     const std::string& slot = values.slot_name(s);
-    fields +=
-        fill("Unaligned<@type@>* @slot@;\n", {{"type", type}, {"slot", slot}});
+    fields += fill("@type@ @slot@;\n", {{"type", type}, {"slot", slot}});
     initialisers += initialisers.empty() ? "\n      : " : ",\n        ";
     initialisers +=
-        fill("@slot@(static_cast<Unaligned<@type@>*>(p[@index@]))",
-             {{"slot", slot}, {"type", type}, {"index", std::to_string(s)}});
+        fill("@slot@(@address@)",
+             {{"slot", slot},
+              {"address", values.in_blocks(s)
+                              ? address
+                              : "static_cast<" + type + ">(" + address + ")"}});
   });
   return fill(R"(struct Pointers {
   @fields@
@@ -84,13 +87,24 @@ std::string lines(const BodyValues& values) {
 
 }  // namespace
 
+std::string place_type(const BodySlot& slot) {
+  if (!slot.blocks) {
+    return fill("Unaligned<@type@>*", {{"type", memory_type_of(slot.dtype)}});
+  }
+  return "Blocks<" + codes_of(slot) + ">";
+}
+
+std::string codes_of(const BodySlot& slot) {
+  return slot.blocks == DType::block8 ? "SignedCodes" : "UnsignedCodes";
+}
+
 std::string element_types(const BodyValues& values) {
   return elements(values) + pointers(values) +
          (values.body().strided() ? lines(values) : "");
 }
 
 std::string element_access(const BodyValues& values) {
-  const bool strided = values.body().strided();
+  const bool several = values.body().strided() || values.body().has_blocks();
   std::string loads;
   values.for_moved_slots(
       &BodySlot::loaded, [&](const std::string& slot, DType dtype) {
@@ -99,10 +113,14 @@ std::string element_access(const BodyValues& values) {
                        {"value", from_memory(dtype, "at." + slot + "[i]")}});
       });
   std::string stores;
-  values.for_moved_slots(&BodySlot::stored, [&](const std::string& slot,
-                                                DType dtype) {
-    stores += fill("at.@slot@[i] = @value@;\n",
-                   {{"slot", slot}, {"value", to_memory(dtype, "x." + slot)}});
+  values.for_element_slots([&](std::size_t s) {
+    const BodySlot& list = values.body().slots[s];
+    if (!list.stored) return;
+    const std::string& slot = values.slot_name(s);
+    stores += fill("at.@slot@@next@[i] = @value@;\n",
+                   {{"slot", slot},
+                    {"next", list.blocks ? ".next" : ""},
+                    {"value", to_memory(list.dtype, "x." + slot)}});
   });
   return fill(R"(
 @template@
@@ -114,8 +132,8 @@ static FUSE_FN void store(const Element& x, const @At@& at, i64 i) {
   @stores@
 }
 )",
-              {{"template", strided ? "template <class At>" : ""},
-               {"At", strided ? "At" : "Pointers"},
+              {{"template", several ? "template <class At>" : ""},
+               {"At", several ? "At" : "Pointers"},
                {"loads", loads},
                {"stores", stores}});
 }

@@ -18,4 +18,13 @@ std::string lane_access(const BodyValues& values);
 /// What a GPU has besides: elements that move in packs of neighbours.
 std::string pack_access(const BodyValues& values);
 
+/// Where a body finds the elements of a list: a pointer or, for blocks, what
+/// decodes them.
+std::string place_type(const BodySlot& slot);
+/// How the elements of a list in blocks are coded.
+std::string codes_of(const BodySlot& slot);
+/// What a body with lists in blocks has besides: `Held`, a block of each list
+/// while it is computed.
+std::string block_access(const BodyValues& values, Target target);
+
 }  // namespace fuse

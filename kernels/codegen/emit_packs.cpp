@@ -93,7 +93,31 @@ std::string alignment(const BodyValues& values) {
 
 }  // namespace
 
+namespace {
+
+// Blocks are read an element at a time, so there are no packs: `pack` is how far
+// apart threads ask for memory.
+std::string want_blocks(const BodyValues& values) {
+  std::string wants;
+  values.for_element_slots([&](std::size_t s) {
+    if (!values.body().slots[s].loaded) return;
+    wants += fill("device::want(at.@slot@@address@ + i);\n",
+                  {{"slot", values.slot_name(s)},
+                   {"address", values.in_blocks(s) ? ".address" : ""}});
+  });
+  return fill(R"(
+static constexpr int pack = 4;
+static FUSE_FN void want(const Pointers& at, i64 i) {
+  @wants@
+}
+)",
+              {{"wants", wants}});
+}
+
+}  // namespace
+
 std::string pack_access(const BodyValues& values) {
+  if (values.body().has_blocks()) return want_blocks(values);
   std::string wants;
   std::string loads;
   std::string takes;

@@ -1,5 +1,7 @@
 #include "fusebook/codegen/print_plan.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <sstream>
@@ -26,7 +28,9 @@ std::string slots_of(const Body& body, bool BodySlot::* used) {
   std::string list;
   for (const BodySlot& slot : body.slots) {
     if (!(slot.*used) || slot.rate != Rate::element) continue;
-    add_item(list, slot.name + (slot.strided ? " (strided)" : ""));
+    const std::string blocks =
+        slot.blocks ? fmt::format(" ({})", name_of(*slot.blocks)) : "";
+    add_item(list, slot.name + (slot.strided ? " (strided)" : "") + blocks);
   }
   return list.empty() ? "nothing" : list;
 }
@@ -76,7 +80,9 @@ std::string operand(const Body& body, const BodyNames& names, std::int32_t id) {
 std::string slot_text(const Body& body, const BodyNames& names,
                       std::int32_t slot) {
   const bool strided = body.slots[slot].strided;
-  return names.slots[slot] + (strided ? " strided" : "");
+  const auto& blocks = body.slots[slot].blocks;
+  return names.slots[slot] + (strided ? " strided" : "") +
+         (blocks ? std::string(" ") + name_of(*blocks) : "");
 }
 
 std::string leaf(const Body& body, const BodyNode& node,

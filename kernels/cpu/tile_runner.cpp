@@ -7,6 +7,7 @@
 
 #include "fusebook/cpu/traffic.h"
 #include "fusebook/layout/strided_copy.h"
+#include "fusebook/prelude/blocks.h"
 #include "fusebook/prelude/half.h"
 
 namespace fuse {
@@ -59,6 +60,38 @@ void take(How how, const void* elements, i64 n, i64 lane, double* lanes) {
   }
 }
 
+static_assert(tile_size % block_size == 0, "a tile is made of whole blocks");
+
+// Calls visit(blocks, block, begin, count) for the blocks of a tile, which begin
+// at `begin` in it.
+template <class Visit>
+void for_blocks(DType dtype, void* address, i64 first, i64 n, Visit visit) {
+  for (i64 i = 0; i < n; i += block_size) {
+    const i64 block = (first + i) / block_size;
+    const i64 count = std::min(block_size, n - i);
+    if (dtype == DType::block8) {
+      visit(device::Blocks<device::SignedCodes>(address), block, i, count);
+    } else {
+      visit(device::Blocks<device::UnsignedCodes>(address), block, i, count);
+    }
+  }
+}
+
+void decode_tile(DType dtype, void* from, i64 first, i64 n, void* to) {
+  for_blocks(
+      dtype, from, first, n, [&](auto blocks, i64 block, i64 i, i64 count) {
+        device::decode_block(blocks, block, count, static_cast<float*>(to) + i);
+      });
+}
+
+void encode_tile(DType dtype, const void* from, i64 first, i64 n, void* to) {
+  for_blocks(dtype, to, first, n,
+             [&](auto blocks, i64 block, i64 i, i64 count) {
+               device::encode_block(static_cast<const float*>(from) + i, count,
+                                    blocks, block);
+             });
+}
+
 }  // namespace
 
 TileRunner::TileRunner(const Body& body, const TileProgram& direct,
@@ -69,7 +102,7 @@ TileRunner::TileRunner(const Body& body, const TileProgram& direct,
       values_(body.nodes.size()),
       scalars_(std::max(direct.scalars.size(), careful.scalars.size())),
       buffers_(std::size_t(std::max(direct.buffers, careful.buffers))),
-      staged_(body.strided() ? body.slots.size() : 0),
+      staged_(body.strided() || body.has_blocks() ? body.slots.size() : 0),
       lanes_(direct.reductions.size() * std::size_t(reduction_lanes)) {}
 
 void TileRunner::start(const Launch& launch, bool coincident) {
@@ -91,7 +124,8 @@ void TileRunner::run(const Row& row, i64 begin, i64 end, bool whole) {
   row_ = &row;
   prepare(row.pointers, row.instance);
   stage(row.pointers);
-  const bool whole_row = tiles_->buffers == 0 && strides_ == nullptr;
+  const bool whole_row =
+      tiles_->buffers == 0 && strides_ == nullptr && !body_.has_blocks();
   const i64 step = whole_row ? end - begin : tile_size;
   for (i64 i = begin; i < end; i += step) run_tile(i, std::min(step, end - i));
   if (whole) store_entry();
@@ -203,16 +237,26 @@ void TileRunner::prepare(i64 pointers, i64 instance) {
 // Gathers strided elements tile by tile.
 void TileRunner::stage(i64 pointers) {
   strides_ = nullptr;
-  if (staged_.empty()) return;
+  if (!body_.strided()) return;
   const i64* const strides = launch_.strides + pointers;
   for (std::size_t s = 0; s < body_.slots.size(); ++s) {
     if (strides[s] != 1) strides_ = strides;
   }
 }
 
+// Strided elements, and those of blocks, are computed elsewhere.
+bool TileRunner::is_staged(std::size_t slot) const {
+  return body_.slots[slot].blocks ||
+         (strides_ != nullptr && strides_[slot] != 1);
+}
+
 void TileRunner::gather(i64 first, i64 n) {
   for (std::size_t s = 0; s < body_.slots.size(); ++s) {
-    if (strides_[s] == 1 || !body_.slots[s].loaded) continue;
+    if (!is_staged(s) || !body_.slots[s].loaded) continue;
+    if (const auto blocks = body_.slots[s].blocks) {
+      decode_tile(*blocks, pointers_[s], first, n, staged_[s].values);
+      continue;
+    }
     const auto size = size_of(body_.slots[s].dtype);
     const char* const from = static_cast<const char*>(pointers_[s]) +
                              first * strides_[s] * i64(size);
@@ -222,7 +266,11 @@ void TileRunner::gather(i64 first, i64 n) {
 
 void TileRunner::scatter(i64 first, i64 n) {
   for (std::size_t s = 0; s < body_.slots.size(); ++s) {
-    if (strides_[s] == 1 || !body_.slots[s].stored) continue;
+    if (!is_staged(s) || !body_.slots[s].stored) continue;
+    if (const auto blocks = body_.slots[s].blocks) {
+      encode_tile(*blocks, staged_[s].values, first, n, pointers_[s]);
+      continue;
+    }
     const auto size = size_of(body_.slots[s].dtype);
     char* const to =
         static_cast<char*>(pointers_[s]) + first * strides_[s] * i64(size);
@@ -234,13 +282,13 @@ void* TileRunner::address(Place place, i64 first) {
   const auto index = std::size_t(place.index);
   if (place.kind == Place::Kind::scalar) return &scalars_[index];
   if (place.kind == Place::Kind::buffer) return buffers_[index].values;
-  if (strides_ != nullptr && strides_[index] != 1) return staged_[index].values;
+  if (is_staged(index)) return staged_[index].values;
   return static_cast<char*>(pointers_[place.index]) +
          first * i64(size_of(body_.slots[index].dtype));
 }
 
 void TileRunner::run_steps(i64 first, i64 n) {
-  if (strides_ != nullptr) gather(first, n);
+  if (!staged_.empty()) gather(first, n);
   for (const TileStep& step : tiles_->steps) {
     const void* in[4] = {};
     for (int k = 0; k < step.arity; ++k) in[k] = address(step.in[k], first);
@@ -256,7 +304,7 @@ void TileRunner::run_tile(i64 first, i64 n) {
                 buffers_[std::size_t(copy.buffer)].values,
                 std::size_t(n) * size_of(dtype));
   }
-  if (strides_ != nullptr) scatter(first, n);
+  if (!staged_.empty()) scatter(first, n);
   if (TrafficCounter* const counter = TrafficCounter::current()) {
     count_tile(*counter, n);
   }

@@ -47,6 +47,7 @@ class TileRunner {
   double* lanes_of(std::size_t reduction) {
     return lanes_.data() + reduction * std::size_t(reduction_lanes);
   }
+  bool is_staged(std::size_t slot) const;
   void gather(i64 first, i64 n);
   void scatter(i64 first, i64 n);
   const void* tensor_of(std::size_t slot) const;
@@ -67,7 +68,7 @@ class TileRunner {
   std::vector<double> values_;       // of the stages before the elements
   std::vector<double> scalars_;      // each holds one value of its dtype
   std::vector<Buffer> buffers_;
-  std::vector<Buffer> staged_;  // for each slot, if bodies are strided
+  std::vector<Buffer> staged_;  // for each slot, if some are not read in place
   std::vector<double> lanes_;   // of each reduction
 };
 

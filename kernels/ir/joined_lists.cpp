@@ -36,6 +36,10 @@ std::string compare_shapes(const ListView& a, const ListView& b) {
   return "";
 }
 
+std::string name(const ListView& list) {
+  return list.label != nullptr ? list.label : "a list";
+}
+
 }  // namespace
 
 JoinedLists::JoinedLists(const Program& program)
@@ -54,11 +58,13 @@ void JoinedLists::clear() {
   parents_.resize(sized_.size());
   std::iota(parents_.begin(), parents_.end(), 0);
   strided_.assign(parents_.size(), -1);
+  in_blocks_.assign(parents_.size(), -1);
   for (std::size_t s = 0; s < slots; ++s) {
     const SlotInfo& info = program_.slots()[s];
     if (info.rate != Rate::element) continue;
     sized_[s] = std::int32_t(s);
     if (info.strided) strided_[s] = std::int32_t(s);
+    if (in_blocks(info.dtype)) in_blocks_[s] = std::int32_t(s);
   }
 }
 
@@ -86,6 +92,7 @@ std::string JoinedLists::join(Id a, Id b) {
   parents_[from] = Id(to);
   if (sized_[to] < 0) sized_[to] = sized_[from];
   if (strided_[to] < 0) strided_[to] = strided_[from];
+  if (in_blocks_[to] < 0) in_blocks_[to] = in_blocks_[from];
   return "";
 }
 
@@ -97,7 +104,14 @@ std::string JoinedLists::compare(Id a, Id b) const {
   std::string why = compare_sizes(lists[size_a], lists[size_b]);
   const std::int32_t shape_a = strided_[a];
   const std::int32_t shape_b = strided_[b];
-  if (!why.empty() || shape_a < 0 || shape_b < 0) return why;
+  if (!why.empty()) return why;
+  const std::int32_t strided = std::max(shape_a, shape_b);
+  const std::int32_t blocks = std::max(in_blocks_[a], in_blocks_[b]);
+  if (strided >= 0 && blocks >= 0) {
+    return name(lists[strided]) + " is not in row-major order, but " +
+           name(lists[blocks]) + " lies in blocks of 8 bits";
+  }
+  if (shape_a < 0 || shape_b < 0) return "";
   return compare_shapes(lists[shape_a], lists[shape_b]);
 }
 

@@ -22,7 +22,7 @@ class JoinedLists {
 
   /// Joins the lists of a value, or of a slot, with others. Returns why they
   /// cannot share a loop: different numbers of elements or, with strides,
-  /// different shapes.
+  /// different shapes, or blocks.
   std::string join_value(ValueId value, Id with);
   std::string join_slot(std::int32_t slot, Id with);
   bool are_joined(std::int32_t a, std::int32_t b) const {
@@ -37,10 +37,11 @@ class JoinedLists {
   const Program& program_;
   Id first_value_;
   std::vector<Id> parents_;
-  // For each root, and for values of earlier parts: a slot with elements, and
-  // one with strides; -1 if there is none.
+  // For each root, and for values of earlier parts: a slot with elements, one
+  // with strides, and one in blocks; -1 if there is none.
   std::vector<std::int32_t> sized_;
   std::vector<std::int32_t> strided_;
+  std::vector<std::int32_t> in_blocks_;
 };
 
 }  // namespace fuse

@@ -66,8 +66,9 @@ Body lower_body(const BodySource& source) {
   Body body;
   for (std::size_t s = 0; s < source.slots.size(); ++s) {
     const SlotInfo info = source.slots[s];
-    body.slots.push_back(
-        {info.dtype, info.rate, false, false, source.names[s], info.strided});
+    body.slots.push_back({value_type(info.dtype), info.rate, false, false,
+                          source.names[s], info.strided});
+    if (in_blocks(info.dtype)) body.slots.back().blocks = info.dtype;
   }
   for (std::size_t i = 0; i < source.nodes.size(); ++i) {
     body.nodes.push_back(make_node(source, i));

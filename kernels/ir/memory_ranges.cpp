@@ -28,13 +28,17 @@ MemoryRange make_range(const Program& program, std::int32_t slot,
     range.layout = &list.layouts[entry];
     elements = extent(elements, *range.layout);
   }
-  range.end += std::size_t(elements) * element_size(program, range);
+  range.end += bytes_of(program.slots()[slot].dtype, elements);
   return range;
 }
 
 Region region_of(const Program& program, const MemoryRange& range) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): it came from an address.
   const auto* const begin = reinterpret_cast<const void*>(range.begin);
+  if (in_blocks(program.slots()[range.slot].dtype)) {
+    const auto bytes = std::int64_t(range.end - range.begin);
+    return make_region(begin, bytes, nullptr, 1);
+  }
   return make_region(begin, numel(program, range), range.layout,
                      element_size(program, range));
 }

@@ -128,9 +128,9 @@ class Walk {
     stores_.assign(program_.slots().size(), {});
     holders_.assign(program_.nodes().size(), -1);
     for (std::size_t s = 0; s < content_.size(); ++s) {
-      if (content_[s] >= 0) {
-        holders_[content_[s]] = std::int32_t(s);
-      }
+      // Blocks do not give back what was stored.
+      if (content_[s] < 0 || in_blocks(program_.slots()[s].dtype)) continue;
+      holders_[content_[s]] = std::int32_t(s);
     }
     joined_.clear();
   }

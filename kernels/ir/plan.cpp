@@ -106,7 +106,7 @@ std::int64_t total(const Body& body, Weight weight) {
   std::int64_t sum = 0;
   for (const BodySlot& slot : body.slots) {
     const int passes = int(slot.loaded) + int(slot.stored);
-    if (weight(slot)) sum += passes * std::int64_t(size_of(slot.dtype));
+    sum += passes * std::int64_t(weight(slot));
   }
   return sum;
 }
@@ -114,13 +114,27 @@ std::int64_t total(const Body& body, Weight weight) {
 }  // namespace
 
 std::int64_t Body::bytes_per_element() const {
-  return total(*this,
-               [](const BodySlot& slot) { return slot.rate == Rate::element; });
+  return total(*this, [](const BodySlot& slot) {
+    return slot.rate == Rate::element ? size_of(slot.stored_dtype()) : 0;
+  });
+}
+
+std::int64_t Body::bytes_per_block() const {
+  return total(*this, [](const BodySlot& slot) {
+    return slot.blocks ? sizeof(float) : 0;
+  });
 }
 
 std::int64_t Body::bytes_per_entry() const {
-  return total(*this,
-               [](const BodySlot& slot) { return slot.rate == Rate::entry; });
+  return total(*this, [](const BodySlot& slot) {
+    return slot.rate == Rate::entry ? size_of(slot.dtype) : 0;
+  });
+}
+
+bool Body::has_blocks() const {
+  return std::any_of(slots.begin(), slots.end(), [](const BodySlot& slot) {
+    return slot.blocks.has_value();
+  });
 }
 
 bool Body::strided() const {
@@ -145,6 +159,11 @@ std::vector<std::size_t> Plan::bodies_of(int phase) const {
 bool Plan::reduces() const {
   return std::any_of(bodies.begin(), bodies.end(),
                      [](const Body& body) { return body.reduces(); });
+}
+
+bool Plan::has_blocks() const {
+  return std::any_of(bodies.begin(), bodies.end(),
+                     [](const Body& body) { return body.has_blocks(); });
 }
 
 bool Plan::matches(const Program& program) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <source_location>
 #include <span>
 #include <string>
@@ -35,6 +36,12 @@ struct BodySlot {
   bool stored = false;
   std::string name;
   bool strided = false;  ///< see SlotInfo
+  /// How its elements lie in blocks, if they do: `dtype` then is what they decode
+  /// to.
+  std::optional<DType> blocks = {};
+
+  /// Where and as what its elements are in memory.
+  DType stored_dtype() const { return blocks.value_or(dtype); }
 };
 
 /// What one kernel does to one tensor (and its companions in the other lists).
@@ -45,9 +52,14 @@ struct Body {
   std::vector<Store> stores;
   int columns = 0;
 
-  /// Bytes loaded and stored for each element, and for each tensor.
+  /// Bytes loaded and stored for each element, and for each tensor; and the scales
+  /// that are, for each block of elements.
   std::int64_t bytes_per_element() const;
+  std::int64_t bytes_per_block() const;
   std::int64_t bytes_per_entry() const;
+  /// True if some of its lists lie in blocks: then all tensors are dense in
+  /// row-major order.
+  bool has_blocks() const;
   /// True if some list is strided: then each row of the table is a line of a
   /// tensor, with a stride for every slot.
   bool strided() const;
@@ -119,6 +131,8 @@ struct Plan {
   std::vector<std::size_t> bodies_of(int phase) const;
   /// True if some body reduces.
   bool reduces() const;
+  /// True if some body has lists in blocks.
+  bool has_blocks() const;
   /// True if the program's scalars have the bits this plan was made for, and
   /// differ between groups only where it has columns for them.
   bool matches(const Program& program) const;

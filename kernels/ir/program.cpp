@@ -151,7 +151,7 @@ ValueId Program::load(std::int32_t slot, std::source_location place) {
   const bool one_for_all = info.rate == Rate::uniform;
   if (current_[index] < 0 || one_for_all) {
     const DType dtype =
-        info.rate == Rate::element ? info.dtype : DType::float64;
+        info.rate == Rate::element ? value_type(info.dtype) : DType::float64;
     const Rate rate = one_for_all ? Rate::entry : info.rate;
     current_[index] = append({OpCode::load, rate, dtype, 0, {slot}},
                              slot_domains_[index], place);
@@ -215,6 +215,7 @@ ValueId Program::cast(ValueId value, DType dtype, std::source_location place) {
 ValueId Program::convert(ValueId value, SlotInfo to, int domain,
                          std::source_location place) {
   const Node& from = node(value);
+  to.dtype = value_type(to.dtype);  // blocks take floats
   const bool rounds =
       from.rate == Rate::element
           ? from.dtype != to.dtype

@@ -133,7 +133,8 @@ class Program {
   std::int32_t slot(const ListView& list, SlotInfo info);
   /// True if the list has a slot.
   bool uses(std::uint64_t list_id) const { return find_slot(list_id) >= 0; }
-  /// Current value of a slot: the last one stored, else a load.
+  /// Current value of a slot: the last one stored, else a load. What is stored
+  /// into blocks is not what comes back: load it in another program.
   ValueId load(std::int32_t slot, std::source_location place);
   ValueId constant(double value, const Origin& origin);
   ValueId argument(double value, const Origin& origin);

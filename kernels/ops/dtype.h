@@ -3,19 +3,25 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "fusebook/prelude/blocks.h"
 #include "fusebook/support/version.h"
 
 namespace fuse {
 
 /// Element types of tensors. `float32` is IEEE binary32, `float64` binary64,
-/// `float16` binary16, and `bfloat16` the upper half of a binary32.
+/// `float16` binary16, and `bfloat16` the upper half of a binary32. `block8` and
+/// `ublock8` hold a float32 in 8 bits, for the states of optimizers: codes, with a
+/// scale for every 256 elements (kernels/prelude/blocks.h).
 enum class DType : std::uint8_t {
   float32,   ///< 24 bits of precision
   float64,   ///< 53 bits
   float16,   ///< 11 bits, up to 65504; storage only
   bfloat16,  ///< 8 bits, the range of float32; storage only
+  block8,    ///< codes of 8 bits with a sign; storage only
+  ublock8,   ///< codes of 8 bits for what is never negative; storage only
 };
 
+/// The types whose elements are numbers of their own: all but blocks.
 inline constexpr int dtype_count = 4;
 
 // Allows writing `to(p, float32)`.
@@ -23,20 +29,35 @@ inline constexpr DType float32 = DType::float32;    ///< DType::float32
 inline constexpr DType float64 = DType::float64;    ///< DType::float64
 inline constexpr DType float16 = DType::float16;    ///< DType::float16
 inline constexpr DType bfloat16 = DType::bfloat16;  ///< DType::bfloat16
+inline constexpr DType block8 = DType::block8;      ///< DType::block8
+inline constexpr DType ublock8 = DType::ublock8;    ///< DType::ublock8
 
-/// Size of one element in bytes.
+/// True for elements of 8 bits, which lie in blocks with scales of their own.
+constexpr bool in_blocks(DType dtype) { return dtype >= DType::block8; }
+
+/// Size of one element in bytes; the scales of blocks come on top.
 constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::float64:
       return 8;
     case DType::float32:
       return 4;
+    case DType::block8:
+    case DType::ublock8:
+      return 1;
     default:
       return 2;
   }
 }
 
-/// The name as torch prints it: "float32", "float64", "float16", "bfloat16".
+/// The bytes of a dense tensor of so many elements.
+constexpr std::size_t bytes_of(DType dtype, std::int64_t numel) {
+  return in_blocks(dtype) ? std::size_t(bytes_in_blocks(numel))
+                          : std::size_t(numel) * size_of(dtype);
+}
+
+/// The name as torch prints it: "float32", "float64", "float16", "bfloat16"; those
+/// of blocks are ours.
 constexpr const char* name_of(DType dtype) {
   switch (dtype) {
     case DType::float32:
@@ -45,6 +66,10 @@ constexpr const char* name_of(DType dtype) {
       return "float64";
     case DType::float16:
       return "float16";
+    case DType::block8:
+      return "block8";
+    case DType::ublock8:
+      return "ublock8";
     default:
       return "bfloat16";
   }
@@ -56,9 +81,15 @@ constexpr bool is_reduced(DType dtype) {
   return dtype == DType::float16 || dtype == DType::bfloat16;
 }
 
+/// The type that elements have once they are read: that of their list, or what
+/// blocks decode to.
+constexpr DType value_type(DType dtype) {
+  return in_blocks(dtype) ? DType::float32 : dtype;
+}
+
 /// The type that operations on elements of `dtype` compute in.
 constexpr DType compute_type(DType dtype) {
-  return is_reduced(dtype) ? DType::float32 : dtype;
+  return is_reduced(dtype) ? DType::float32 : value_type(dtype);
 }
 
 /// The result type for elements of two types, like torch.promote_types: the

@@ -10,7 +10,8 @@
 
 namespace fuse {
 
-/// Calls `use(T{})` with the C++ type of `dtype`, and returns the result.
+/// Calls `use(T{})` with the C++ type of `dtype`, and returns the result. Throws
+/// Error for blocks, whose elements have none.
 template <class Use>
 decltype(auto) with_type(DType dtype, Use&& use) {
   switch (dtype) {
@@ -20,16 +21,22 @@ decltype(auto) with_type(DType dtype, Use&& use) {
       return use(double{});
     case DType::float16:
       return use(Float16{});
+    case DType::block8:
+    case DType::ublock8:
+      throw Error(std::string("elements in blocks of 8 bits (") +
+                  name_of(dtype) +
+                  ") cannot be used one by one; convert with "
+                  "to(DType::float32)");
     default:
       return use(BFloat16{});
   }
 }
 
 /// The same for code that computes in the type itself. Throws Error naming
-/// `who` for 16-bit types, which cannot.
+/// `who` for types that are storage only.
 template <class Use>
 decltype(auto) with_computing_type(const char* who, DType dtype, Use&& use) {
-  if (is_reduced(dtype)) {
+  if (is_reduced(dtype) || in_blocks(dtype)) {
     throw Error(std::string(who) + " takes float32 and float64, not " +
                 name_of(dtype) + "; convert with to(DType::float32)");
   }

@@ -15,5 +15,8 @@ extern const char* const gpu_sums_text;
 extern const char* const reductions_text;
 extern const char* const cpu_reductions_text;
 extern const char* const gpu_reductions_text;
+extern const char* const blocks_text;
+extern const char* const cpu_blocks_text;
+extern const char* const gpu_blocks_text;
 
 }  // namespace fuse

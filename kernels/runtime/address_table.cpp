@@ -114,6 +114,11 @@ void AddressTable::gather_instance(const Plan& plan, const Program& program,
   const std::size_t slots = bound.slots.size();
   const std::size_t sized = sized_slot(body, bound, program);
   const bool scalars_only = body.slots[sized].rate != Rate::element;
+  if (body.has_blocks() && body.strided()) {
+    throw Error(
+        "lists in blocks of 8 bits meet lists that are not in row-major order "
+        "in one operation; make the others contiguous()");
+  }
   const ListView& sizes = lists[bound.slots[sized]];
   const ListView* shapes = &sizes;
   for (std::size_t s = sized + 1; s < slots; ++s) {
@@ -125,6 +130,7 @@ void AddressTable::gather_instance(const Plan& plan, const Program& program,
   }
   instance_first_.push_back(tensor_rows_.size());
   const i64 per_element = body.bytes_per_element();
+  const i64 per_block = body.bytes_per_block();
   const i64 per_entry = body.bytes_per_entry();
   for (std::size_t e = 0; e < sizes.count; ++e) {
     const i64 numel = scalars_only ? 0 : sizes.numels[e];
@@ -142,6 +148,7 @@ void AddressTable::gather_instance(const Plan& plan, const Program& program,
       reductions_.set_rows(first.pointers, first.numel, first.instance);
     }
     phase_bytes_.back() += numel * per_element + per_entry;
+    phase_bytes_.back() += (numel + block_size - 1) / block_size * per_block;
   }
   column_rows_.push_back(column_rows_.back() +
                          (bound.by_tensor ? i64(sizes.count) : 1));

@@ -1,0 +1,79 @@
+#include "fusebook/codegen/emit_memory.h"
+#include "fusebook/codegen/template_text.h"
+#include "fusebook/support/join.h"
+
+namespace fuse {
+namespace {
+
+// A block of each list: elements that lie there as they are, and what holds the
+// others.
+std::string held(const BodyValues& values, Target target) {
+  const char* const room = target == Target::gpu ? "held_size" : "block_size";
+  std::string fields;
+  std::string initialisers;
+  int number = 0;
+  values.for_element_slots([&](std::size_t s) {
+    const BodySlot& list = values.body().slots[s];
+    const std::string& slot = values.slot_name(s);
+    fields += fill("@type@ @slot@;\n",
+                   {{"type", list.blocks ? "HeldBlock<" + codes_of(list) + ">"
+                                         : place_type(list)},
+                    {"slot", slot}});
+    const std::string room_at =
+        ", first, room + " + std::to_string(number) + " * " + room;
+    add_item(
+        initialisers,
+        fill("@slot@(at.@slot@@first@)",
+             {{"slot", slot}, {"first", list.blocks ? room_at : " + first"}}),
+        ",\n        ");
+    number += list.blocks ? 1 : 0;
+  });
+  return fill(R"(
+static constexpr int coded = @count@;
+struct Held {
+  @fields@
+  FUSE_FN Held(const Pointers& at, i64 first, float* room)
+      : @initialisers@ {}
+};
+)",
+              {{"count", std::to_string(number)},
+               {"fields", fields},
+               {"initialisers", initialisers}});
+}
+
+// `does` for each list in blocks that is loaded, or stored.
+std::string for_each(const BodyValues& values, bool BodySlot::* moved,
+                     const char* does) {
+  std::string text;
+  values.for_blocks([&](const std::string& slot, const BodySlot& list) {
+    if (list.*moved) text += fill(does, {{"slot", slot}});
+  });
+  return text;
+}
+
+}  // namespace
+
+std::string block_access(const BodyValues& values, Target target) {
+  const bool gpu = target == Target::gpu;
+  const std::string lanes = R"(
+static FUSE_FN void decode(const Held& held, i64 n) {
+  @decodes@
+}
+)";
+  return held(values, target) +
+         fill(R"(static FUSE_FN void encode(const Held& held, @count@ n) {
+  @encodes@
+}
+@lanes@
+)",
+              {{"count", gpu ? "int" : "i64"},
+               {"encodes", for_each(values, &BodySlot::stored,
+                                    "held.@slot@.encode(n);\n")},
+               {"lanes", gpu ? "" : "using Lanes = BlockByBlock;\n"}}) +
+         (values.in_lanes()
+              ? fill(lanes, {{"decodes", for_each(values, &BodySlot::loaded,
+                                                  "held.@slot@.decode(n);\n")}})
+              : "");
+}
+
+}  // namespace fuse
