@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <new>
 #include <optional>
 #include <span>
@@ -45,13 +46,86 @@ FileOrder file_order(const TensorMap& tensors) {
   return order;
 }
 
-// The bytes of a contiguous tensor.
+// The bytes of a contiguous tensor of numbers.
 std::string_view bytes_of(const Tensor& tensor) {
   // Taking the address flushes pending recorded writes first.
   const void* const data = with_type(
       tensor.dtype(),
       [&](auto type) -> const void* { return tensor.data<decltype(type)>(); });
   return {static_cast<const char*>(data), tensor.nbytes()};
+}
+
+// Codes and scales of blocks are tensors of their own in a file.
+constexpr const char* kScales = ".scales";
+
+std::int64_t blocks_in(std::int64_t numel) {
+  return (numel + block_size - 1) / block_size;
+}
+
+// Calls visit(scale, codes, first, n) for each block at an address: where its
+// scale and codes are, which element is its first, and how many it has.
+template <class Visit>
+void for_each_block(char* blocks, std::int64_t numel, Visit visit) {
+  for (std::int64_t first = 0; first < numel; first += block_size) {
+    char* const scale = blocks + first / block_size * block_bytes;
+    visit(scale, scale + sizeof(float), first,
+          std::size_t(std::min<std::int64_t>(block_size, numel - first)));
+  }
+}
+
+// The codes of a tensor in blocks, without its scales, and those.
+struct Parts {
+  std::string codes;
+  Tensor scales;
+};
+
+Parts parts_of(const Tensor& tensor) {
+  const std::int64_t numel = tensor.numel();
+  Parts parts = {std::string(std::size_t(numel), '\0'),
+                 empty({blocks_in(numel)}, DType::float32, cpu_device)};
+  auto* scale_to = static_cast<char*>(parts.scales.raw_data());
+  for_each_block(static_cast<char*>(tensor.address(false)), numel,
+                 [&](const char* scale, const char* codes, std::int64_t first,
+                     std::size_t n) {
+                   std::memcpy(scale_to, scale, sizeof(float));
+                   std::memcpy(parts.codes.data() + first, codes, n);
+                   scale_to += sizeof(float);
+                 });
+  return parts;
+}
+
+Tensor joined(const Shape& shape, DType dtype, const char* codes_from,
+              const char* scale_from) {
+  const Tensor tensor = empty(shape, dtype, cpu_device);
+  for_each_block(
+      static_cast<char*>(tensor.raw_data()), tensor.numel(),
+      [&](char* scale, char* codes, std::int64_t first, std::size_t n) {
+        std::memcpy(scale, scale_from, sizeof(float));
+        std::memcpy(codes, codes_from + first, n);
+        scale_from += sizeof(float);
+      });
+  return tensor;
+}
+
+// Adds the scales of all blocks to what is written, and keeps their codes.
+std::map<std::string, std::string> split_blocks(const std::string& path,
+                                                TensorMap& tensors) {
+  std::map<std::string, std::string> codes;
+  TensorMap scales;
+  for (const auto& [name, tensor] : tensors) {
+    if (!in_blocks(tensor.dtype())) continue;
+    Parts parts = parts_of(tensor);
+    codes[name] = std::move(parts.codes);
+    scales[name + kScales] = parts.scales;
+  }
+  for (const auto& [name, tensor] : scales) {
+    if (tensors.emplace(name, tensor).second) continue;
+    throw Error("cannot write '" + path +
+                "': the scales of a tensor in 8 bits "
+                "would be called " +
+                json_string(name) + ", as another tensor is");
+  }
+  return codes;
 }
 
 std::string length_bytes(std::uint64_t length) {
@@ -182,7 +256,23 @@ TensorMap tensors_in(const SafetensorsHeader& header, std::string& file) {
       file.data() + kLengthSize + length_of(std::string_view(file));
   TensorMap tensors;
   for (const auto& [name, entry] : header.entries) {
+    if (in_blocks(entry.dtype)) continue;
     tensors[name] = from_blob(data + entry.begin, entry.shape, entry.dtype);
+  }
+  for (const auto& [name, entry] : header.entries) {
+    if (!in_blocks(entry.dtype)) continue;
+    const auto scales = tensors.extract(name + kScales);
+    const Shape wanted = {blocks_in(entry.end - entry.begin)};
+    if (scales.empty() || scales.mapped().dtype() != DType::float32 ||
+        scales.mapped().shape() != wanted) {
+      throw Error("damaged, or not a file for Fusebook: tensor " +
+                  json_string(name) + " has codes of 8 bits, but " +
+                  json_string(name + kScales) + " does not have a scale for " +
+                  "every 256 of them");
+    }
+    tensors[name] =
+        joined(entry.shape, entry.dtype, data + entry.begin,
+               static_cast<const char*>(scales.mapped().raw_data()));
   }
   return tensors;
 }
@@ -225,13 +315,18 @@ void write_safetensors(const std::string& path, const Metadata& metadata,
   OutputFile file("safetensors", path);
   TensorMap contiguous = tensors;
   for (auto& [name, tensor] : contiguous) tensor = tensor.cpu().contiguous();
+  const auto codes = split_blocks(path, contiguous);
   const FileOrder order = file_order(contiguous);
   std::string text = safetensors_header(metadata, order);
   const std::size_t checksum_at =
       kLengthSize + place_of_checksum(text, kNoChecksum);
   text.insert(0, length_bytes(text.size()));
   std::vector<std::string_view> pieces = {{}};
-  for (const auto* named : order) pieces.push_back(bytes_of(named->second));
+  for (const auto* named : order) {
+    const bool coded = in_blocks(named->second.dtype());
+    pieces.push_back(coded ? std::string_view(codes.at(named->first))
+                           : bytes_of(named->second));
+  }
   const std::string digits = checksum(text, std::span(pieces).subspan(1));
   text.replace(checksum_at, digits.size(), digits);
   pieces[0] = text;

@@ -13,9 +13,15 @@ namespace {
 constexpr const char* kMetadata = "__metadata__";
 constexpr std::size_t kAlignment = 8;
 
-// The format's name for a type.
+constexpr int kTypes = int(DType::ublock8) + 1;
+
+// The format's name for a type; of blocks, for that of their codes.
 const char* type_name(DType dtype) {
   switch (dtype) {
+    case DType::block8:
+      return "I8";
+    case DType::ublock8:
+      return "U8";
     case DType::float32:
       return "F32";
     case DType::float64:
@@ -30,7 +36,7 @@ const char* type_name(DType dtype) {
 Json entry_json(const Tensor& tensor, std::size_t begin) {
   return {{"dtype", type_name(tensor.dtype())},
           {"shape", tensor.shape()},
-          {"data_offsets", {begin, begin + tensor.nbytes()}}};
+          {"data_offsets", {begin, begin + bytes_in_file(tensor)}}};
 }
 
 void check_text(const std::string& text) {
@@ -42,7 +48,7 @@ void check_text(const std::string& text) {
 }
 
 DType parse_dtype(const std::string& name) {
-  for (int i = 0; i < dtype_count; ++i) {
+  for (int i = 0; i < kTypes; ++i) {
     if (name == type_name(DType(i))) return DType(i);
   }
   const std::string what =
@@ -109,6 +115,10 @@ auto parse_member(const std::string& name, Parse parse) {
 
 }  // namespace
 
+std::size_t bytes_in_file(const Tensor& tensor) {
+  return std::size_t(tensor.numel()) * size_of(tensor.dtype());
+}
+
 std::string safetensors_header(Metadata metadata, const FileOrder& order) {
   metadata[kChecksum] = kNoChecksum;
   for (const auto& [name, text] : metadata) {
@@ -125,7 +135,7 @@ std::string safetensors_header(Metadata metadata, const FileOrder& order) {
       throw Error(std::string("a tensor must not be named ") + kMetadata);
     }
     entries.emplace_back(named->first, entry_json(named->second, begin));
-    begin += named->second.nbytes();
+    begin += bytes_in_file(named->second);
   }
   std::string text = header.dump();
   text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');

@@ -36,6 +36,9 @@ struct SafetensorsHeader {
 /// The name and tensor of each entry, in file order.
 using FileOrder = std::vector<TensorMap::const_pointer>;
 
+/// The bytes of a tensor's own entry: of blocks, those of its codes.
+std::size_t bytes_in_file(const Tensor& tensor);
+
 /// The header of a file with these tensors, one after another, with zeros as
 /// the checksum; its size is a multiple of eight bytes. Throws Error for a name
 /// that is not UTF-8.

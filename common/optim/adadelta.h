@@ -49,7 +49,9 @@ class Adadelta : public ListOptimizer<AdadeltaOptions> {
  protected:
   std::span<const StateSpec> state_specs(
       const AdadeltaOptions&) const override {
-    static constexpr StateSpec specs[] = {{"square_avg"}, {"acc_delta"}};
+    static constexpr StateSpec specs[] = {
+        {.name = "square_avg", .nonnegative = true},
+        {.name = "acc_delta", .nonnegative = true}};
     return specs;
   }
 

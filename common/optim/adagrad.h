@@ -54,7 +54,9 @@ class Adagrad : public ListOptimizer<AdagradOptions> {
  protected:
   std::span<const StateSpec> state_specs(const AdagradOptions&) const override {
     static constexpr StateSpec specs[] = {
-        {.name = "sum", .initial_from = "initial_accumulator_value"}};
+        {.name = "sum",
+         .initial_from = "initial_accumulator_value",
+         .nonnegative = true}};
     return specs;
   }
 

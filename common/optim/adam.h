@@ -56,7 +56,9 @@ class Adam : public ListOptimizer<AdamOptions> {
  protected:
   std::span<const StateSpec> state_specs(const AdamOptions& o) const override {
     static constexpr StateSpec specs[] = {
-        {"exp_avg"}, {"exp_avg_sq"}, {"max_exp_avg_sq"}};
+        {"exp_avg"},
+        {.name = "exp_avg_sq", .nonnegative = true},
+        {.name = "max_exp_avg_sq", .nonnegative = true}};
     return std::span(specs).first(o.amsgrad ? 3 : 2);
   }
 

@@ -49,7 +49,8 @@ class Adamax : public ListOptimizer<AdamaxOptions> {
 
  protected:
   std::span<const StateSpec> state_specs(const AdamaxOptions&) const override {
-    static constexpr StateSpec specs[] = {{"exp_avg"}, {"exp_inf"}};
+    static constexpr StateSpec specs[] = {
+        {"exp_avg"}, {.name = "exp_inf", .nonnegative = true}};
     return specs;
   }
 

@@ -57,7 +57,8 @@ class LAMB : public ListOptimizer<LAMBOptions> {
  protected:
   std::span<const StateSpec> state_specs(
       const LAMBOptions& /*o*/) const override {
-    static constexpr StateSpec specs[] = {{"exp_avg"}, {"exp_avg_sq"}};
+    static constexpr StateSpec specs[] = {
+        {"exp_avg"}, {.name = "exp_avg_sq", .nonnegative = true}};
     return specs;
   }
 

@@ -55,7 +55,9 @@ class NAdam : public ListOptimizer<NAdamOptions> {
  protected:
   std::span<const StateSpec> state_specs(const NAdamOptions&) const override {
     static constexpr StateSpec specs[] = {
-        {"exp_avg"}, {"exp_avg_sq"}, {"mu_product", 1, Rate::entry}};
+        {"exp_avg"},
+        {.name = "exp_avg_sq", .nonnegative = true},
+        {"mu_product", 1, Rate::entry}};
     return specs;
   }
 

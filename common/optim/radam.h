@@ -54,7 +54,8 @@ class RAdam : public ListOptimizer<RAdamOptions> {
 
  protected:
   std::span<const StateSpec> state_specs(const RAdamOptions&) const override {
-    static constexpr StateSpec specs[] = {{"exp_avg"}, {"exp_avg_sq"}};
+    static constexpr StateSpec specs[] = {
+        {"exp_avg"}, {.name = "exp_avg_sq", .nonnegative = true}};
     return specs;
   }
 

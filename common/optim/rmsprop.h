@@ -56,7 +56,9 @@ class RMSprop : public ListOptimizer<RMSpropOptions> {
   std::span<const StateSpec> state_specs(
       const RMSpropOptions& o) const override {
     static constexpr StateSpec specs[] = {
-        {"grad_avg"}, {"square_avg"}, {"momentum_buffer"}};
+        {"grad_avg"},
+        {.name = "square_avg", .nonnegative = true},
+        {"momentum_buffer"}};
     return std::span(specs).subspan(
         o.centered ? 0 : 1, 1 + int(o.centered) + int(!is_off(o.momentum)));
   }

@@ -57,7 +57,8 @@ class Rprop : public ListOptimizer<RpropOptions> {
  protected:
   std::span<const StateSpec> state_specs(const RpropOptions&) const override {
     static constexpr StateSpec specs[] = {
-        {"prev"}, {.name = "step_size", .initial_from = "lr"}};
+        {"prev"},
+        {.name = "step_size", .initial_from = "lr", .nonnegative = true}};
     return specs;
   }
 

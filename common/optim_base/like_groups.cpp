@@ -13,7 +13,9 @@ bool equal_specs(std::span<const StateSpec> a, std::span<const StateSpec> b) {
                     [](const StateSpec& x, const StateSpec& y) {
                       return std::string_view(x.name) == y.name &&
                              x.rate == y.rate && x.dtype == y.dtype &&
-                             x.beside_master == y.beside_master;
+                             x.beside_master == y.beside_master &&
+                             x.nonnegative == y.nonnegative &&
+                             x.min_8bit_size == y.min_8bit_size;
                     });
 }
 

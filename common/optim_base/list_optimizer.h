@@ -36,6 +36,8 @@ class ListOptimizer : public Optimizer {
     bool foreach () const override { return options.foreach; }
     bool is_like(const ParamGroup& other) const override {
       return master_weights == other.master_weights &&
+             states_8bit == other.states_8bit &&
+             min_8bit_size == other.min_8bit_size &&
              same_but_numbers(options,
                               static_cast<const Group&>(other).options);
     }
@@ -136,8 +138,10 @@ class ListOptimizer : public Optimizer {
     return specs_of(param_groups[group]);
   }
   std::span<const StateSpec> specs_of(const Group& group) const {
-    const auto own = state_specs(group.options);
-    return group.master_weights ? with_masters(own) : own;
+    auto specs = state_specs(group.options);
+    if (group.master_weights) specs = with_masters(specs);
+    return group.states_8bit ? with_8bit_states(specs, group.min_8bit_size)
+                             : specs;
   }
   void gather_groups(std::vector<GroupToUpdate>& groups) final {
     groups.clear();

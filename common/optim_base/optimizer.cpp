@@ -43,6 +43,38 @@ class PutBack {
   TensorList was_;
 };
 
+// States in blocks are floats while they are updated, and restored as they were
+// at the end.
+class DecodedStates {
+ public:
+  explicit DecodedStates(std::vector<TensorList>& states) : states_(states) {
+    if (std::none_of(states.begin(), states.end(), lies_in_blocks)) return;
+    own_ = states;
+    for (TensorList& list : states_) {
+      if (lies_in_blocks(list)) list = foreach_to(list, DType::float32);
+    }
+  }
+  DecodedStates(const DecodedStates&) = delete;
+  DecodedStates& operator=(const DecodedStates&) = delete;
+  ~DecodedStates() {
+    if (!own_.empty()) states_ = std::move(own_);
+  }
+
+  void encode() const {
+    for (std::size_t s = 0; s < own_.size(); ++s) {
+      if (lies_in_blocks(own_[s])) foreach_copy_(own_[s], states_[s]);
+    }
+  }
+
+ private:
+  static bool lies_in_blocks(const TensorList& list) {
+    return in_blocks(list.impl()->dtype);
+  }
+
+  std::vector<TensorList>& states_;
+  std::vector<TensorList> own_;
+};
+
 }  // namespace
 
 void Optimizer::check_group(std::size_t index) const {
@@ -180,7 +212,9 @@ void Optimizer::update(JoinedBatch& joined, const StepOptions& options) const {
   {
     std::optional<SkipScope> skipping;
     if (options.skip) skipping.emplace(*options.skip);
+    const DecodedStates decoded(batch.states);
     update_group(joined.groups.front(), joined.numbers.scalars(), batch);
+    decoded.encode();
   }
   // Where masters stay, these are the bits that are there: it needs no look.
   if (has_masters) foreach_copy_(params, batch.masters);
@@ -238,6 +272,32 @@ std::string Optimizer::name() const { return class_name(typeid(*this)); }
 
 void Optimizer::use_master_weights(bool on) {
   for (std::size_t g = 0; g < group_count(); ++g) group(g).master_weights = on;
+}
+
+void Optimizer::use_8bit_states(bool on, std::int64_t min_8bit_size) {
+  if (min_8bit_size < 0) {
+    throw Error(fmt::format(
+        "{}::use_8bit_states: min_8bit_size must not be negative, but is {}",
+        name(), min_8bit_size));
+  }
+  for (std::size_t g = 0; g < group_count(); ++g) {
+    group(g).states_8bit = on;
+    group(g).min_8bit_size = min_8bit_size;
+  }
+}
+
+OptimizerMemory Optimizer::memory() const {
+  OptimizerMemory all;
+  for (const Tensor& param : parameters()) {
+    all.params += param.nbytes();
+    for (const auto& [name, state] : states(param)) {
+      const std::size_t elements =
+          std::size_t(state.numel()) * size_of(state.dtype());
+      all.states += elements;
+      all.scales += state.nbytes() - elements;
+    }
+  }
+  return all;
 }
 
 bool Optimizer::has_master_weights() const {

@@ -26,6 +26,13 @@
 
 namespace fuse {
 
+/// Bytes, as Optimizer::memory counts them.
+struct OptimizerMemory {
+  std::size_t params = 0;  ///< of all groups
+  std::size_t states = 0;  ///< without scales; of 8-bit states, the codes
+  std::size_t scales = 0;  ///< of 8-bit states
+};
+
 /// The interface of every optimizer, independent of its options: what
 /// schedulers and training loops need.
 class Optimizer {
@@ -104,6 +111,19 @@ class Optimizer {
   void use_master_weights(bool on = true);
   /// True if some group has them switched on.
   bool has_master_weights() const;
+  /// Keeps states in 8 bits: about a byte an element instead of four. Each is
+  /// coded as a root of its share of the largest of 256 neighbours
+  /// (kernels/prelude/blocks.h says how well), decoded when a step reads it, and
+  /// coded again from what the step makes of it, all in its one launch. A state whose
+  /// spec says `nonnegative` has codes without a sign. Numbers for each parameter,
+  /// masters, and what is in float64 stay as they are, and so do the states of
+  /// parameters with fewer than `min_8bit_size` elements or not in row-major order.
+  /// Applies to the groups there are now; for one group, set its `states_8bit` and
+  /// `min_8bit_size`. States that exist are converted by the next step, when this is
+  /// switched on or off and after loading others.
+  void use_8bit_states(bool on = true, std::int64_t min_8bit_size = 4096);
+  /// The bytes of all parameters, and of the states that there are.
+  OptimizerMemory memory() const;
   /// What is updated: the masters of parameters that have them, else the
   /// parameters, in the order of `parameters`. Averages of these are float32.
   /// Masters exist from the first step on.

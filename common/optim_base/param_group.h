@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -78,6 +79,10 @@ class ParamGroup {
   std::optional<double> initial_lr;
   /// See Optimizer::use_master_weights.
   bool master_weights = false;
+  /// See Optimizer::use_8bit_states.
+  bool states_8bit = false;
+  /// Parameters with fewer elements keep their states as they are.
+  std::int64_t min_8bit_size = 4096;
 
  protected:
   ParamGroup(const ParamGroup&) = default;

@@ -27,17 +27,23 @@ const StateSpec& find_spec(const std::string& place,
 
 bool has_16_bits(const Tensor& param) { return size_of(param.dtype()) == 2; }
 
-DType dtype_of(const StateSpec& spec, const Tensor& param) {
+// Without codes of 8 bits.
+DType plain_dtype_of(const StateSpec& spec, const Tensor& param) {
   if (spec.dtype) return *spec.dtype;
   return spec.beside_master && has_16_bits(param) ? DType::float32
                                                   : param.dtype();
 }
 
+// What a step converts, so that it may be either in a checkpoint.
+bool fits(DType dtype, DType wanted) {
+  return dtype == wanted || in_blocks(dtype) || in_blocks(wanted);
+}
+
 void check_kept_dtype(const Tensor& state, const StateSpec& spec,
                       const Tensor& param) {
-  const DType wanted = dtype_of(spec, param);
+  const DType wanted = state_dtype(spec, param);
   if (!spec.beside_master || spec.rate == Rate::entry) return;
-  if (state.dtype() == wanted) return;
+  if (fits(state.dtype(), wanted)) return;
   throw Error(fmt::format(
       "master_weights: the state \"{}\" is kept in {} already, but belongs in "
       "{}; switch them on before the first step",
@@ -60,8 +66,10 @@ void check_states(const std::string& place, const Tensor& param,
     const bool number = spec.rate == Rate::entry;
     if (!tensor.defined()) throw Error(place + name + " is undefined");
     const Shape shape = number ? Shape{} : param.shape();
-    const DType dtype = number ? DType::float64 : dtype_of(spec, param);
-    if (tensor.shape() == shape && tensor.dtype() == dtype) continue;
+    const DType dtype = number ? DType::float64 : state_dtype(spec, param);
+    const bool alike =
+        number ? tensor.dtype() == dtype : fits(tensor.dtype(), dtype);
+    if (tensor.shape() == shape && alike) continue;
     throw Error(place + name + " has " +
                 kind_of(tensor.shape(), tensor.dtype()) + ", but must have " +
                 kind_of(shape, dtype));
@@ -70,24 +78,72 @@ void check_states(const std::string& place, const Tensor& param,
 
 bool is_master(const StateSpec& spec) { return spec.name == master_name; }
 
-// Optimizers have few tables, and each is asked for at every step. One that is made
-// for each optimizer may come to lie where another was.
-std::span<const StateSpec> with_masters(std::span<const StateSpec> specs) {
+DType state_dtype(const StateSpec& spec, const Tensor& param) {
+  check_defined(param, "the parameter");
+  const DType plain = plain_dtype_of(spec, param);
+  const bool coded = spec.min_8bit_size && spec.rate == Rate::element &&
+                     plain != DType::float64 && param.is_contiguous() &&
+                     param.numel() >= *spec.min_8bit_size;
+  if (!coded) return plain;
+  return spec.nonnegative ? DType::ublock8 : DType::block8;
+}
+
+bool has_8bit_states(std::span<const StateSpec> specs, const Tensor& param) {
+  check_defined(param, "the parameter");
+  return std::any_of(specs.begin(), specs.end(), [&](const StateSpec& spec) {
+    return in_blocks(state_dtype(spec, param));
+  });
+}
+
+namespace {
+
+// Tables made of others, by what they are made for. Optimizers have few, and each is
+// asked for at every step. One that is made for each optimizer may come to lie where
+// another was.
+class SpecTables {
+ public:
+  template <class Change>
+  std::span<const StateSpec> find(std::span<const StateSpec> specs,
+                                  std::int64_t key, Change change) {
+    const std::scoped_lock lock(mutex_);
+    for (const Made& each : all_) {
+      if (each.key != key) continue;
+      if (std::ranges::equal(each.from, specs)) return each.table;
+    }
+    const std::vector<StateSpec> own(specs.begin(), specs.end());
+    Made& made = all_.emplace_back(Made{own, key, own});
+    change(made.table);
+    return made.table;
+  }
+
+ private:
   struct Made {
     std::vector<StateSpec> from;
+    std::int64_t key;
     std::vector<StateSpec> table;
   };
-  static std::mutex mutex;
-  static std::deque<Made> all;
-  const std::scoped_lock lock(mutex);
-  for (const Made& each : all) {
-    if (std::ranges::equal(each.from, specs)) return each.table;
-  }
-  const std::vector<StateSpec> own(specs.begin(), specs.end());
-  Made& made = all.emplace_back(Made{own, own});
-  for (StateSpec& spec : made.table) spec.beside_master = true;
-  made.table.push_back({.name = master_name, .dtype = DType::float32});
-  return made.table;
+  std::mutex mutex_;
+  std::deque<Made> all_;
+};
+
+}  // namespace
+
+std::span<const StateSpec> with_masters(std::span<const StateSpec> specs) {
+  static SpecTables tables;
+  return tables.find(specs, 0, [](std::vector<StateSpec>& table) {
+    for (StateSpec& spec : table) spec.beside_master = true;
+    table.push_back({.name = master_name, .dtype = DType::float32});
+  });
+}
+
+std::span<const StateSpec> with_8bit_states(std::span<const StateSpec> specs,
+                                            std::int64_t min_8bit_size) {
+  static SpecTables tables;
+  return tables.find(specs, min_8bit_size, [&](std::vector<StateSpec>& table) {
+    for (StateSpec& spec : table) {
+      if (!is_master(spec)) spec.min_8bit_size = min_8bit_size;
+    }
+  });
 }
 
 std::vector<StateSpec> with_initials(std::span<const StateSpec> specs,
@@ -121,7 +177,7 @@ void StateStore::create_masters(std::span<const Tensor> params) {
     has_masters_ = true;
     Tensor& master = entries_[param.impl().get()].tensors[master_name];
     if (master.defined()) continue;
-    made_.push_back({param.impl().get(), master_name});
+    made_.push_back({param.impl().get(), master_name, {}});
     master = empty_like(param, DType::float32);
     master.copy_(param);
   }
@@ -141,7 +197,7 @@ void StateStore::create_steps(std::span<const Tensor> params) {
     Entry& entry = entries_[param.impl().get()];
     entry.param = param;
     if (entry.step.defined()) continue;
-    made_.push_back({param.impl().get(), nullptr});
+    made_.push_back({param.impl().get(), nullptr, {}});
     fresh.push_back(&entry);
     theirs.push_back(param);
   }
@@ -157,14 +213,15 @@ void StateStore::create_states(std::span<const Tensor> params,
     Tensor& tensor = entries_[param.impl().get()].tensors[spec.name];
     if (tensor.defined()) {
       check_kept_dtype(tensor, spec, param);
+      convert(tensor, spec, param);
       continue;
     }
-    made_.push_back({param.impl().get(), spec.name});
+    made_.push_back({param.impl().get(), spec.name, {}});
     if (spec.rate == Rate::entry) {
       numbers.push_back(&tensor);
       theirs.push_back(param);
     } else {
-      tensor = empty_like(param, dtype_of(spec, param));
+      tensor = empty_like(param, state_dtype(spec, param));
       tensor.fill_(spec.initial);
     }
   }
@@ -173,6 +230,18 @@ void StateStore::create_states(std::span<const Tensor> params,
     fresh[i].fill_(spec.initial);
     *numbers[i] = fresh[i];
   }
+}
+
+// To codes of 8 bits, or from them, as the option now says.
+void StateStore::convert(Tensor& state, const StateSpec& spec,
+                         const Tensor& param) {
+  const DType wanted = state_dtype(spec, param);
+  if (state.dtype() == wanted) return;
+  if (!in_blocks(state.dtype()) && !in_blocks(wanted)) return;
+  const Tensor converted = state.to(wanted);
+  made_.push_back({param.impl().get(), spec.name, state});
+  state = converted;
+  ++version_;
 }
 
 const StateStore::Entry* StateStore::find(const Tensor& param) const {
@@ -254,10 +323,12 @@ void StateStore::prepare(const std::vector<Tensor>& params,
 
 void StateStore::take_back() {
   if (!made_.empty()) ++version_;
-  for (const auto& [param, name] : made_) {
+  for (const auto& [param, name, before] : made_) {
     const auto entry = entries_.find(param);
     if (entry == entries_.end()) continue;
-    if (name == nullptr) {
+    if (before.defined()) {
+      entry->second.tensors[name] = before;
+    } else if (name == nullptr) {
       entries_.erase(entry);
     } else {
       entry->second.tensors.erase(name);

@@ -31,6 +31,12 @@ struct StateSpec {
   /// With the masters of 16-bit parameters: in float32 unless `dtype` says
   /// otherwise.
   bool beside_master = false;
+  /// Never below zero, such as an average of squares: in 8 bits it then has no
+  /// sign, but a wider range.
+  bool nonnegative = false;
+  /// In 8 bits for parameters with at least so many elements, if any; see
+  /// Optimizer::use_8bit_states.
+  std::optional<std::int64_t> min_8bit_size = {};
 
   bool operator==(const StateSpec&) const = default;
 };
@@ -44,6 +50,17 @@ bool is_master(const StateSpec& spec);
 /// The same specs with masters, for groups with `master_weights`: a table that
 /// stays for good.
 std::span<const StateSpec> with_masters(std::span<const StateSpec> specs);
+
+/// The same specs in 8 bits for parameters with at least so many elements, for
+/// groups with `states_8bit`: a table that stays for good.
+std::span<const StateSpec> with_8bit_states(std::span<const StateSpec> specs,
+                                            std::int64_t min_8bit_size);
+
+/// The dtype of this state of a parameter.
+DType state_dtype(const StateSpec& spec, const Tensor& param);
+
+/// True if some state of a parameter is kept in 8 bits.
+bool has_8bit_states(std::span<const StateSpec> specs, const Tensor& param);
 
 /// The states of one parameter, by name; "step" is its step count. Empty before
 /// its first step.
@@ -100,10 +117,12 @@ class StateStore {
   void create_states(std::span<const Tensor> params, const StateSpec& spec);
   void create_masters(std::span<const Tensor> params);
   void drop_masters(std::span<const Tensor> params);
+  void convert(Tensor& state, const StateSpec& spec, const Tensor& param);
 
   struct Made {
     const TensorImpl* param;
     const char* name;  // null for the step count, if nothing was kept before
+    Tensor before;     // what was converted, if it was not made anew
   };
 
   std::unordered_map<const TensorImpl*, Entry> entries_;

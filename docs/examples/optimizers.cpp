@@ -60,3 +60,19 @@ EXAMPLE(hooks) {
   sgd.step();
   print(x);
 }
+
+EXAMPLE(states_in_8_bits) {
+  Tensor x = full({100, 100}, 1.0);
+  x.set_grad(full({100, 100}, 0.5));
+  Adam adam({x});
+  adam.use_8bit_states();
+  auto step = compile([&] { adam.step(); });
+  step();
+  print("launches: ", step.counters().launches);
+  const Tensor mean = adam.state(x, "exp_avg");
+  print(name_of(mean.dtype()), " ",
+        mean.to(float32).select(0, 0).narrow(0, 0, 2));
+  const OptimizerMemory memory = adam.memory();
+  print("bytes: ", memory.params, " of parameters, ", memory.states,
+        " of states, ", memory.scales, " of scales");
+}
