@@ -1,8 +1,10 @@
-"""Formatting and lint: clang-format, clang-tidy and shellcheck, as pinned.
+"""Formatting and lint: clang-format, clang-tidy, shellcheck and, for workflows,
+their schema, as pinned.
 
     python lint.py format [--fix] [FILE...]
     python lint.py tidy BUILD [FILE...]
     python lint.py shell [FILE...]
+    python lint.py workflows [FILE...]
 
 BUILD is a build folder or its compile_commands.json. Without FILE, all files
 are checked; of the files given, each command checks those of its kind, and tidy
@@ -165,6 +167,21 @@ def shell_command(given):
                           check=False)
     if done.returncode == 0:
         print(f"{len(scripts)} shell scripts: clean")
+    return done.returncode
+
+
+def workflows_command(given):
+    workflows = of_kind(given, sorted(
+        (ROOT / ".github" / "workflows").glob("*.y*ml")))
+    if not workflows:
+        return 0
+    done = subprocess.run([tool("check-jsonschema"), "--builtin-schema",
+                           "vendor.github-workflows", *map(str, workflows)],
+                          check=False, capture_output=True, text=True)
+    if done.returncode == 0:
+        print(f"{len(workflows)} workflows: as their schema wants them")
+    else:
+        print(done.stdout + done.stderr, end="")
     return done.returncode
 
 
@@ -375,6 +392,8 @@ def main(arguments):
             return format_command(files, fix=False)
         case ["shell", *files]:
             return shell_command(files)
+        case ["workflows", *files]:
+            return workflows_command(files)
         case ["tidy", build, *files]:
             build = pathlib.Path(build).resolve()
             return tidy_command(build.parent if build.is_file() else build,

@@ -24,5 +24,6 @@ end_turn
 worst=0
 if [ "$fix" = yes ]; then lint format --fix "$@"; else lint format "$@"; fi
 lint shell "$@"
+lint workflows "$@"
 lint tidy "$build" "$@"
 [ "$worst" -eq 0 ] || fail 1 "there are findings (see above)"
