@@ -16,8 +16,8 @@ from .. import ops
 from ..errors import BookError
 from . import page as pages
 
-_COLUMNS = (("Operation", 14), ("Value", 38), ("Error", 10), ("Operands", 8),
-            ("Calls", 30))
+_COLUMNS = (("operation", 14), ("value", 38), ("error", 10), ("operands", 8),
+            ("calls", 30))
 _LONG = 32  # characters of a formula that fit beside each other
 
 
