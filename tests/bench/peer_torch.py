@@ -1,9 +1,9 @@
-"""Times PyTorch's Adam over the cases of the benchmark, alone or with all that
-comes around a step.
+"""Times PyTorch over the cases of the benchmark: its Adam, or the whole tail of a
+step around its fused Adam.
 
-usage: peer_torch.py step|tail THREADS CASE_NAME SIZE:COUNT [SIZE:COUNT ...]
+usage: peer_torch.py {step|tail} THREADS CASE_NAME SIZE:COUNT [SIZE:COUNT ...]
 
-Prints one line a variant in the form that `bench` reads, and the most memory it
+Prints one line per variant in the form that `bench` reads, and the most memory it
 held. Run it through `./fusebook bench --peer torch`.
 """
 
@@ -15,16 +15,15 @@ import time
 
 try:
     import torch
-    from torch.optim import swa_utils
 except ImportError as error:
     print(f"peer_torch: {sys.executable} cannot import torch ({error}); "
-          "set FUSEBOOK_PYTHON to a Python that has PyTorch installed")
+          "set FUSEBOOK_PYTHON_TORCH to a Python that has PyTorch installed")
     sys.exit(3)
 
 MIN_RUN_TIME = 0.2  # seconds for each variant, as in our own measurements
 ROUNDS = 9
 LARGE = 1 << 26  # elements; from here on variants are made one after the other
-MAX_NORM = 1e30  # never reached, so that gradients do not fade
+MAX_NORM = 1e30  # never reached, so that gradients do not fade from step to step
 
 
 def make_params(sizes):
@@ -32,48 +31,6 @@ def make_params(sizes):
     for param in params:
         param.grad = torch.rand_like(param)
     return params
-
-
-class Model(torch.nn.Module):
-    """Parameters whose gradients are there, and stay as they are."""
-
-    def __init__(self, params):
-        super().__init__()
-        self.params = torch.nn.ParameterList(
-            torch.nn.Parameter(each, requires_grad=False) for each in params)
-        for kept, each in zip(self.params, params):
-            kept.grad = each.grad
-
-
-def tails_of(params):
-    """Like `steps_of`, with the norm of all gradients, clipping and an average,
-    and with a GradScaler that has to unscale first."""
-    model = Model(params)
-
-    def tail(scaler):
-        params = list(model.parameters())
-        adam = torch.optim.Adam(params, fused=True)
-        averaged = swa_utils.AveragedModel(
-            model, multi_avg_fn=swa_utils.get_ema_multi_avg_fn())
-        scaler.scale(torch.zeros(()))  # where its scale is made
-
-        def step():
-            scaler.unscale_(adam)
-            torch.nn.utils.clip_grad_norm_(params, MAX_NORM)
-            scaler.step(adam)
-            scaler.update()
-            averaged.update_parameters(model)
-
-        return step
-
-    def scaler(enabled):
-        return torch.amp.GradScaler("cpu", init_scale=1.0, enabled=enabled,
-                                    growth_interval=10**9)
-
-    return [
-        ("clip, fused, average", lambda: tail(scaler(False))),
-        ("unscale, clip, fused, average", lambda: tail(scaler(True))),
-    ]
 
 
 def steps_of(params):
@@ -91,7 +48,40 @@ def steps_of(params):
     return found
 
 
-KINDS = {"step": steps_of, "tail": tails_of}
+class Tail:
+    """What surrounds a step: clipping, averaging and, with a scaler, dividing by
+    its scale and skipping."""
+
+    def __init__(self, params):
+        self.params = params
+        self.adam = torch.optim.Adam(params, fused=True)
+        self.model = torch.nn.ParameterList(params)
+        self.averages = torch.optim.swa_utils.AveragedModel(
+            self.model,
+            multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn())
+        self.scaler = torch.amp.GradScaler("cpu", init_scale=1,
+                                           growth_interval=1_000_000_000)
+        self.scaler.scale(torch.ones(()))  # makes its tensors
+
+    def clipped(self):
+        torch.nn.utils.clip_grad_norm_(self.params, MAX_NORM)
+        self.adam.step()
+        self.averages.update_parameters(self.model)
+
+    def scaled(self):
+        self.scaler.unscale_(self.adam)
+        torch.nn.utils.clip_grad_norm_(self.params, MAX_NORM)
+        self.scaler.step(self.adam)
+        self.averages.update_parameters(self.model)
+        self.scaler.update()
+
+
+def tails_of(params):
+    return [("clip, Adam, average", lambda: Tail(params).clipped),
+            ("whole tail", lambda: Tail(params).scaled)]
+
+
+VARIANTS = {"step": steps_of, "tail": tails_of}
 
 
 def block_size(step):
@@ -140,17 +130,17 @@ def main():
         sizes += [int(size)] * int(count)
     torch.set_num_threads(threads)
     random.seed(0)
-    variants = KINDS[kind](make_params(sizes))
+    version = torch.__version__.partition("+")[0]  # without the build's name
+    variants = VARIANTS[kind](make_params(sizes))
     one_by_one = sum(sizes) >= LARGE
     for some in [[v] for v in variants] if one_by_one else [variants]:
         steps = [make() for _, make in some]
         for (variant, _), seconds in zip(some, measure(steps)):
-            print(f"reading\t{kind}\t{name}\ttorch {torch.__version__} "
-                  f"{variant}\t{seconds * 1e6:.9g}\t0")
+            print(f"reading\t{kind}\t{name}\ttorch {version} {variant}\t"
+                  f"{seconds * 1e6:.9g}\t0")
         del steps
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    if kind == "step":
-        print(f"reading\tmemory\t{name}\tpeak of PyTorch\t0\t{peak}")
+    print(f"reading\tmemory\t{name}\tpeak of PyTorch, {kind}\t0\t{peak}")
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ std::vector<Reading> measure_beside_openmp(int threads) {
 
 std::vector<Reading> measure_torch(const std::string& kind, const Case& wanted,
                                    int threads) {
-  const char* const python = std::getenv("FUSEBOOK_PYTHON");
+  const char* const python = std::getenv("FUSEBOOK_PYTHON_TORCH");
   std::vector<std::string> argv = {
       python != nullptr && *python != '\0' ? python : "python3",
       FUSEBOOK_PEER_TORCH, kind, std::to_string(threads), wanted.name};

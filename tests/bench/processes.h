@@ -17,9 +17,9 @@ std::vector<Reading> measure_in_process(int part, int threads);
 /// build has no OpenMP.
 std::vector<Reading> measure_beside_openmp(int threads);
 
-/// Runs PyTorch's Adam over a case, with as many threads and a memory
-/// allocator that keeps what was freed: "step", or "tail" with all that comes
-/// around a step. FUSEBOOK_PYTHON names the Python that has it. Throws Error when
+/// Runs PyTorch over a case, with as many threads and a memory allocator that
+/// keeps what was freed: its Adam ("step"), or what surrounds a step, too
+/// ("tail"). FUSEBOOK_PYTHON_TORCH names the Python that has it. Throws Error when
 /// it is not installed.
 std::vector<Reading> measure_torch(const std::string& kind, const Case& wanted,
                                    int threads);

@@ -221,8 +221,8 @@ class Peers(Scratch):
     def measured(self, text, seconds=20, budget=60):
         script = self.scratch / "peer.py"
         script.write_text(f"import json, sys, time\n{text}\n")
-        os.environ["FUSEBOOK_PYTHON"] = sys.executable
-        self.addCleanup(os.environ.pop, "FUSEBOOK_PYTHON", None)
+        os.environ["FUSEBOOK_PYTHON_TORCH"] = sys.executable
+        self.addCleanup(os.environ.pop, "FUSEBOOK_PYTHON_TORCH", None)
         report = self.report(budget)
         with contextlib.redirect_stdout(io.StringIO()):
             rows = peers.measure(report, self.scratch, report.left, script,

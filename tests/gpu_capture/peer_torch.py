@@ -24,7 +24,7 @@ try:
     import torch
 except ImportError as error:
     print(f"{sys.executable} cannot import torch ({error}); set "
-          "FUSEBOOK_PYTHON to a Python that has PyTorch")
+          "FUSEBOOK_PYTHON_TORCH to a Python that has PyTorch")
     sys.exit(NOT_INSTALLED)
 
 

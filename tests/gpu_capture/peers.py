@@ -83,7 +83,7 @@ def compare(report, rows):
 
 
 def _command(report, script, group, case, sizes):
-    python = os.environ.get("FUSEBOOK_PYTHON") or "python3"
+    python = os.environ.get("FUSEBOOK_PYTHON_TORCH") or "python3"
     return [python, "-B", script, report.gpu.device, group, case, *sizes]
 
 

@@ -54,9 +54,10 @@ capture_bench() {
   find_python
   build bench
   end_turn
-  "$build/tests/bench" --device cpu --json "$build/measured.json" &&
+  "$build/tests/bench" --device cpu --peer torch --json "$build/measured.json" &&
     "$python" -B "$root/docs/fusebook_docs" measurements \
-      --json "$build/measured.json" --command "./fusebook bench --device cpu"
+      --json "$build/measured.json" \
+      --command "./fusebook bench --device cpu --peer torch"
 }
 
 # The examples of the API reference, all in one program.
