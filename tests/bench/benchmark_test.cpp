@@ -69,9 +69,9 @@ TEST_CASE("a slow function runs one call a block") {
       },
       0.2, time.clock());
   CHECK(result.number_per_run() == 1);
-  // Four sixteenths fill 0.2 s; one more call found the block size.
+  // Four sixteenths fill 0.2 s; two more calls found the block size.
   CHECK(result.times() == std::vector<double>(4, 0.0625));
-  CHECK(calls == 5);
+  CHECK(calls == 6);
 }
 
 TEST_CASE("a fast function is called often enough for the clock") {
@@ -86,6 +86,20 @@ TEST_CASE("a fast function is called often enough for the clock") {
   const double filled = double(result.times().size()) * 1000 * call;
   CHECK(filled >= 0.2);
   CHECK(filled - 1000 * call < 0.2);
+}
+
+TEST_CASE("a first call that finds cold caches does not decide") {
+  FakeTime time;
+  const double call = 0x1p-20;
+  double cold = 0x1p-9;  // 2 ms, which would do for a block
+  const Measurement result = blocked_autorange(
+      [&] {
+        time.now += call + cold;
+        cold = 0;
+      },
+      0.2, time.clock());
+  CHECK(result.number_per_run() == 1000);
+  CHECK(result.median() == call);
 }
 
 TEST_CASE("a slow clock asks for longer blocks") {

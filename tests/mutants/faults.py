@@ -869,6 +869,10 @@ MEMORY = (
 )
 
 MEASURING = (
+    fault("a call with cold caches decides how long blocks are",
+          "common/bench/benchmark.cpp",
+          "taken = std::min(taken, time_block(fn, number, clock));",
+          "time_block(fn, number, clock);", "benchmark_test"),
     fault("what a cache answered counts as cold", "tests/bench/counted_call.cpp",
           "spent.compiler_runs == expected.compiler_runs &&", "",
           "bench_counted_call_test"),
