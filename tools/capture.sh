@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# ./fusebook capture [--fresh] [RECIPE...] [examples] [kernels] [bench], and
+# ./fusebook capture [--fresh] [RECIPE...] [examples] [kernels] [bench | peers], and
 # on a GPU --device NAME
 : "${root:?}" # set by ./fusebook
 
@@ -19,7 +19,7 @@ update_front() {
   "$python" -B "$root/docs/fusebook_docs" front --write
 }
 
-device=cpu fresh='' names='' out='' only='' examples=no kernels=no bench=no
+device=cpu fresh='' names='' out='' only='' examples=no kernels=no bench=no peers=no
 while [ $# -gt 0 ]; do
   case $1 in
     --device)
@@ -44,6 +44,7 @@ while [ $# -gt 0 ]; do
     examples) examples=only ;;
     kernels) kernels=only ;;
     bench) bench=only ;;
+    peers) peers=only ;;
     -*) unknown "capture option" "$1" --device --out --only --fresh ;;
     *)
       choose_recipes "$1"
@@ -52,9 +53,11 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-if [ "$bench" = only ]; then
-  [ -z "$names" ] || fail 2 "capture bench measures the library, not recipes"
-  capture_bench
+if [ "$bench" = only ] || [ "$peers" = only ]; then
+  [ -z "$names" ] || fail 2 "capture bench and capture peers measure the" \
+    "library, not recipes"
+  [ "$bench" = no ] || capture_bench || return 1
+  [ "$peers" = no ] || capture_peers
   return
 fi
 if [ "$examples" = only ] && [ -z "$names" ]; then

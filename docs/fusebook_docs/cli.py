@@ -8,7 +8,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import patching, subcommands
+from . import measurements, patching, subcommands
 from .book import Book
 from .errors import BookError
 
@@ -82,6 +82,11 @@ def _parser():
                     "keep what the benchmark measured as what its page shows")
     measured.add_argument("--json", required=True, type=Path, metavar="FILE",
                           help="what bench --json wrote")
+    measured.add_argument("--name", choices=measurements.HOW, default="cpu",
+                          help="which measurement (default: %(default)s)")
+    measured.add_argument("--also", action="append", default=[], type=Path,
+                          metavar="FILE", help="the same of another case, which "
+                                               "is added")
     measured.add_argument("--again", action="append", default=[], type=Path,
                           metavar="FILE", help="the same of a single case, in "
                                                "whose place it comes")

@@ -1,6 +1,6 @@
 """What `./fusebook bench --json` measured and was committed:
-`docs/measurements/<device>.json`, as the benchmark wrote it, with the command and
-a digest over both.
+`docs/measurements/cpu.json`, and `peers.json` with PyTorch beside some cases, as the
+benchmark wrote it, with the command and a digest over both.
 
 Nothing is measured when the book is built, and no number is typed: the page of
 benchmarks draws these.
@@ -17,7 +17,7 @@ from .errors import BookError
 from .words import many
 
 FORMAT = 1
-HOW = "./fusebook capture bench"
+HOW = {"cpu": "./fusebook capture bench", "peers": "./fusebook capture peers"}
 KINDS = {"step": "rows", "tail": "tail", "gradients": "gradients", "groups": "groups",
          "host": "host", "compile": "compile"}
 _FACTS = ("device", "compiler", "system", "date")
@@ -73,9 +73,9 @@ class Measurement:
                  processes)])
 
 
-def path(book, device="cpu"):
-    check_name("device", device)
-    return book.root / "docs" / "measurements" / f"{device}.json"
+def path(book, name="cpu"):
+    check_name("measurement", name)
+    return book.root / "docs" / "measurements" / f"{name}.json"
 
 
 def _digest(command, result):
@@ -83,9 +83,9 @@ def _digest(command, result):
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
-def store(book, result, command, device="cpu"):
+def store(book, result, command, name="cpu"):
     """Keeps what the benchmark wrote; refuses what cannot be shown."""
-    show = book.show(path(book, device))
+    show = book.show(path(book, name))
     found = _read(result, command, show)
     for problem in unfit(found):
         raise BookError(f"not captured: {problem}. Measure again when the machine "
@@ -93,15 +93,26 @@ def store(book, result, command, device="cpu"):
     document = {"format": FORMAT, "command": command, "result": result,
                 "digest": _digest(command, result)}
     text = json.dumps(document, indent=1, ensure_ascii=False)
-    samples.write_files({path(book, device): f"{text}\n"})
+    samples.write_files({path(book, name): f"{text}\n"})
+
+
+def _must_agree(result, later):
+    for name in (*_FACTS, "threads", "processes"):
+        if result.get(name) != later.get(name):
+            raise BookError(f"{name!r} is {later.get(name)!r} when measured again, "
+                            f"and was {result.get(name)!r}")
+
+
+def joined(result, more):
+    """A result and another case of the same machine and day."""
+    _must_agree(result, more)
+    return {**result, **{name: result[name] + more[name]
+                         for name in KINDS.values()}}
 
 
 def merged(result, again):
     """A result with one case measured again, on the same machine and day."""
-    for name in (*_FACTS, "threads", "processes"):
-        if result.get(name) != again.get(name):
-            raise BookError(f"{name!r} is {again.get(name)!r} when measured again, "
-                            f"and was {result.get(name)!r}")
+    _must_agree(result, again)
     found = dict(result)
     for name in KINDS.values():
         new = {(row["case"], row["variant"]): row for row in again[name]}
@@ -112,22 +123,26 @@ def merged(result, again):
     return found
 
 
-def load(book, device="cpu"):
+def load(book, name="cpu"):
     """Reads them; a file that was edited since it was captured is refused."""
-    file = path(book, device)
+    if name not in HOW:
+        raise BookError(f"there is no measurement {name!r}; there are: "
+                        + ", ".join(HOW))
+    file = path(book, name)
     show = book.show(file)
     try:
         raw = samples.parse_json(file.read_bytes(), show)
     except OSError as error:
-        raise BookError(f"cannot be read ({error.strerror}); make it with: {HOW}",
-                        show) from None
+        raise BookError(f"cannot be read ({error.strerror}); make it with: "
+                        f"{HOW[name]}", show) from None
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
         raise BookError(f"has not format {FORMAT}", show)
     command, result = raw.get("command"), raw.get("result")
     if not isinstance(command, str) or raw.get("digest") != _digest(command,
                                                                    result):
         raise BookError("was edited after it was captured: it is not what the "
-                        f"digest was made of. Take it from a run: {HOW}", show)
+                        f"digest was made of. Take it from a run: {HOW[name]}",
+                        show)
     return _read(result, command, show)
 
 

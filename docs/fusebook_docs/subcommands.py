@@ -132,10 +132,12 @@ def run_capture(book, options):
 
 def run_measurements(book, options):
     result = _json_of(options.json)
+    for path in options.also:
+        result = measurements.joined(result, _json_of(path))
     for path in options.again:
         result = measurements.merged(result, _json_of(path))
-    measurements.store(book, result, options.words)
-    print(f"captured in {book.show(measurements.path(book))}")
+    measurements.store(book, result, options.words, options.name)
+    print(f"captured in {book.show(measurements.path(book, options.name))}")
     return 0
 
 

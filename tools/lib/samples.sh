@@ -54,10 +54,25 @@ capture_bench() {
   find_python
   build bench
   end_turn
-  "$build/tests/bench" --device cpu --peer torch --json "$build/measured.json" &&
+  "$build/tests/bench" --device cpu --json "$build/measured.json" &&
     "$python" -B "$root/docs/fusebook_docs" measurements \
-      --json "$build/measured.json" \
-      --command "./fusebook bench --device cpu --peer torch"
+      --json "$build/measured.json" --command "./fusebook bench --device cpu"
+}
+
+# The cases that the book compares with PyTorch's.
+capture_peers() {
+  need_to_build python
+  get_missing
+  find_python
+  build bench
+  end_turn
+  for case in 1 2; do
+    "$build/tests/bench" --device cpu --peer torch --case "$case" \
+      --json "$build/peers-$case.json" || return 1
+  done
+  "$python" -B "$root/docs/fusebook_docs" measurements --name peers \
+    --json "$build/peers-1.json" --also "$build/peers-2.json" \
+    --command "./fusebook capture peers"
 }
 
 # The examples of the API reference, all in one program.

@@ -9,7 +9,8 @@
 draws variants of one case, each line "label = variant" or the variant alone, as
 bars and as a table; with `:ratio:` how many times as long they take as what they
 were divided by. `:cases:` in the place of `:case:` has cases in the place of
-variants, "label = case", all of the variant that it names.
+variants, "label = case", all of the variant that it names. `:from: peers` takes the
+measurement that has PyTorch beside some cases.
 
     .. measured-curves:: compile
        :alt: What the picture shows, in words.
@@ -50,12 +51,13 @@ class _Measured(SphinxDirective):
     def run(self):
         self.assert_has_content()
         book = pages.book_of(self.env)
-        self.env.note_dependency(str(measurements.path(book)))
+        name = self.options.get("from", "cpu")
+        self.env.note_dependency(str(measurements.path(book, name)))
         if self.arguments[0] not in measurements.KINDS:
             raise self.error("measured: there is no kind of measurement "
                              f"{self.arguments[0]!r}")
         try:
-            found = measurements.load(book)
+            found = measurements.load(book, name)
             figure, numbers = self.drawn(found)
         except BookError as error:
             raise self.error(str(error)) from None
@@ -78,12 +80,13 @@ class MeasuredBars(_Measured):
     def _compared(self, row):
         if row.ratio is None:
             return ""
-        what = said(self.env, row.divided_by or "",
-                    measurements.path(pages.book_of(self.env)))
+        what = said(self.env, row.divided_by or "", measurements.path(
+            pages.book_of(self.env), self.options.get("from", "cpu")))
         return say("{ratio} {what}", ratio=quantity_text(row.ratio, "x"), what=what)
 
     option_spec = {"case": directives.unchanged_required,
                    "cases": directives.unchanged_required,
+                   "from": directives.unchanged_required,
                    "ratio": directives.flag}
 
     def drawn(self, found):

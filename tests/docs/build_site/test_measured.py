@@ -63,6 +63,21 @@ class Page(SiteCase):
         self.assertEqual(tables[2], [["1", "90001 us", "701.0 us"],
                                      ["100", "90100 us", "800.0 us"]])
 
+    def test_another_measurement_says_where_it_was_made(self):
+        self.edit(self.text, ".. measured-bars:: step\n",
+                  ".. measured-bars:: step\n   :from: peers\n")
+        self.broken("docs/measurements/peers.json: cannot be read",
+                    "make it with: ./fusebook capture peers")
+        beside = toy_result()
+        beside["device"] = "Another CPU"
+        measurements.store(self.book, beside, "./fusebook capture peers", "peers")
+        self.built()
+        places = [figure.figcaption.get_text() for figure
+                  in self.page(PAGE).select("figure")]
+        self.assertIn("Another CPU, 2 threads", places[0])
+        self.assertIn("./fusebook capture peers measures it.", places[0])
+        self.assertIn("Toy CPU 9, 2 threads", places[-1])
+
     def test_a_variant_that_was_not_measured(self):
         self.edit(self.text, "   compiled\n\n", "   quick\n\n")
         self.broken("benchmarks.rst", "step has no 'quick'")
