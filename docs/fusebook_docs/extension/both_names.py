@@ -49,7 +49,7 @@ def _id(name):
 
 
 def _visit(self, node):
-    self.body.append(f'<span class="other-language" lang="{node["lang"]}">')
+    self.body.append(f' <span class="other-language" lang="{node["lang"]}">')
 
 
 def _depart(self, node):

@@ -380,6 +380,22 @@ class RealSite(Site, unittest.TestCase):
                                 first.get_attribute("href"))
                 page.context.close()
 
+    def test_what_search_quotes_keeps_words_apart(self):
+        """Every word of a quote is one of its page."""
+        glossary = self.visit("glossary.html")
+        words = set(glossary.locator("article").inner_text()
+                    .replace("#", " ").split())
+        glossary.context.close()
+        for query in ("dimensions", "optimizer", "smaller"):
+            page = self.visit(f"search.html?q={query}")
+            quote = page.locator("#search-results li", has=page.locator(
+                "a[href^='glossary.html']")).first.locator("p.context")
+            quote.wait_for()
+            with self.subTest(query):  # the ends may be parts of words
+                self.assertEqual(set(quote.inner_text().split()[1:-1]) - words,
+                                 set())
+            page.context.close()
+
     def test_a_kernel_and_its_code_are_marked_together(self):
         page = self.visit("recipes/foreach_map.html")
         view = page.locator(".kernel-view").first
