@@ -61,8 +61,8 @@ double device_seconds();
 /// First the number of calls per block is raised tenfold until reading the
 /// clock costs at most a ten-thousandth of a block and a block takes at least a
 /// thousandth of `min_run_time_s`: the faster of two, as the first finds cold
-/// caches. Then blocks are timed until `min_run_time_s` is filled. Throws Error unless that is positive and
-/// finite.
+/// caches. Then blocks are timed until `min_run_time_s` is filled. Throws Error
+/// unless that is positive and finite.
 Measurement blocked_autorange(const std::function<void()>& fn,
                               double min_run_time_s = 0.2,
                               const Clock& clock = device_seconds);

@@ -25,7 +25,8 @@ std::vector<Tensor> params_of(std::span<const GroupToUpdate> groups) {
 }
 
 // Tensors of one list have one dtype and are on one device, and their states are
-// all in 8 bits, or none is. Returns, for each list, the indices of its parameters among all parameters.
+// all in 8 bits, or none is. Returns, for each list, the indices of its parameters
+// among all parameters.
 std::vector<std::vector<std::size_t>> lists_of(
     std::span<const GroupToUpdate> groups,
     const std::vector<std::vector<std::size_t>>& sets,
