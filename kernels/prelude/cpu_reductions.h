@@ -78,6 +78,22 @@ class Reducer {
     take_dense(typename Body::Pointers(pointers), begin, end, lanes);
   }
 
+  // Hardware fetches ahead to the end of a page, and a row is too much work for the
+  // next page's first elements to be asked for in time. The distance is right for
+  // elements of four bytes; to fetch others costs nothing.
+  static FUSE_FN void fetch_ahead(const typename Body::Pointers& at, i64 i) {
+    constexpr i64 ahead = 16 * reduction_lanes;
+    constexpr i64 row = 4 * reduction_lanes;
+    for (unsigned long k = 0; k < sizeof(at); k += sizeof(void*)) {
+      const char* list;
+      __builtin_memcpy(&list, reinterpret_cast<const char*>(&at) + k,
+                       sizeof(list));
+      for (i64 byte = 0; byte < row; byte += 64) {
+        __builtin_prefetch(list + 4 * (i + ahead) + byte);
+      }
+    }
+  }
+
   // In the order of memory: compilers would take several rows at a time, and
   // hardware fetches one stream ahead three times faster than several.
   FUSE_FN void take_dense(const typename Body::Pointers at, i64 begin, i64 end,
@@ -85,6 +101,7 @@ class Reducer {
     i64 i = begin;
     for (; i + reduction_lanes <= end; i += reduction_lanes) {
       asm volatile("" ::: "memory");  // one row after the other
+      fetch_ahead(at, i);
       FUSE_INDEPENDENT
       for (int lane = 0; lane < reduction_lanes; ++lane) {
         take(at, i + lane, lanes + lane);
