@@ -59,7 +59,7 @@ capture_bench() {
       --json "$build/measured.json" --command "./fusebook bench --device cpu"
 }
 
-# The cases that the book compares with PyTorch's.
+# Two cases with PyTorch beside them.
 capture_peers() {
   need_to_build python
   get_missing
