@@ -84,10 +84,10 @@ class Reducer {
   static FUSE_FN void fetch_ahead(const typename Body::Pointers& at, i64 i) {
     constexpr i64 ahead = 16 * reduction_lanes;
     constexpr i64 row = 4 * reduction_lanes;
-    for (unsigned long k = 0; k < sizeof(at); k += sizeof(void*)) {
+    constexpr unsigned long pointer = sizeof(void*);
+    for (unsigned long k = 0; k + pointer <= sizeof(at); k += pointer) {
       const char* list;
-      __builtin_memcpy(&list, reinterpret_cast<const char*>(&at) + k,
-                       sizeof(list));
+      __builtin_memcpy(&list, reinterpret_cast<const char*>(&at) + k, pointer);
       for (i64 byte = 0; byte < row; byte += 64) {
         __builtin_prefetch(list + 4 * (i + ahead) + byte);
       }
