@@ -39,6 +39,7 @@ void Optimizer::note_facts(std::source_location place) {
   Recorder* const recorder = Recorder::current();
   Facts* const facts = recorder == nullptr ? nullptr : recorder->facts();
   if (facts == nullptr) return;
+  kept_->owner = this;
   facts->add_step(typeid(*this), place, kept_);
 }
 

@@ -14,6 +14,7 @@
 #include "fusebook/support/error.h"
 #include "fusebook/support/number_text.h"
 #include "fusebook/support/source_place.h"
+#include "fusebook/tensor/kept_gradients.h"
 #include "fusebook/tensor/tensor_layout.h"
 #include "fusebook/trace/recorder.h"
 #include "fusebook/trace/rehearsal.h"
@@ -99,9 +100,20 @@ void Optimizer::check_joining(const ParamGroup& group) const {
   check_parameters(groups);
 }
 
-Optimizer::Optimizer() {
-  kept_->owner = this;
-  announce(kept_);
+struct Optimizer::Keeper final : GradientKeeper {
+  explicit Keeper(Optimizer& of) : owner(of) {}
+
+  std::vector<std::vector<Tensor>> lists_to_come() const override {
+    std::vector<GroupToUpdate> groups;
+    owner.gather_groups(groups);
+    return owner.batches_.lists_to_come(groups);
+  }
+
+  Optimizer& owner;
+};
+
+Optimizer::Optimizer() : keeper_(std::make_shared<const Keeper>(*this)) {
+  announce(keeper_);
 }
 
 Optimizer::Optimizer(Optimizer&& other) noexcept : Optimizer() {
@@ -324,13 +336,6 @@ std::vector<Tensor> Optimizer::parameters() const {
     all.insert(all.end(), params.begin(), params.end());
   }
   return all;
-}
-
-std::vector<std::vector<Tensor>> Optimizer::Kept::lists_to_come() const {
-  if (owner == nullptr) return {};
-  std::vector<GroupToUpdate> groups;
-  owner->gather_groups(groups);
-  return owner->batches_.lists_to_come(groups);
 }
 
 std::vector<TensorList> Optimizer::gradient_lists(std::source_location place) {

@@ -19,7 +19,6 @@
 #include "fusebook/optim_base/state_dict.h"
 #include "fusebook/optim_base/state_store.h"
 #include "fusebook/optim_base/step_options.h"
-#include "fusebook/tensor/kept_gradients.h"
 #include "fusebook/tensor/tensor.h"
 #include "fusebook/trace/facts.h"
 #include "fusebook/trace/undo.h"
@@ -205,12 +204,11 @@ class Optimizer {
 
  private:
   // A recording in progress may hold this longer than the optimizer lives.
-  struct Kept final : Undo, FactSource, GradientKeeper {
+  struct Kept final : Undo, FactSource {
     void undo() override;
     void keep() override { states.keep(); }
     void tell(Facts& facts) const override;
-    std::vector<std::vector<Tensor>> lists_to_come() const override;
-    Optimizer* owner = nullptr;  // while it exists
+    Optimizer* owner = nullptr;  // the optimizer that recorded, while it exists
     std::int64_t steps = 0;
     StateStore states;
   };
@@ -224,7 +222,10 @@ class Optimizer {
   void rehearse_batches(const StepOptions& options);
   void note_facts(std::source_location place);
 
+  struct Keeper;  // is asked for the lists of the next step
+
   std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
+  std::shared_ptr<const Keeper> keeper_;
   bool moved_from_ = false;
   std::shared_ptr<StepHooks> before_step_ = std::make_shared<StepHooks>();
   std::shared_ptr<StepHooks> after_step_ = std::make_shared<StepHooks>();
