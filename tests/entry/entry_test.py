@@ -153,7 +153,7 @@ class CommandLine(Entry):
                 (["verify", "--frsh"], "'--frsh'"),
                 (["capture", "--frsh"], "Did you mean '--fresh'?"),
                 (["capture", "--device"], "--device needs a name"),
-                (["capture", "bench", "adam"], "measures the library"),
+                (["capture", "bench", "adam"], "measure the library"),
                 (["new"], "new needs the name of a recipe"),
                 (["new", "a", "b"], "new makes one recipe: 'a', or 'b'?"),
                 (["new", "a", "--titel", "b"], "Did you mean '--title'?"),
@@ -761,12 +761,14 @@ class Linting(Entry):
                 for line in self.logged().splitlines()], done.stderr
 
     def test_every_file_or_those_named(self):
-        self.assertEqual(self.lint(0)[0], ["format", "shell", "tidy BUILD"])
+        self.assertEqual(self.lint(0)[0], ["format", "shell", "workflows",
+                                           "tidy BUILD"])
         self.assertEqual(self.lint(0, "a.cpp", "b.sh")[0], [
-            "format a.cpp b.sh", "shell a.cpp b.sh", "tidy BUILD a.cpp b.sh"])
+            "format a.cpp b.sh", "shell a.cpp b.sh", "workflows a.cpp b.sh",
+            "tidy BUILD a.cpp b.sh"])
         self.assertEqual(self.lint(0, "--fix")[0][0], "format --fix")
         calls, said = self.lint(1, "bad.cpp")
-        self.assertEqual(len(calls), 3)  # one finding does not hide others
+        self.assertEqual(len(calls), 4)  # one finding does not hide others
         self.assertIn("there are findings", said)
 
 
