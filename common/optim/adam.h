@@ -20,10 +20,8 @@ struct AdamOptions {
   bool maximize = false;      ///< Maximizes the objective.
   /// Decays the parameters directly instead of adding to the gradients.
   bool decoupled_weight_decay = false;
-  /// If false, updates one tensor at a time.
-  bool foreach = true;
-  /// The name used in messages.
-  const char* optimizer = "Adam";
+  bool foreach = true;             ///< If false, updates one tensor at a time.
+  const char* optimizer = "Adam";  ///< The name used in messages.
 
   template <class F>
   void for_each_scalar(F f) {
