@@ -252,12 +252,14 @@ bool TileRunner::is_staged(std::size_t slot) const {
 
 void TileRunner::gather(i64 first, i64 n) {
   for (std::size_t s = 0; s < body_.slots.size(); ++s) {
-    if (!is_staged(s) || !body_.slots[s].loaded) continue;
-    if (const auto blocks = body_.slots[s].blocks) {
-      decode_tile(*blocks, pointers_[s], first, n, staged_[s].values);
+    const BodySlot& slot = body_.slots[s];
+    if (!slot.loaded) continue;
+    if (slot.blocks) {
+      decode_tile(*slot.blocks, pointers_[s], first, n, staged_[s].values);
       continue;
     }
-    const auto size = size_of(body_.slots[s].dtype);
+    if (strides_ == nullptr || strides_[s] == 1) continue;
+    const auto size = size_of(slot.dtype);
     const char* const from = static_cast<const char*>(pointers_[s]) +
                              first * strides_[s] * i64(size);
     copy_strided(staged_[s].values, 1, from, strides_[s], n, size);
@@ -266,12 +268,14 @@ void TileRunner::gather(i64 first, i64 n) {
 
 void TileRunner::scatter(i64 first, i64 n) {
   for (std::size_t s = 0; s < body_.slots.size(); ++s) {
-    if (!is_staged(s) || !body_.slots[s].stored) continue;
-    if (const auto blocks = body_.slots[s].blocks) {
-      encode_tile(*blocks, staged_[s].values, first, n, pointers_[s]);
+    const BodySlot& slot = body_.slots[s];
+    if (!slot.stored) continue;
+    if (slot.blocks) {
+      encode_tile(*slot.blocks, staged_[s].values, first, n, pointers_[s]);
       continue;
     }
-    const auto size = size_of(body_.slots[s].dtype);
+    if (strides_ == nullptr || strides_[s] == 1) continue;
+    const auto size = size_of(slot.dtype);
     char* const to =
         static_cast<char*>(pointers_[s]) + first * strides_[s] * i64(size);
     copy_strided(to, strides_[s], staged_[s].values, 1, n, size);

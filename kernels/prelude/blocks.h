@@ -65,7 +65,7 @@ struct SignedCodes {
   }
 
   static FUSE_FN float decode(bits8 stored, float unit) {
-    const int code = static_cast<signed char>(stored);
+    const int code = (stored ^ 128) - 128;  // with its sign
     const int steps = code < 0 ? -code : code;
     const unsigned root = bits_of(float(steps)) << 1;
     const unsigned share = root < 0x3f800000U ? 0U : root - 0x3f800000U;
