@@ -1,18 +1,17 @@
 #include "fusebook/cuda_sim/gpu_sim.h"
 
-#include <sys/sysinfo.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "fusebook/cuda_sim/gpu_sim_block.h"
+#include "fusebook/cuda_sim/gpu_sim_errors.h"
+#include "fusebook/cuda_sim/gpu_sim_memory.h"
 #include "fusebook/support/error.h"
 #include "fusebook/support/warning.h"
 
@@ -21,6 +20,8 @@ namespace {
 
 using cuda::Address;
 using cuda::Result;
+using cuda_sim::get_error_name;
+using cuda_sim::get_error_string;
 
 using Operation = std::function<Result()>;
 using Clock = std::chrono::steady_clock;
@@ -46,55 +47,6 @@ To as(From handle) {
 }
 
 SimStream* stream_of(cuda::Stream stream) { return as<SimStream*>(stream); }
-
-// The allocated memory.
-class SimMemory {
- public:
-  Result allocate(Address* address, std::size_t bytes) {
-    if (bytes == 0) return cuda::invalid_value;
-    if (bytes > free_bytes()) return cuda::out_of_memory;
-    void* const block = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-    if (block == nullptr) return cuda::out_of_memory;
-    *address = reinterpret_cast<Address>(block);
-    const std::lock_guard lock(mutex_);
-    blocks_[*address] = bytes;
-    return cuda::success;
-  }
-
-  Result release(Address address) {
-    const std::lock_guard lock(mutex_);
-    if (blocks_.erase(address) == 0) return cuda::invalid_value;
-    std::free(reinterpret_cast<void*>(address));
-    return cuda::success;
-  }
-
-  // True if all bytes are within one block.
-  bool holds(Address address, std::size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    auto after = blocks_.upper_bound(address);
-    if (after == blocks_.begin()) return false;
-    --after;
-    return address + bytes <= after->first + after->second;
-  }
-
-  static std::size_t free_bytes() { return info().freeram * info().mem_unit; }
-  static std::size_t total_bytes() { return info().totalram * info().mem_unit; }
-
- private:
-  static struct sysinfo info() {
-    struct sysinfo now = {};
-    sysinfo(&now);
-    return now;
-  }
-
-  std::mutex mutex_;
-  std::map<Address, std::size_t> blocks_;
-};
-
-SimMemory& memory() {
-  static auto* const all = new SimMemory;  // outlives every static object
-  return *all;
-}
 
 Result submit(cuda::Stream stream, Operation operation) {
   SimStream* const target = stream_of(stream);
@@ -186,10 +138,10 @@ Result mem_get_info(std::size_t* free, std::size_t* total) {
 }
 
 Result mem_alloc(Address* address, std::size_t bytes) {
-  return memory().allocate(address, bytes);
+  return sim_memory().allocate(address, bytes);
 }
 
-Result mem_free(Address address) { return memory().release(address); }
+Result mem_free(Address address) { return sim_memory().release(address); }
 
 Result mem_host_alloc(void** address, std::size_t bytes, unsigned /*flags*/) {
   *address = std::malloc(bytes);
@@ -203,25 +155,26 @@ Result mem_free_host(void* address) {
 
 Result memcpy_htod_async(Address to, const void* from, std::size_t bytes,
                          cuda::Stream stream) {
-  if (!memory().holds(to, bytes)) return cuda::invalid_value;
+  if (!sim_memory().holds(to, bytes)) return cuda::invalid_value;
   return copy(to, reinterpret_cast<Address>(from), bytes, stream);
 }
 
 Result memcpy_dtoh_async(void* to, Address from, std::size_t bytes,
                          cuda::Stream stream) {
-  if (!memory().holds(from, bytes)) return cuda::invalid_value;
+  if (!sim_memory().holds(from, bytes)) return cuda::invalid_value;
   return copy(reinterpret_cast<Address>(to), from, bytes, stream);
 }
 
 Result memcpy_dtod_async(Address to, Address from, std::size_t bytes,
                          cuda::Stream stream) {
-  const bool valid = memory().holds(to, bytes) && memory().holds(from, bytes);
+  const bool valid =
+      sim_memory().holds(to, bytes) && sim_memory().holds(from, bytes);
   return valid ? copy(to, from, bytes, stream) : cuda::invalid_value;
 }
 
 Result memset_d8_async(Address to, unsigned char value, std::size_t bytes,
                        cuda::Stream stream) {
-  if (!memory().holds(to, bytes)) return cuda::invalid_value;
+  if (!sim_memory().holds(to, bytes)) return cuda::invalid_value;
   return submit(stream, [=] {
     std::memset(reinterpret_cast<void*>(to), value, bytes);
     return cuda::success;
@@ -394,48 +347,6 @@ Result occupancy_blocks(int* blocks, cuda::Function /*function*/,
   *blocks = sim_blocks_each;
   return cuda::success;
 }
-
-struct CodeName {
-  Result code;
-  const char* name;
-  const char* text;
-};
-constexpr CodeName code_names[] = {
-    {cuda::success, "CUDA_SUCCESS", "no error"},
-    {cuda::invalid_value, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
-    {cuda::out_of_memory, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
-    {cuda::invalid_device, "CUDA_ERROR_INVALID_DEVICE",
-     "invalid device ordinal"},
-    {cuda::launch_failed, "CUDA_ERROR_LAUNCH_FAILED",
-     "unspecified launch failure"},
-    {cuda::capture_unsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
-     "operation not permitted when stream is capturing"},
-    {cuda::capture_invalidated, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
-     "operation failed due to a previous error during capture"},
-};
-
-const CodeName* find_code(Result code) {
-  for (const CodeName& known : code_names) {
-    if (known.code == code) return &known;
-  }
-  return nullptr;
-}
-
-Result get_error_name(Result code, const char** text) {
-  const CodeName* const known = find_code(code);
-  *text = known == nullptr ? nullptr : known->name;
-  return known == nullptr ? cuda::invalid_value : cuda::success;
-}
-
-Result get_error_string(Result code, const char** text) {
-  const CodeName* const known = find_code(code);
-  *text = known == nullptr ? nullptr : known->text;
-  return known == nullptr ? cuda::invalid_value : cuda::success;
-}
-
-}  // namespace
-
-namespace {
 
 // The image is the text itself, which the simulated driver compiles.
 class SimCompiler final : public ModuleCompiler {
