@@ -39,3 +39,16 @@ EXAMPLE(lists_that_do_not_fit) {
     print(error.what());
   }
 }
+
+// One operation, for the page of all of them.
+EXAMPLE(three_ways) {
+  const TensorList params = {tensor({1.0, 2.0})};
+  const TensorList grads = {tensor({11.0, -8.0})};
+  const TensorList exp_avgs = {zeros({2})};
+
+  const TensorList blended = foreach_lerp(params, grads, 0.1);
+  foreach_lerp_(exp_avgs, grads, 0.1);
+  foreach_map_([](auto m, auto g) { return lerp(m, g, 0.1); }, exp_avgs, grads);
+  print(blended[0]);
+  print(exp_avgs[0]);
+}

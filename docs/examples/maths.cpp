@@ -10,23 +10,31 @@ static std::string text_of(const Tensor& tensor) {
   return text;
 }
 
+// A parameter of as many elements as there are `factors` of their gradients.
+struct Run {
+  double start = 1.0;
+  std::vector<double> grads = {0.5, 0.25, -1.0, -0.5, 2.0, 0.125, 0.75, -0.25};
+  std::vector<double> factors = {1.0};
+};
+
 // What the page of the formulas is checked with: the numbers of an optimizer, and
-// in float64 a parameter after each of some steps with given gradients. Some of
-// its states may be asked for, too. A parameter has as many elements as there are
-// `factors` of their gradients.
+// in float64 a parameter, before and after each of some steps with given gradients.
+// Some of its states may be asked for, too.
 template <class Optimizer, class Options>
 static void print_steps(const Options& options, auto numbers,
                         const std::vector<std::string>& states = {},
-                        const std::vector<double>& factors = {1.0}) {
+                        const Run& run = {}) {
   each_scalar(numbers,
               [](const std::string& name, int index, const Scalar& number) {
                 print(name, index < 0 ? "" : std::to_string(index + 1), " = ",
                       number.value());
               });
-  Tensor p = full({std::int64_t(factors.size())}, 1.0, DType::float64);
+  print("p = ", run.start);
+  Tensor p =
+      full({std::int64_t(run.factors.size())}, run.start, DType::float64);
   Optimizer optimizer({p}, options);
-  for (const double g : {0.5, 0.25, -1.0, -0.5, 2.0, 0.125, 0.75, -0.25}) {
-    std::vector<double> grads = factors;
+  for (const double g : run.grads) {
+    std::vector<double> grads = run.factors;
     for (double& each : grads) each *= g;
     p.set_grad(tensor(grads, DType::float64));
     optimizer.step();
@@ -106,7 +114,7 @@ EXAMPLE(maths_adadelta) {
 
 EXAMPLE(maths_rprop) {
   print_steps<Rprop>(
-      RpropOptions{.lr = 0.1, .etas = {0.5, 1.2}, .step_sizes = {0.06, 0.13}});
+      RpropOptions{.lr = 0.1, .etas = {0.5, 1.2}, .step_sizes = {0.06, 0.11}});
 }
 
 EXAMPLE(maths_asgd) {
@@ -118,11 +126,20 @@ EXAMPLE(maths_asgd) {
                     {"ax"});
 }
 
-// Of two elements, so that a norm is not the size of one.
+// Of two elements, so that a norm is not the size of one. The first step meets
+// parameters without length.
 EXAMPLE(maths_lamb) {
   const LAMBOptions options{
       .lr = 0.1, .betas = {0.9, 0.99}, .eps = 1e-3, .weight_decay = 0.05};
-  print_steps<LAMB>(options, options, {}, {1.0, -0.5});
+  print_steps<LAMB>(options, options, {}, {.start = 0.0, .factors = {1.0, -0.5}});
+}
+
+// And a direction without length.
+EXAMPLE(maths_lamb_at_rest) {
+  const LAMBOptions options{
+      .lr = 0.1, .betas = {0.9, 0.99}, .eps = 1e-3, .weight_decay = 0.0};
+  print_steps<LAMB>(options, options, {},
+                    {.grads = {0.0, 0.5, -1.0}, .factors = {1.0, -0.5}});
 }
 
 EXAMPLE(maths_lars) {
@@ -131,5 +148,8 @@ EXAMPLE(maths_lars) {
                             .weight_decay = 0.05,
                             .trust_coefficient = 0.125,
                             .eps = 1e-3};
-  print_steps<LARS>(options, options, {}, {1.0, -0.5});
+  print_steps<LARS>(options, options, {},
+                    {.start = 0.0,
+                     .grads = {0.5, 0.25, -1.0, 0.0, 2.0, 0.125},
+                     .factors = {1.0, -0.5}});
 }

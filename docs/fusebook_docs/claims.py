@@ -24,11 +24,13 @@ from dataclasses import dataclass
 from . import numbers
 from .errors import BookError
 
-PAGES = ("README.md", "CHANGELOG.md", "docs/commands.md", "docs/promises.md")
+PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/commands.md",
+         "docs/promises.md")
 FILE = "docs/claims.toml"
 _HIDDEN = re.compile(r"<!-- made.*?<!-- end -->|^```.*?^```|<!--.*?-->|`[^`]*`",
                      re.S | re.M)
-_VERSIONED = re.compile(r"\b(?:Debian|Ubuntu|Python|NVRTC|CUDA|C\+\+)(?=\s?\d)")
+_VERSIONED = re.compile(rf"\b(?:{'|'.join(map(re.escape, numbers.VERSIONED))})"
+                        r"(?=\s?\d)")
 _SUM = re.compile(r"(.*) ([*/-]) (\d+)", re.S)
 _OPERATORS = {"*": operator.mul, "/": operator.truediv, "-": operator.sub}
 _LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'')
@@ -46,8 +48,6 @@ class Claim:
 
 def problems(book):
     """Every number of the pages that is not bound, or not true."""
-    if not (book.root / "common" / "fusebook.h").is_file():
-        return  # a toy book
     claims = list(read(book))
     for page in PAGES:
         text = (book.root / page).read_text(encoding="utf-8")
@@ -72,9 +72,14 @@ def read(book):
         yield claim
 
 
+def without_code(text):
+    """A page without code and what was made; places stay."""
+    return _HIDDEN.sub(_blank, text)
+
+
 def of_page(book, page, text, claims):
     """What is wrong with the numbers of one page."""
-    plain = _VERSIONED.sub(_blank, _HIDDEN.sub(_blank, text))
+    plain = _VERSIONED.sub(_blank, without_code(text))
     bound = []
     for claim in claims:
         words = [r"\s+".join(map(re.escape, part.split(" ")))
@@ -86,13 +91,13 @@ def of_page(book, page, text, claims):
             continue
         bound.append(places[0].span())
         yield from _untrue(book, page, text, claim, places[0])
-    for found in numbers.bare(plain):
-        if found.text.lower() != "one" and not any(
-                a <= found.start < b for a, b in bound):
+    for number in numbers.bare(plain):
+        if number.text.lower() != "one" and not any(
+                a <= number.start < b for a, b in bound):
             yield BookError(
-                f"{found.text!r} is not bound: say in {FILE} where it stands "
+                f"{number.text!r} is not bound: say in {FILE} where it stands "
                 "in the code, or say it without a number", page,
-                _line(text, found.start))
+                _line(text, number.start))
 
 
 def _untrue(book, page, text, claim, place):
@@ -105,7 +110,7 @@ def _untrue(book, page, text, claim, place):
         return
     for index, where in enumerate(claim.code, 1):
         said = place[index]
-        value = (_found(book, where) if said.count(".") > 1
+        value = (found(book, where) if said.count(".") > 1
                  else sum(_number(book, each) for each in where.split(" + ")))
         if said != value and not _says(said, value):
             yield BookError(f"says {said!r}, but {where!r} is {value}", page,
@@ -120,13 +125,13 @@ def _says(said, value):
 
 def _number(book, where):
     match = _SUM.fullmatch(where)
-    number = _found(book, match[1] if match else where)
+    number = found(book, match[1] if match else where)
     if isinstance(number, str):
         number = float(re.sub("[',]", "", number))
-    return _OPERATORS[match[2]](number, int(match[3])) if match else number
+    return round(_OPERATORS[match[2]](number, int(match[3])), 9) if match else number
 
 
-def _found(book, where):
+def found(book, where):
     """The number as it stands there, or how many elements the list has."""
     name, _, pattern = where.partition(": ")
     path = book.root / name
@@ -138,11 +143,11 @@ def _found(book, where):
     if len(words) != 2:
         raise BookError(f"{where!r} needs one # or ...", FILE)
     inside = r"(.*?)" if hole == "..." else r"(\d(?:[\d',.]*\d)?)"
-    found = {match[1] for match in re.finditer(
+    texts = {match[1] for match in re.finditer(
         words[0] + inside + words[1], path.read_text(encoding="utf-8"), re.S)}
-    if len(found) != 1:
-        raise BookError(f"{where!r} stands there {len(found)} times", FILE)
-    return _count(found.pop()) if hole == "..." else found.pop()
+    if len(texts) != 1:
+        raise BookError(f"{where!r} stands there {len(texts)} times", FILE)
+    return _count(texts.pop()) if hole == "..." else texts.pop()
 
 
 def _count(text):

@@ -12,8 +12,6 @@ from functools import cache
 from .code_index import OPTION, WORD, index
 from .errors import BookError
 
-PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/commands.md",
-         "docs/promises.md")
 # What others made, and words of formats. `torch.` and `std::` need not be here.
 _FOREIGN = frozenset("""
     apt get install clang libclang rt dev noexec nvcc ccache blockIdx difflib
@@ -37,23 +35,6 @@ _MADE_HERE = re.compile(r"(\w+) = ")
 _PART = re.compile(r"\bfusebook::(\w+)")
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
 _MADE = re.compile(r"<!--.*?-->", re.S)
-
-
-def problems(book, texts):
-    """What prose.py's texts name and there is not; a toy book has no code."""
-    if (book.root / "common" / "fusebook.h").is_file():
-        for text in texts:
-            yield from in_prose(book, text)
-
-
-def in_pages(book):
-    """What the Markdown pages name and there is not."""
-    if not (book.root / "common" / "fusebook.h").is_file():
-        return
-    for name in PAGES:
-        path = book.root / name
-        if path.is_file():
-            yield from in_markdown(book, name, path.read_text(encoding="utf-8"))
 
 
 def in_markdown(book, show, text):

@@ -8,10 +8,11 @@ What has been assigned in a step before is its new value, else it is that of the
 step before; `grad` is the gradient, `t` counts the steps from one, `p` is the
 parameter, and an option of the optimizer has its name (`betas[0]` is `beta1`).
 States begin at zero, or as `start: NAME = ...` says. `code: FILE FUNCTION` is where
-the optimizer does it, and `example: NAME` what it printed for given gradients: the
+the optimizer does it, and `example: NAME...` what it printed for given gradients: the
 same lines are computed here, step by step, and compared with that. Where it printed
 several numbers with commas, they are the elements of one parameter: lines are
-computed for each of them, and `norm` is one number of them all.
+computed for each of them, and `norm` is one number of them all. A formula may need
+several examples, so that each of its cases occurs.
 """
 
 import ast
@@ -86,7 +87,7 @@ class Equations:
     statements: tuple[Statement, ...]
     start: tuple[Statement, ...]
     code: tuple[str, str]
-    example: str
+    examples: tuple[str, ...]
 
     @property
     def targets(self):
@@ -110,9 +111,12 @@ class Equations:
 
 @dataclass(frozen=True)
 class Printed:
-    """What an example printed: options, and (gradient, {state: value})."""
+    """What an example printed: options, the parameter at first, and (gradient,
+    {state: value})."""
 
+    example: str
     options: dict
+    start: float
     steps: list
 
 
@@ -143,7 +147,8 @@ def read(book, name):
     if set(heads) != {"code", "example"}:
         raise BookError("needs a 'code:' line and an 'example:' line", show, 1)
     return Equations(show, tuple(statements), tuple(start),
-                     tuple(heads["code"].split()), heads["example"])
+                     tuple(heads["code"].split()),
+                     tuple(heads["example"].split()))
 
 
 def _statement(text, show, number):
@@ -159,10 +164,14 @@ def _statement(text, show, number):
 
 def printed(book, equations):
     """What the optimizer printed. Throws if that is not up to date."""
-    example = examples.read(book).get(equations.example)
-    if example is None:
-        raise BookError(f"unknown example {equations.example!r}",
-                        equations.path, 1)
+    known = examples.read(book)
+    for name in equations.examples:
+        if name not in known:
+            raise BookError(f"unknown example {name!r}", equations.path, 1)
+    return [_printed(known[name], equations) for name in equations.examples]
+
+
+def _printed(example, equations):
     if examples.problem(example):
         raise BookError(examples.problem(example), equations.path, 1)
     options, steps = {}, []
@@ -175,10 +184,9 @@ def printed(book, equations):
             steps.append((_numbers(match[1]), {
                 "p": _numbers(match[2]),
                 **dict(zip(words[::2], map(_numbers, words[1::2])))}))
-    if not steps:
-        raise BookError(f"{equations.example} printed no steps", equations.path,
-                        1)
-    return Printed(options, steps)
+    if not steps or "p" not in options:
+        raise BookError(f"{example.name} printed no steps", equations.path, 1)
+    return Printed(example.name, options, options.pop("p"), steps)
 
 
 def _numbers(text):
@@ -214,7 +222,7 @@ def _value(equations, statement, now):
 def difference(equations, found):
     """(step, state, computed, printed) where the two first differ, or None."""
     gradients = [gradient for gradient, _ in found.steps]
-    loop = computed(equations, found.options, gradients, 1.0)
+    loop = computed(equations, found.options, gradients, found.start)
     for number, (now, (_, states)) in enumerate(zip(loop, found.steps), 1):
         for name in (s.target for s in equations.statements):
             value = states.get(name, now[name])
@@ -232,15 +240,16 @@ def _close(a, b):
 
 def check(book, equations):
     """Throws when the formula is not what the optimizer does."""
-    apart = difference(equations, printed(book, equations))
-    if apart is None:
-        return
-    step, state, value, wanted = apart
-    line = next(s.line for s in equations.statements if s.target == state)
-    raise BookError(
-        f"does not match its code: after step {step}, these formulas give "
-        f"{state} = {value!r}, but {equations.example} printed {wanted!r}",
-        equations.path, line)
+    for found in printed(book, equations):
+        apart = difference(equations, found)
+        if apart is None:
+            continue
+        step, state, value, wanted = apart
+        line = next(s.line for s in equations.statements if s.target == state)
+        raise BookError(
+            f"does not match its code: after step {step}, these formulas give "
+            f"{state} = {value!r}, but {found.example} printed {wanted!r}",
+            equations.path, line)
 
 
 def code(book, equations):

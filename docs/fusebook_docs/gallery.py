@@ -5,16 +5,20 @@ will learn, the conclusion and where to go on. A recipe needs neither to have a
 page: it comes last then, with what its program says.
 """
 
+import math
+import re
 import tomllib
 from dataclasses import dataclass
 
+from . import literate
 from .errors import BookError
 from .literate import Line
 from .words import later
 
 LEVELS = (later("first steps"), later("some C++"), later("inside a kernel"))
-_KEYS = {"name", "level", "minutes", "builds_on", "bars", "curves",
-         "kernel_with"}
+_KEYS = {"name", "level", "builds_on", "bars", "curves", "kernel_with"}
+# In a minute, of a page and of the program on it.
+_WORDS, _CODE_LINES = 100, 10
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,6 @@ class Entry:
 
     name: str
     level: str | None = None
-    minutes: int | None = None
     builds_on: tuple[str, ...] = ()
     bars: tuple[str, ...] = ()  # of its thumbnail
     curves: str | None = None
@@ -41,13 +44,12 @@ def entries(book):
     names = [entry.name for entry in listed]
     for entry in listed:
         if names.count(entry.name) > 1:
-            raise BookError(f"{entry.name} is listed twice",
-                            book.show(path(book)), 1)
+            raise _error(book, entry.name, f"{entry.name} is listed twice")
     for place, entry in enumerate(listed):
         for each in entry.builds_on:
             if each not in names[:place]:
-                raise BookError(f"{entry.name} builds on {each}, which must come "
-                                "before it", book.show(path(book)), 1)
+                raise _error(book, entry.name, f"{entry.name} builds on {each}, "
+                             "which must come before it", "builds_on")
     return [*listed, *(Entry(name) for name in known if name not in names)]
 
 
@@ -69,17 +71,46 @@ def _entry(book, table, known):
         wrong = f"{name}: unknown key: {', '.join(sorted(set(table) - _KEYS))}"
     elif table.get("level") not in LEVELS:
         wrong = f"{name}: level must be one of: {', '.join(LEVELS)}"
-    elif not isinstance(table.get("minutes"), int) or table["minutes"] < 1:
-        wrong = f"{name}: minutes must be a positive integer"
     else:
         lost = [each for each in (name, *builds_on) if each not in known]
         if lost:
             wrong = f"unknown recipe {lost[0]}"
     if wrong:
-        raise BookError(wrong, book.show(path(book)), 1)
-    return Entry(name, table["level"], table["minutes"], builds_on,
-                 tuple(table.get("bars", ())), table.get("curves"),
-                 table.get("kernel_with"))
+        raise _error(book, name, wrong)
+    return Entry(name, table["level"], builds_on, tuple(table.get("bars", ())),
+                 table.get("curves"), table.get("kernel_with"))
+
+
+def _error(book, name, message, key="name"):
+    """At the line of the table of a recipe that has this key."""
+    lines = path(book).read_text(encoding="utf-8").split("\n")
+    heads = [number for number, line in enumerate(lines, 1)
+             if line.replace(" ", "") == f'name="{name}"'] or [1]
+    found = next((number for number, line in enumerate(lines, 1)
+                  if number >= heads[0] and line.startswith(key)), heads[0])
+    return BookError(message, book.show(path(book)), found)
+
+
+def minutes(book, name):
+    """How long it takes to read a page and to run its program, in fives."""
+    file, around = book.recipe_path(name), about(book, name)
+    recipe = literate.read(file, book.show(file))
+    lines = [line for part in recipe.parts for line in part.prose]
+    if around is not None:
+        lines += [*around.learn, *around.conclusion, *around.see_also]
+    words = sum(len(re.findall(r"[A-Za-z']+", line.text)) for line in lines)
+    code = sum(bool(line.text.strip())
+               for part in recipe.parts for line in part.shown)
+    return 5 * max(1, math.ceil((words / _WORDS + code / _CODE_LINES) / 5))
+
+
+def _links(book, name):
+    """The recipes that a page links to, in its program and around it."""
+    texts = [file.read_text(encoding="utf-8")
+             for file in (book.recipe_path(name), about_path(book, name))
+             if file.is_file()]
+    return set(re.findall(r":doc:`(?:[^`<]*<)?(?:/recipes/)?(\w+)>?`",
+                          " ".join(texts)))
 
 
 def about_path(book, name):
@@ -88,9 +119,14 @@ def about_path(book, name):
 
 def problems(book, name):
     """What a recipe lacks of what the book says about it."""
-    if not any(entry.name == name and entry.level for entry in entries(book)):
+    entry = next(each for each in entries(book) if each.name == name)
+    if not entry.level:
         yield BookError(f"{name} is not listed; add its [[recipe]] with name, "
-                        "level, minutes and a picture", book.show(path(book)))
+                        "level and a picture", book.show(path(book)))
+    for each in entry.builds_on:
+        if each not in _links(book, name):
+            yield _error(book, name, f"{name} builds on {each}, which its page does "
+                         f"not link to: :doc:`/recipes/{each}`", "builds_on")
     if about(book, name) is None:
         yield BookError("missing; write what a reader will learn, a "
                         "Conclusion and See also",

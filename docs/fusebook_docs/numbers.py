@@ -29,10 +29,11 @@ _FACTOR = re.compile(
     r"\s+(?:as|the\s+(?:time|speed|cost|bytes|traffic|memory|launches))\b"
     r"|\b(?:two|three|four|five|ten|hundred|thousand)-?fold\b"
     r"|\b(?:dozens|hundreds|thousands|millions|billions)\b", re.IGNORECASE)
+# What has versions, which versions.py looks up.
+VERSIONED = ("PyTorch", "Python", "Debian", "Ubuntu", "CUDA", "NVRTC", "CMake", "C++")
 # What has digits or number words in it and counts nothing.
 _NAMES = re.compile(
-    r"\b(?:PyTorch|Python|Debian|Ubuntu|CUDA|NVRTC|PT|PTX|CMake)\s?\d+(?:\.\d+)*"
-    r"|C\+\+\d\d"  # versions
+    rf"\b(?:{'|'.join(map(re.escape, VERSIONED))})\s?\d+(?:\.\d+)*|\bPT2\b"
     r"|\b\d+-(?:d|D|bit)\b|\b(?:8|16|32|64)[ -]bits?\b"  # types and formats
     r"|\b[Tt]he(?:se)?\s+two\b"  # both of what was just named
     r"|\b(?:an|the|this|that|each|every|no|other|which|any)\s+one\b"

@@ -28,6 +28,7 @@ _LITERAL = re.compile(r"``(.+?)``", re.DOTALL)
 _LINK = re.compile(r"`([^`<]*)<[^`>]*>`__?")
 _OTHER_ROLE = re.compile(r":[\w:-]+:`([^`<]*)(?:<[^`>]*>)?`")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_UNIT = re.compile(rf"\s+({numbers.UNITS})\b")
 _QUANTITY = re.compile(rf"\s*[-+]?\d[\d.,/^e+-]*\s?(?:{numbers.UNITS}|x|%|)\s*")
 
 
@@ -111,6 +112,10 @@ def _untrue(book, text, shown, exercises, whole):
             home = quotes.Home(home.recipe, None, exercises[line.number])
         try:
             quotes.quoted(book, match[1], match[2], home)
+            unit = _UNIT.match(whole, match.end())
+            wrong = unit and quotes.wrong_unit(book, match[1], match[2], home, unit[1])
+            if wrong:
+                raise BookError(wrong)
         except BookError as error:
             yield BookError(f":{match[1]}: {error}", text.path, line.number)
 
@@ -144,7 +149,7 @@ def _link_over_lines(match):
 
 
 def _role_words(match):
-    if match[0].startswith((":math:", ":code:")) and not _QUANTITY.fullmatch(
+    if match[0].startswith(":code:") and not _QUANTITY.fullmatch(
             match[1]):
         return _blanks(match)
     start = match[0].index("`") + 1
@@ -192,6 +197,10 @@ def _check_language(match, text, line):
     directive = match[2] if match.re is _VERBATIM else ""
     bad = directive in ("parsed-literal", "raw") or (
         directive == "code-block" and match[3] not in LANGUAGES)
+    if directive == "math":
+        raise BookError(f"{match[0].strip()!r}: a formula is computed: write it to "
+                        "docs/equations and show it by .. equations::",
+                        text.path, line.number)
     if bad:
         raise BookError(
             f"{match[0].strip()!r}: a page shows output only from its samples: "

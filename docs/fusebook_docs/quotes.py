@@ -76,6 +76,28 @@ def filled(book, text, home):
         lambda match: quoted(book, match[1], match[2], home).text, text)
 
 
+def wrong_unit(book, role, content, home, unit):
+    """Why a unit does not fit to the number before it, or None.
+
+    It has to stand where the number does: on the lines of the step, in the quote or
+    in the code. What varies shows its own.
+    """
+    what, place = _place(book, target(content), home, code=role == "constant")
+    if role == "constant":
+        around = _code(book, place)[0]
+    elif any(hole in what for hole in _HOLES):
+        sample = samples.load(book, place.device, place.recipe, place.exercise)
+        pattern = _pattern(what, r"[ \t]+")
+        around = " ".join(step.text for step in sample.steps
+                          if pattern.search(step.text))
+    else:
+        return f"{what!r} shows its own unit: leave out {unit!r}"
+    stem = unit.removesuffix("s") if len(unit) > 2 else unit
+    if re.search(rf"(?<![a-zA-Z]){re.escape(stem)}s?(?![a-zA-Z])", f"{what} {around}"):
+        return None
+    return f"{unit!r} does not stand where {what!r} does"
+
+
 def target(content):
     """What is quoted, without what is shown for it."""
     return _parsed(content)[1]

@@ -3,9 +3,8 @@
 import sys
 from dataclasses import replace
 
-from . import (capturing, checking, claims, code_names, examples, exercises,
-               front, gallery, limits, literate, measurements, new_recipe,
-               prose, samples)
+from . import (capturing, checking, examples, exercises, front, gallery, limits,
+               literate, measurements, new_recipe, prose, samples, statements)
 from .book import capture_command
 from .errors import BookError
 from .machine import kept, making, promises
@@ -171,19 +170,26 @@ def run_limits(book, options):
                             exercises.problems(book, name),
                             gallery.problems(book, name),
                             _untrue(book, prose.of_recipe(book, name, recipe)),
-                            code_names.problems(book, prose.of_recipe(
+                            statements.problems(book, prose.of_recipe(
                                 book, name, recipe)),
                             _samples(book, name)):
             failed = True
             print(f"  {problem}")
     if options.recipe is None:
+        pages = list(prose.of_pages(book, ()))
+        texts = [*pages, *(text for name in names for text in _of_recipe(book, name))]
         found = _all(_untrue(book, prose.of_pages(book)),
-                     code_names.problems(book, prose.of_pages(book, ())),
-                     code_names.in_pages(book), claims.problems(book))
+                     statements.problems(book, pages),
+                     statements.of_the_house(book, texts))
         failed = failed or bool(found)
         print("Pages: " + ("".join(f"\n  {problem}" for problem in found) or
                            "every number is quoted, every name is one that there is"))
     return 1 if failed else 0
+
+
+def _of_recipe(book, name):
+    path = book.recipe_path(name)
+    return prose.of_recipe(book, name, literate.read(path, book.show(path)))
 
 
 def _samples(book, name):

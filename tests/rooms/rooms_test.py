@@ -18,6 +18,9 @@ OTHER_TESTS = {
     "bench_gpu", "consumers", "docs", "entry", "fuzz", "gpu_capture", "gpu_code",
     "hardening", "interop", "mutants", "new_op", "new_recipe", "python",
     "rooms", "undefined_objects"}
+# Of code, in a room and in one of its files: what is more wants to be two.
+MOST_FILES = 40
+MOST_LINES = 450
 # Made when a copy is installed.
 INSTALLED = {"fusebook/support/headers.h"}
 _ROW = re.compile(r"^\| `((?:kernels|common)/\w+)/` \| (.+) \| (.+) \|$", re.M)
@@ -49,6 +52,17 @@ class Rooms(unittest.TestCase):
     def setUp(self):
         self.rooms = rooms()
         self.names = {path.rpartition("/")[2]: path for path in self.rooms}
+
+    def test_they_stay_small(self):
+        counts = {}
+        for name, text in files().items():
+            room = name.rpartition("/")[0]
+            counts[room] = counts.get(room, 0) + 1
+            with self.subTest(name):
+                self.assertLessEqual(text.count("\n"), MOST_LINES)
+        for room, count in counts.items():
+            with self.subTest(room):
+                self.assertLessEqual(count, MOST_FILES)
 
     def test_the_table(self):
         """Every folder has a row with one sentence and its links."""

@@ -32,7 +32,7 @@ class EquationsDirective(SphinxDirective):
             found = equations.read(book, name)
             equations.check(book, found)
             path, line, lines = equations.code(book, found)
-            example = examples.read(book)[found.example]
+            known = examples.read(book)
         except BookError as error:
             if error.path is None:
                 raise self.error(str(error)) from None
@@ -49,9 +49,10 @@ class EquationsDirective(SphinxDirective):
             classes=["equation-code"])
         fold = own.fold(summary=say("The numbers that it is checked with"),
                         classes=["equation-check"])
-        output = example.output.removesuffix("\n")
-        fold += [_block(example.code),
-                 own.output_text(output, output, xml_space="preserve")]
+        for example in map(known.get, found.examples):
+            output = example.output.removesuffix("\n")
+            fold += [_block(example.code),
+                     own.output_text(output, output, xml_space="preserve")]
         return [box, fold]
 
 

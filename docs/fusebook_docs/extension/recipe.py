@@ -334,9 +334,10 @@ def entry_line(env, book, name):
     if entry.level is None:
         return None
     devices = ", ".join(pages.label(device) for device in book.devices(name))
-    facts = many("{level} · {count} minute · captured on {devices}",
-                 "{level} · {count} minutes · captured on {devices}",
-                 entry.minutes, level=say(entry.level), devices=devices)
+    env.note_dependency(str(book.recipe_path(name)))
+    facts = say("{level} · {count} minutes · captured on {devices}",
+                count=gallery.minutes(book, name), level=say(entry.level),
+                devices=devices)
     line = nodes.paragraph("", facts, classes=["recipe-meta"])
     if entry.builds_on:
         line += own.sentence(" · builds on {recipes}", recipes=[

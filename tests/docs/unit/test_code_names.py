@@ -4,26 +4,11 @@ import unittest
 
 from support import ROOT
 
-from fusebook_docs import code_names, literate, prose
+from fusebook_docs import code_names, prose
 from fusebook_docs.book import Book
 from fusebook_docs.literate import Line
 
 BOOK = Book(ROOT)
-
-
-def texts():
-    found = list(prose.of_pages(BOOK, without=()))
-    for name in BOOK.recipe_names():
-        path = BOOK.recipe_path(name)
-        found += prose.of_recipe(BOOK, name, literate.read(path))
-    return found
-
-
-class TheBook(unittest.TestCase):
-    def test_every_name_is_there(self):
-        found = [*code_names.problems(BOOK, texts()),
-                 *code_names.in_pages(BOOK)]
-        self.assertEqual([str(error) for error in found], [])
 
 
 class Lies(unittest.TestCase):
@@ -100,8 +85,8 @@ class Lies(unittest.TestCase):
         self.lie("docs/exercises/replaying_a_step/new_gradients.rst",
                  "After ``zero_grad()``", "After ``clear_grad()``",
                  "'clear_grad'")
-        self.lie("docs/ops.rst", "foreach_lerp(params", "foreach_blend(params",
-                 "'foreach_blend'")
+        self.lie("docs/ops.rst", "``foreach_lerp_`` writes",
+                 "``foreach_blend_`` writes", "'foreach_blend_'")
 
 
 if __name__ == "__main__":

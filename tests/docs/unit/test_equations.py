@@ -2,6 +2,8 @@
 
 import ast
 import contextlib
+import copy
+import itertools
 import re
 import shutil
 import unittest
@@ -16,15 +18,43 @@ from fusebook_docs.book import Book
 from fusebook_docs.errors import BookError
 
 
-def turned(statement):
-    """The statement with a value of another sign and size."""
-    product = ast.BinOp(statement.value, ast.Mult(), ast.Constant(-1.001))
-    return replace(statement, value=product)
+class _Turned(ast.NodeTransformer):
+    """Changes one part of an expression: a value, or whether a case holds."""
+
+    def __init__(self, index):
+        self.left, self.part = index, None
+
+    def visit(self, node):
+        if not isinstance(node, ast.expr):
+            return node
+        self.left -= 1
+        if self.left != -1:
+            if isinstance(node, ast.Call):  # the function's name is no value
+                node.args = [self.visit(each) for each in node.args]
+                return node
+            return self.generic_visit(node)
+        self.part = ast.unparse(node)
+        if isinstance(node, ast.Compare):
+            return ast.UnaryOp(ast.Not(), node)
+        return ast.BinOp(node, ast.Add(), ast.Constant(1.001))
 
 
-def noticed(wrong, printed):
+def turned(statements):
+    """(line, part, the statements with that part changed), for every part."""
+    for at, statement in enumerate(statements):
+        for index in itertools.count():
+            turn = _Turned(index)
+            value = turn.visit(copy.deepcopy(statement.value))
+            if turn.part is None:
+                break
+            changed = replace(statement, value=value)
+            yield (statement.line, turn.part,
+                   (*statements[:at], changed, *statements[at + 1:]))
+
+
+def noticed(wrong, runs):
     try:
-        return equations.difference(wrong, printed) is not None
+        return any(equations.difference(wrong, run) for run in runs)
     except BookError:  # the root of a negative number
         return True
 
@@ -47,26 +77,25 @@ class OfTheBook(unittest.TestCase):
             with self.subTest(name):
                 equations.check(self.book, found)
 
-    def test_every_line_matters(self):
-        """None could be wrong unnoticed."""
+    def test_every_part_matters(self):
+        """None could be wrong unnoticed: every number, and every case."""
         for name, found in self.all.items():
-            printed = equations.printed(self.book, found)
-            for index, statement in enumerate(found.statements):
-                lines = list(found.statements)
-                lines[index] = turned(statement)
-                wrong = replace(found, statements=tuple(lines))
-                with self.subTest(name, line=statement.line):
-                    self.assertTrue(noticed(wrong, printed))
+            runs = equations.printed(self.book, found)
+            for kind in ("statements", "start"):
+                for line, part, wrong in turned(getattr(found, kind)):
+                    with self.subTest(name, line=line, part=part):
+                        self.assertTrue(noticed(replace(found, **{kind: wrong}),
+                                                runs))
 
     def test_norms_are_those_of_whole_parameters(self):
         """The largest element, which is the norm of one alone, is another number."""
         for name in ("lamb", "lars"):
             found = self.all[name]
-            printed = equations.printed(self.book, found)
-            self.assertIsNone(equations.difference(found, printed))
+            runs = equations.printed(self.book, found)
+            self.assertFalse(noticed(found, runs))
             with self.subTest(name), mock.patch.dict(
                     equations._FUNCTIONS, norm=lambda x: max(map(abs, x))):
-                self.assertIsNotNone(equations.difference(found, printed))
+                self.assertTrue(noticed(found, runs))
 
     def test_elements_are_computed_one_by_one(self):
         pair = equations.Elements((3.0, -4.0))
@@ -81,9 +110,8 @@ class OfTheBook(unittest.TestCase):
     def test_every_option_is_printed(self):
         for name, found in self.all.items():
             with self.subTest(name):
-                self.assertLessEqual(
-                    found.options, set(equations.printed(self.book,
-                                                         found).options))
+                for run in equations.printed(self.book, found):
+                    self.assertLessEqual(found.options, set(run.options))
 
     def test_the_page_shows_all_of_them(self):
         page = (ROOT / "docs/background/maths.rst").read_text()

@@ -29,7 +29,13 @@ class Gallery(BookCase):
         self.assertEqual([entry.name for entry in entries],
                          ["plain_recipe", "toy_optimizer"])
         self.assertEqual(entries[1].builds_on, ("plain_recipe",))
-        self.assertEqual(entries[1].minutes, 5)
+
+    def test_minutes_follow_from_the_page(self):
+        self.assertEqual(gallery.minutes(self.book, "toy_optimizer"), 5)
+        path = self.book.recipe_path("toy_optimizer")
+        path.write_text(path.read_text().replace(
+            "// A stack of layers.", "// " + "A stack of layers. " * 130))
+        self.assertEqual(gallery.minutes(self.book, "toy_optimizer"), 10)
 
     def test_a_recipe_that_is_not_listed_comes_last(self):
         text = gallery.path(self.book).read_text()
@@ -47,21 +53,18 @@ class Gallery(BookCase):
     def test_what_makes_no_sense(self):
         self.refused("some C++", "hard", "level must be one of: first steps, ")
 
-    def test_minutes(self):
-        self.refused("minutes = 5", "minutes = 0",
-                     "minutes must be a positive integer")
-
     def test_key(self):
-        self.refused("minutes = 5", "minuts = 5", "unknown key: minuts")
+        self.refused("builds_on = ", "build_on = ",
+                     r"gallery.toml:6: toy_optimizer: unknown key: build_on")
 
     def test_twice(self):
         self.refused('name = "plain_recipe"', 'name = "toy_optimizer"',
                      "listed twice")
 
     def test_builds_on_what_comes_later(self):
-        self.refused("minutes = 1\n",
-                     'minutes = 1\nbuilds_on = ["toy_optimizer"]\n',
-                     r"gallery.toml:1: plain_recipe builds on toy_optimizer, "
+        self.refused('"first steps"\n',
+                     '"first steps"\nbuilds_on = ["toy_optimizer"]\n',
+                     r"gallery.toml:4: plain_recipe builds on toy_optimizer, "
                      "which must come before")
 
     def test_damaged(self):

@@ -61,7 +61,7 @@ class Lint(ProseCase):
         self.clean("``for (int i = 0; i < 8; ++i)`` and ``1 - beta``")
         self.refused("``28``", "'28'")
         self.refused("``2.77x`` of ``4703 us``", "'2.77x'", "'4703'", count=2)
-        self.refused(":math:`28` is not :math:`x^2 + 28`", "'28'")
+        self.refused(":math:`28`, :math:`x^2 + 29`", "'28'", "'2'", "'29'", count=3)
 
     def test_other_markup(self):
         self.clean("`Chen, 2023 <https://a.b/2302.06675>`_ and :doc:`one "

@@ -1,0 +1,43 @@
+"""All that is compared between what pages say and what there is.
+
+Each of the modules looks at one kind of statement: `in_prose` in one of prose.py's
+texts, `in_markdown` in a page of Markdown.
+"""
+
+from . import (claims, code_names, command_lines, docstrings, formulas, links, members,
+               snippets, versions)
+
+PAGES = claims.PAGES
+_OF_PROSE = (code_names, members, formulas, snippets, command_lines, versions, links)
+_OF_MARKDOWN = (code_names, members, command_lines, versions, links)
+
+
+def problems(book, texts):
+    """What is not true in the texts of a recipe, or of pages."""
+    if is_toy(book):
+        return
+    for text in texts:
+        for check in _OF_PROSE:
+            yield from check.in_prose(book, text)
+
+
+def of_the_house(book, texts):
+    """What is not true in the pages of Markdown, in the help of the commands, in
+    comments of headers; and links that are in none of these nor in `texts`."""
+    if is_toy(book):
+        return
+    pages = {name: (book.root / name).read_text(encoding="utf-8") for name in PAGES}
+    for name, page in pages.items():
+        for check in _OF_MARKDOWN:
+            yield from check.in_markdown(book, name, page)
+    yield from claims.problems(book)
+    yield from command_lines.of_help(
+        book, (book.root / "fusebook").read_text(encoding="utf-8"))
+    yield from docstrings.problems(book)
+    yield from links.unused(book, [*pages.values(), *(
+        "\n".join(line.text for line in text.lines) for text in texts)])
+
+
+def is_toy(book):
+    """A book of the tests, without the library that statements are about."""
+    return not (book.root / claims.FILE).is_file()

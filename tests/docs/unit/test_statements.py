@@ -1,0 +1,187 @@
+"""What pages say and what there is: every statement of the real book is true, and
+lies that are planted in it are told with file and line, each by its own check."""
+
+import re
+import unittest
+
+from support import ROOT
+
+from fusebook_docs import (command_lines, docstrings, formulas, links, literate, members,
+                           prose, snippets, statements, versions)
+from fusebook_docs.book import Book
+from fusebook_docs.literate import Line
+from fusebook_docs.quotes import Home
+
+BOOK = Book(ROOT)
+
+
+def texts():
+    found = list(prose.of_pages(BOOK, without=()))
+    for name in BOOK.recipe_names():
+        path = BOOK.recipe_path(name)
+        found += prose.of_recipe(BOOK, name, literate.read(path))
+    return found
+
+
+class TheBook(unittest.TestCase):
+    def test_every_statement_is_true(self):
+        all_texts = texts()
+        found = [*statements.problems(BOOK, all_texts),
+                 *statements.of_the_house(BOOK, all_texts)]
+        self.assertEqual([str(error) for error in found], [])
+
+    def test_a_toy_has_none(self):
+        toy = Book(ROOT / "tests/docs/fixtures")
+        self.assertEqual([*statements.problems(toy, texts()),
+                          *statements.of_the_house(toy, [])], [])
+
+
+class Lies(unittest.TestCase):
+    """One edit of one file."""
+
+    def lie(self, check, name, old, new, *words):
+        text = (ROOT / name).read_text()
+        self.assertIn(old, text)
+        at = text.index(old)
+        line = text.count("\n", 0, at) + 1
+        text = text[:at] + new + text[at + len(old):]
+        found = " | ".join(map(str, self.said(check, name, text)))
+        for word in (f"{name}:{line}: ", *words):
+            self.assertIn(word, found)
+
+    def said(self, check, name, text):
+        if name.endswith(".h"):
+            return docstrings.of_header(BOOK, ROOT / name, text)
+        if name == "fusebook":
+            return command_lines.of_help(BOOK, text)
+        if name.endswith(".md"):
+            return check.in_markdown(BOOK, name, text)
+        lines = tuple(Line(n, x) for n, x in enumerate(text.split("\n"), 1))
+        home = Home(name.removeprefix("recipes/").removesuffix(".cpp")
+                    if name.endswith(".cpp") else None)
+        if name.endswith(".cpp"):
+            lines = tuple(Line(each.number, re.sub("^// ?", "", each.text))
+                          for each in lines)
+        return check.in_prose(BOOK, prose.Text(name, lines, home))
+
+    def test_a_formula(self):
+        for old, new, words in (
+                ("a + w * (b - a)", "a + w * (a - b)", "and lerp in ops.def"),
+                ("a + w * b * c", "a + w * b + c", "and addcmul in ops.def"),
+                ("a + w * b / c", "a + w * c / b", "and addcdiv in ops.def"),
+                ("addcdiv(a, b, c, w)", "addcdiv(a, b, w)",
+                 "no operation addcdiv of 3 operands")):
+            self.lie(formulas, "docs/glossary.rst", old, new, words)
+        self.lie(formulas, "docs/background/scalars_and_guards.rst", "``1 - beta``",
+                 "``2 - beta``", "is not in the code")
+        self.lie(formulas, "recipes/write_your_own_optimizer.cpp",
+                 "(direction + 0.1 * param)", "(direction - 0.1 * param)",
+                 "is not in the code")
+
+    def test_a_member_of_another_class(self):
+        self.lie(members, "docs/background/use_it.rst", "``Tensor::set_data``",
+                 "``Adam::set_data``", "Adam has no 'set_data': set_data is in Tensor")
+        self.lie(members, "docs/background/use_it.rst", "``fuse::libtorch::view``",
+                 "``fuse::libtorch::step``", "libtorch has no 'step'")
+        self.lie(members, "docs/background/use_it.rst", "``fuse::Error``",
+                 "``fuse::zero_grad``", "fuse has no 'zero_grad'")
+        self.lie(members, "recipes/foreach_map.cpp", "``DType::float64``",
+                 "``Log::float64``", "Log has no 'float64'")
+        self.lie(members, "recipes/replaying_a_step.cpp", "``adam.zero_grad(false)``",
+                 "``adam.from_blob(false)``", "has no 'from_blob'")
+        self.lie(members, "docs/background/use_it.rst",
+                 "``fusebook.foreach_map(function", "``fusebook.foreach_mop(function",
+                 "has no 'foreach_mop'")
+        self.lie(members, "CONTRIBUTING.md", "`Device::is_cpu()`",
+                 "`Device::is_row()`", "Device has no 'is_row'")
+        self.lie(members, "README.md", "`TensorList::from_blob(",
+                 "`Tensor::from_blob(", "Tensor has no 'from_blob'")
+
+    def test_an_option_of_another_command(self):
+        page = "docs/commands.md"
+        for old, new, words in (
+                ("`--json FILE` stores the results", "`--out FILE` stores the results",
+                 "'--out' is not an option of './fusebook bench'"),
+                ("with `--cache` also", "with `--fresh` also",
+                 "'--fresh' is not an option of './fusebook clean'"),
+                ("`docs [--serve] [--port N]`", "`docs [--fix] [--port N]`",
+                 "'--fix' is not an option of './fusebook docs'"),
+                ("`new NAME [--title TITLE]`", "`new NAME`",
+                 "does not say that new takes --title"),
+                ("Every command takes `--yes`,", "Every command takes `--fresh`,",
+                 "not every command takes --fresh"),
+                ("Every recipe takes `--device D`,", "Every recipe takes `--layers N`,",
+                 "not every recipe takes --layers")):
+            self.lie(command_lines, page, old, new, words)
+        self.lie(command_lines, "CONTRIBUTING.md", "docs --update-translations`",
+                 "capture --update-translations`", "not an option of")
+        self.lie(command_lines, "docs/first_five_minutes.rst", "--layers 4",
+                 "--scheduler StepLR", "not an option of './fusebook run'")
+        self.lie(command_lines, "fusebook", "  docs [--serve] [--port N]  build",
+                 "  docs [--fix] [--port N]    build", "not an option of")
+
+    def test_a_version(self):
+        for name, old, new, words in (
+                ("docs/first_five_minutes.rst", "Debian 12", "Debian 11",
+                 "the versions of Debian are 12"),
+                ("docs/background/from_pytorch.rst", "PyTorch 2.15", "PyTorch 2.51",
+                 "the versions of PyTorch are"),
+                ("docs/background/use_it.rst", "PyTorch 2.10", "PyTorch 2.1",
+                 "the versions of PyTorch are"),
+                ("recipes/foreach_map.cpp", "C++20", "C++23", "of C++ are 20"),
+                ("docs/commands.md", "Python 3.11", "Python 3.9", "of Python are"),
+                ("docs/commands.md", "Python 3.11", "CUDA 11.8",
+                 "CUDA has no [[version]]")):
+            self.lie(versions, name, old, new, words)
+
+    def test_a_number_in_code(self):
+        self.lie(snippets, "recipes/write_your_own_optimizer.cpp",
+                 "m = lerp(m, g, 0.01)", "m = lerp(m, g, 0.07)",
+                 "'0.07' is not a number of the recipe's program")
+        page = "docs/background/from_pytorch.rst"
+        self.lie(snippets, page, "total_iters=5", "total_iters=50",
+                 "'50' is not a number of the example torch_scheduler")
+        self.lie(snippets, page, "lr=0.01", "lr=0.001", "torch_compile")
+
+    def test_a_pinned_link(self):
+        self.lie(links, "recipes/compiling_optimizer_lr_scheduler.cpp",
+                 "blob/258955cec", "blob/258955ced", "is not in docs/links.txt")
+        self.lie(links, "docs/credits.rst", "compiling-the-optimizer-with-pt2/1669",
+                 "compiling-the-optimizer-with-pt2/1696", "is not in docs/links.txt")
+        found = [str(error) for error in links.unused(BOOK, [])]
+        self.assertIn("docs/links.txt:3: no page links to ", found[0])
+
+    def test_a_number_in_a_comment_of_a_header(self):
+        self.lie(None, "common/tensor/random.h", "drawn from 2^24 steps",
+                 "drawn from 2^42 steps", "'2^42' is not a number of the code")
+        self.lie(None, "common/optim_base/optimizer.h", "of 256 neighbours",
+                 "of 260 neighbours", "'260' is not a number of the code")
+        self.lie(None, "common/harness/recipe.h", "program with 130",
+                 "program with 143", "'143' is not a number")
+
+
+class LiesInProse(unittest.TestCase):
+    """prose.py's own checks."""
+
+    def lie(self, line, words, recipe="compiling_optimizer"):
+        text = prose.Text("a.rst", (Line(7, line),), Home(recipe))
+        found = " | ".join(map(str, prose.problems(BOOK, text)))
+        self.assertIn("a.rst:7: ", found)
+        self.assertIn(words, found)
+
+    def test_a_unit(self):
+        self.lie("It takes :value:`both_us` ms.", "shows its own unit: leave out 'ms'")
+        self.lie("It moves :value:`28 <bytes per element: #>` bits.",
+                 "'bits' does not stand where")
+        self.assertEqual([], [str(error) for error in prose.problems(
+            BOOK, prose.Text("a.rst", (Line(7, "It moves :value:`28 <bytes per "
+                                               "element: #>` bytes."),),
+                             Home("compiling_optimizer")))])
+
+    def test_numbers_in_formulas(self):
+        self.lie(r"That is :math:`7\times` as fast.", "'7' is not quoted")
+        self.lie(".. math:: 7 x", "a formula is computed")
+
+
+if __name__ == "__main__":
+    unittest.main()
