@@ -9,6 +9,7 @@ benchmarks draws these.
 import hashlib
 import json
 import math
+import re
 from dataclasses import dataclass
 
 from . import samples
@@ -23,6 +24,7 @@ KINDS = {"step": "rows", "tail": "tail", "gradients": "gradients", "groups": "gr
 _FACTS = ("device", "compiler", "system", "date")
 # A step that is faster than the machine's limit was measured on a busy machine.
 _LEAST = 0.97
+_PEER = re.compile(r"torch (\S+) ")
 _LARGE = "10 x 1024 x 1024"
 
 
@@ -46,8 +48,10 @@ class Measurement:
     rows: dict  # kind -> its rows
 
     def row(self, kind, of_case, variant):
+        """`#` in the name of a variant stands for the version that was measured."""
+        name = re.compile(re.escape(variant).replace(r"\#", r"[\d.]+"))
         for row in self.rows[kind]:
-            if (row.of_case, row.variant) == (of_case, variant):
+            if row.of_case == of_case and name.fullmatch(row.variant):
                 return row
         here = sorted({r.of_case for r in self.rows[kind]})
         known = [r.variant for r in self.rows[kind] if r.of_case == of_case]
@@ -65,10 +69,12 @@ class Measurement:
         """Where and when, in one line."""
         facts, processes = self.facts, self.facts["processes"]
         threads = facts["threads"]
+        peers = {f"PyTorch {match[1]}" for rows in self.rows.values() for row in rows
+                 if (match := _PEER.match(row.variant))}
         return " · ".join([
             many("{device}, {count} thread", "{device}, {count} threads", threads,
                  device=facts["device"]),
-            facts["compiler"], facts["date"],
+            facts["compiler"], *sorted(peers), facts["date"],
             many("medians over {count} process", "medians over {count} processes",
                  processes)])
 

@@ -59,7 +59,7 @@ capture_bench() {
       --json "$build/measured.json" --command "./fusebook bench --device cpu"
 }
 
-# Two cases with PyTorch beside them.
+# The cases that the book compares with PyTorch's.
 capture_peers() {
   need_to_build python
   get_missing

@@ -52,6 +52,16 @@ class Kept(BookCase):
                          (5000.5, 1.02, "limit"))
         self.assertIsNone(found.row("compile", "1 tensors", "cold").ratio)
 
+    def test_the_version_of_a_peer(self):
+        result = toy_result()
+        result["rows"].append(step(LARGE, "torch 2.1.0 fused", 6000, 1.2))
+        self.keep(result)
+        found = measurements.load(self.book)
+        self.assertEqual(found.row("step", LARGE, "torch # fused").us, 6000)
+        self.assertIn(" · PyTorch 2.1.0 · 2026", found.provenance())
+        with self.assertRaises(BookError):
+            found.row("step", LARGE, "torch # foreach")
+
     def test_a_name_that_nothing_has(self):
         self.keep(toy_result())
         found = measurements.load(self.book)
@@ -144,9 +154,10 @@ class Kept(BookCase):
 
 class OfTheBook(unittest.TestCase):
     def test_it_holds(self):
-        found = measurements.load(Book(ROOT))
-        self.assertEqual(list(measurements.unfit(found)), [])
-        self.assertTrue(all(found.rows.values()))
+        for name in measurements.HOW:
+            found = measurements.load(Book(ROOT), name)
+            self.assertEqual(list(measurements.unfit(found)), [])
+            self.assertTrue(name == "peers" or all(found.rows.values()))
 
 
 if __name__ == "__main__":
