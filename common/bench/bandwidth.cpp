@@ -28,10 +28,15 @@ constexpr std::size_t tensors_ahead = 8;
 constexpr std::int64_t most_asked = 4 * line_length;
 constexpr std::int64_t cached_elements = 1 << 19;
 
+/// Within a tensor, this far ahead where memory is asked for: hardware fetches
+/// ahead to the end of a page, and the next page's first elements come too late.
+constexpr std::int64_t asked_ahead = 32 * line_length;
+
 /// Different for arrays of one tensor and for neighbours, up to 2 KiB.
 constexpr std::size_t most_lines_apart = 32;
 
 using Bits = std::uint32_t;
+using Width = AccessPattern::Width;
 using Addresses = float* const*;
 /// Of a tensor, and of one that comes soon: none if that is null.
 using Pass = void (*)(Addresses, Addresses soon, Bits flips, std::int64_t begin,
@@ -70,7 +75,8 @@ template <int... k>
   (__builtin_prefetch(addresses[k] + i), ...);
 }
 
-template <class Vector, int Reads, int Writes>
+/// `ahead` elements ahead, if any.
+template <class Vector, int Reads, int Writes, std::int64_t ahead = 0>
 [[gnu::always_inline]] inline void sweep(Addresses addresses, Addresses soon,
                                          Bits flips, std::int64_t begin,
                                          std::int64_t end) {
@@ -86,6 +92,7 @@ template <class Vector, int Reads, int Writes>
     }
   }
   for (; i + vector_length <= end; i += vector_length) {
+    if constexpr (ahead > 0) prefetch(arrays.at, i + ahead, all);
     sweep_at<Vector, Writes>(arrays, flips, i, all);
   }
   for (; i < end; ++i) sweep_at<Bits, Writes>(arrays, flips, i, all);
@@ -97,12 +104,26 @@ void sweep_plain(Addresses arrays, Addresses soon, Bits flips,
   sweep<Vector32, Reads, Writes>(arrays, soon, flips, begin, end);
 }
 
+template <int Reads, int Writes>
+void sweep_plain_ahead(Addresses arrays, Addresses soon, Bits flips,
+                       std::int64_t begin, std::int64_t end) {
+  sweep<Vector64, Reads, Writes, asked_ahead>(arrays, soon, flips, begin, end);
+}
+
 #if defined(__x86_64__) && defined(__GNUC__)
 template <int Reads, int Writes>
 [[gnu::target("avx2")]] void sweep_avx2(Addresses arrays, Addresses soon,
                                         Bits flips, std::int64_t begin,
                                         std::int64_t end) {
   sweep<Vector32, Reads, Writes>(arrays, soon, flips, begin, end);
+}
+
+/// A vector is a line of memory.
+template <int Reads, int Writes>
+[[gnu::target("avx2")]] void sweep_avx2_ahead(Addresses arrays, Addresses soon,
+                                              Bits flips, std::int64_t begin,
+                                              std::int64_t end) {
+  sweep<Vector64, Reads, Writes, asked_ahead>(arrays, soon, flips, begin, end);
 }
 
 template <int Reads, int Writes>
@@ -113,37 +134,51 @@ template <int Reads, int Writes>
 }
 
 template <int Reads, int Writes>
-Pass best_sweep(bool wide) {
-  if (wide && __builtin_cpu_supports("avx512f")) {
-    return sweep_avx512<Reads, Writes>;
+[[gnu::target("avx512f")]] void sweep_avx512_ahead(Addresses arrays,
+                                                   Addresses soon, Bits flips,
+                                                   std::int64_t begin,
+                                                   std::int64_t end) {
+  sweep<Vector64, Reads, Writes, asked_ahead>(arrays, soon, flips, begin, end);
+}
+
+template <int Reads, int Writes>
+Pass best_sweep(Width width) {
+  const bool avx2 = __builtin_cpu_supports("avx2");
+  if (width != Width::bytes32 && __builtin_cpu_supports("avx512f")) {
+    return width == Width::bytes64 ? sweep_avx512<Reads, Writes>
+                                   : sweep_avx512_ahead<Reads, Writes>;
   }
-  return __builtin_cpu_supports("avx2") ? sweep_avx2<Reads, Writes>
-                                        : sweep_plain<Reads, Writes>;
+  if (width == Width::bytes64_ahead) {
+    return avx2 ? sweep_avx2_ahead<Reads, Writes>
+                : sweep_plain_ahead<Reads, Writes>;
+  }
+  return avx2 ? sweep_avx2<Reads, Writes> : sweep_plain<Reads, Writes>;
 }
 #else
 template <int Reads, int Writes>
-Pass best_sweep(bool) {
-  return sweep_plain<Reads, Writes>;
+Pass best_sweep(Width width) {
+  return width == Width::bytes64_ahead ? sweep_plain_ahead<Reads, Writes>
+                                       : sweep_plain<Reads, Writes>;
 }
 #endif
 
 template <int Reads, int... Writes>
-Pass pass_with_writes(int writes, bool wide,
+Pass pass_with_writes(int writes, Width width,
                       std::integer_sequence<int, Writes...>) {
   Pass pass = nullptr;
-  ((writes == Writes + 1 ? void(pass = best_sweep<Reads, Writes + 1>(wide))
+  ((writes == Writes + 1 ? void(pass = best_sweep<Reads, Writes + 1>(width))
                          : void()),
    ...);
   return pass;
 }
 
 template <int... Reads>
-Pass find_pass(int reads, int writes, bool wide,
+Pass find_pass(int reads, int writes, Width width,
                std::integer_sequence<int, Reads...>) {
   Pass pass = nullptr;
   ((reads == Reads + 1
         ? void(pass = pass_with_writes<Reads + 1>(
-                   writes, wide, std::make_integer_sequence<int, Reads + 1>()))
+                   writes, width, std::make_integer_sequence<int, Reads + 1>()))
         : void()),
    ...);
   return pass;
@@ -275,7 +310,7 @@ void AccessPattern::run(Width width, std::uint32_t flips) const {
     return;
   }
   const Sweep sweep = {
-      find_pass(reads_, writes_, width == Width::bytes64,
+      find_pass(reads_, writes_, width,
                 std::make_integer_sequence<int, most_arrays>()),
       flips};
   const std::int64_t lines = (total_ + line_length - 1) / line_length;
@@ -304,8 +339,7 @@ TrafficLimit::TrafficLimit(const std::vector<std::int64_t>& sizes, int reads,
        {AccessPattern::Bases::allocated, AccessPattern::Bases::staggered}) {
     const auto pattern =
         std::make_shared<AccessPattern>(sizes, reads, writes, bases);
-    for (const auto width :
-         {AccessPattern::Width::bytes32, AccessPattern::Width::bytes64}) {
+    for (const auto width : AccessPattern::widths) {
       ways.push_back({pattern, width});
       passes.emplace_back([pattern, width] { pattern->run(width); });
     }

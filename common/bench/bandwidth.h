@@ -32,9 +32,13 @@ class AccessPattern {
   };
   /// Bytes per load or store; the compiler splits them if necessary.
   enum class Width {
-    bytes32,  ///< 256 bits
-    bytes64,  ///< 512 bits
+    bytes32,        ///< 256 bits
+    bytes64,        ///< 512 bits
+    bytes64_ahead,  ///< the same, asking for every line 2 KiB ahead
   };
+  /// All of them.
+  static constexpr Width widths[] = {Width::bytes32, Width::bytes64,
+                                     Width::bytes64_ahead};
 
   /// One entry in `sizes` per tensor, in elements. Throws Error for negative
   /// sizes or unless 1 <= writes <= reads <= 8.

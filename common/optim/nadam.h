@@ -47,7 +47,11 @@ struct NAdamOptions {
   }
 };
 
-/// Adam with Nesterov momentum (Dozat, 2016) as torch.optim.NAdam computes it.
+/// Adam with Nesterov momentum (Dozat, 2016) as torch.optim.NAdam computes it with
+/// foreach=True: the root of the averaged squares is taken before their bias is
+/// corrected. Without foreach, its default on the CPU, torch takes it afterwards,
+/// which overflows sooner: a first gradient of 1e20 leaves a float32 parameter of 1
+/// as it is there, and moves it to 0.9979 here.
 class NAdam : public ListOptimizer<NAdamOptions> {
  public:
   using ListOptimizer::ListOptimizer;

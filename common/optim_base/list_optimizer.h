@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <source_location>
 #include <span>
 #include <utility>
 #include <vector>
@@ -8,6 +9,8 @@
 #include "fusebook/optim_base/each_scalar.h"
 #include "fusebook/optim_base/optimizer.h"
 #include "fusebook/optim_base/same_options.h"
+#include "fusebook/optim_base/set_options.h"
+#include "fusebook/support/call_place.h"
 
 namespace fuse {
 
@@ -57,7 +60,9 @@ class ListOptimizer : public Optimizer {
    private:
     friend class ListOptimizer;
     void fill_in(const Options& defaults) {
-      if (!std::exchange(complete_, true)) options = defaults;
+      if (std::exchange(complete_, true)) return;
+      Options own = std::exchange(options, defaults);
+      keep_set_options(own, options);
     }
     bool complete_ = false;  // has its own options
   };
@@ -88,30 +93,43 @@ class ListOptimizer : public Optimizer {
   /// Make schedulers afterwards: existing ones throw Error at their next step.
   /// Throws Error, and changes nothing, for a parameter that is already in a
   /// group, and for anything the constructor rejects.
-  void add_param_group(std::vector<Tensor> params,
-                       const GroupOptions& options = {}) {
-    add(Group(std::move(params)), options);
+  void add_param_group(
+      std::vector<Tensor> params, const GroupOptions& options = {},
+      std::source_location place = std::source_location::current()) {
+    add(Group(std::move(params)), options, place);
   }
-  void add_param_group(NamedParams params, const GroupOptions& options = {}) {
-    add(Group(std::move(params)), options);
+  void add_param_group(
+      NamedParams params, const GroupOptions& options = {},
+      std::source_location place = std::source_location::current()) {
+    add(Group(std::move(params)), options, place);
   }
   /// The same for a group, which may have its own options.
-  void add_param_group(Group group) { add(std::move(group), {}); }
+  void add_param_group(Group group, std::source_location place =
+                                        std::source_location::current()) {
+    add(std::move(group), {}, place);
+  }
 
   /// Number of parameter groups.
   std::size_t group_count() const final { return param_groups.size(); }
-  Group& group(std::size_t index) final {
-    check_group(index);
+  Group& group(std::size_t index, std::source_location place =
+                                      std::source_location::current()) final {
+    check_group(index, place);
+    param_groups[index].fill_in(defaults);
     return param_groups[index];
   }
-  const Group& group(std::size_t index) const final {
-    check_group(index);
+  const Group& group(std::size_t index,
+                     std::source_location place =
+                         std::source_location::current()) const final {
+    check_group(index, place);
     return param_groups[index];
   }
 
   /// The options given to the constructor.
   Options defaults;
-  /// Groups, their parameters and options; may be changed between two steps.
+  /// Groups, their parameters and options; may be changed between two steps. One
+  /// that is pushed here without options takes those of the constructor, as
+  /// add_param_group does: at the next step, or when group() is asked for it.
+  /// Numbers and switches that were set until then stay.
   std::vector<Group> param_groups;
 
  protected:
@@ -126,7 +144,9 @@ class ListOptimizer : public Optimizer {
   virtual void update(const Options& options, const Batch& batch) const = 0;
 
  private:
-  void add(Group group, const GroupOptions& options) {
+  void add(Group group, const GroupOptions& options,
+           std::source_location place) {
+    const CallPlace call(place);
     group.fill_in(defaults);
     group.set(options);
     group.options.validate();
@@ -146,6 +166,7 @@ class ListOptimizer : public Optimizer {
   void gather_groups(std::vector<GroupToUpdate>& groups) final {
     groups.clear();
     for (Group& each : param_groups) {
+      each.fill_in(defaults);
       groups.push_back({&each, specs_of(each)});
     }
   }

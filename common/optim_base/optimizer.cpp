@@ -78,11 +78,14 @@ class DecodedStates {
 
 }  // namespace
 
-void Optimizer::check_group(std::size_t index) const {
+void Optimizer::check_group(std::size_t index,
+                            std::source_location place) const {
   if (index < group_count()) return;
+  const CallPlace call(place);
   throw Error(
-      fmt::format("{}: parameter group {} is out of range; group_count() is {}",
-                  name(), index, group_count()));
+      fmt::format("{}: parameter group {} is out of range{}; group_count() is "
+                  "{}",
+                  name(), index, at_call(), group_count()));
 }
 
 void Optimizer::check_groups() const {
@@ -154,7 +157,10 @@ void Optimizer::step(const GradientAddresses& gradients,
 void Optimizer::step(const GradientAddresses& gradients,
                      const StepOptions& options, std::source_location place) {
   before_step_->call(*this);
-  check_count(gradients);
+  {
+    const CallPlace call(place);
+    check_count(gradients);
+  }
   make_step(GradientSource(gradients), options, place);
   after_step_->call(*this);
 }
@@ -167,9 +173,9 @@ void Optimizer::check_count(const GradientAddresses& gradients) const {
   if (gradients.grads.size() == count) return;
   throw Error(fmt::format(
       "{}: step expected {} gradient addresses, one per parameter in "
-      "the order of parameters(), but got {}; pass null for a "
+      "the order of parameters(), but got {}{}; pass null for a "
       "parameter without a gradient",
-      name(), count, gradients.grads.size()));
+      name(), count, gradients.grads.size(), at_call()));
 }
 
 void Optimizer::check_usable(const char* call,
@@ -276,7 +282,7 @@ void Optimizer::refresh_batches(const GradientSource& gradients) {
 void Optimizer::check_states(const std::string& place, std::size_t group_index,
                              const Tensor& param,
                              const ParamStates& states) const {
-  check_group(group_index);
+  check_group(group_index, {});
   fuse::check_states(place, param, specs_of(group_index), states);
 }
 

@@ -96,8 +96,12 @@ class Optimizer {
   virtual std::size_t group_count() const = 0;
   /// A parameter group with its hyper-parameters. Throws Error if the index is
   /// out of range.
-  virtual ParamGroup& group(std::size_t index) = 0;
-  virtual const ParamGroup& group(std::size_t index) const = 0;
+  virtual ParamGroup& group(
+      std::size_t index,
+      std::source_location place = std::source_location::current()) = 0;
+  virtual const ParamGroup& group(
+      std::size_t index,
+      std::source_location place = std::source_location::current()) const = 0;
 
   /// Keeps parameters in bfloat16 or float16 in float32 besides, as state
   /// "master_param", so that updates too small for 16 bits add up. A step then
@@ -166,7 +170,8 @@ class Optimizer {
   /// the same sizes. Parameters that have names on both sides are matched by
   /// name, in any order; others by position. Copies everything, tensors in
   /// place, so a compiled step stays valid. Throws Error naming what does not
-  /// fit, and inside a compiled function; then nothing has changed.
+  /// fit, such as states of parameters that are in none of its groups, and inside
+  /// a compiled function; then nothing has changed.
   void load_state_dict(const StateDict& all, const LoadOptions& options = {});
 
   /// The parameters of all groups, in order.
@@ -196,7 +201,7 @@ class Optimizer {
   /// Collects all groups and the specs of their states.
   virtual void gather_groups(std::vector<GroupToUpdate>& groups);
   /// Throws Error if no group has this index.
-  void check_group(std::size_t index) const;
+  void check_group(std::size_t index, std::source_location place) const;
   /// Throws Error unless the groups hold parameters, each exactly once.
   void check_groups() const;
   /// Throws Error unless this group could be added.

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <unordered_map>
 
+#include "fusebook/support/call_place.h"
 #include "fusebook/support/error.h"
 #include "fusebook/support/join.h"
 
@@ -81,8 +82,8 @@ Scalar& ParamGroup::operator[](const std::string& name) {
     add_item(known, full_name(named.name, named.index));
   }
   for (const auto& [flag, on] : flags()) add_item(known, flag);
-  throw Error("a parameter group of this optimizer has no \"" + name +
-              "\"; it has " + known);
+  throw Error("a parameter group of this optimizer has no \"" + name + "\"" +
+              at_call() + "; it has " + known);
 }
 
 std::vector<std::pair<std::string, bool*>> ParamGroup::flags() {
@@ -106,13 +107,16 @@ void ParamGroup::check_option(const std::string& name,
                   [&](const auto& flag) { return flag.first == name; });
   const bool number = std::holds_alternative<Scalar>(value);
   if (is_switch && number) {
-    throw Error("\"" + name + "\" takes true or false, not a number");
+    throw Error("\"" + name + "\" takes true or false, not a number" +
+                at_call());
   }
   if (is_switch) return;
   // An unknown name is an error of the look-up, which lists the known ones.
   if (name != "initial_lr") static_cast<void>((*this)[name]);
-  if (!number)
-    throw Error("\"" + name + "\" takes a number, not true or false");
+  if (!number) {
+    throw Error("\"" + name + "\" takes a number, not true or false" +
+                at_call());
+  }
 }
 
 void ParamGroup::check(const GroupOptions& values) {
@@ -152,19 +156,21 @@ std::string describe(const std::vector<const ParamGroup*>& groups,
   const std::string start = "optimizer: " + describe(groups, again);
   if (first.group == again.group) {
     throw Error(fmt::format(
-        "{} is the same tensor as parameter {} of that group; list each "
+        "{} is the same tensor as parameter {} of that group{}; list each "
         "parameter once",
-        start, first.param));
+        start, first.param, at_call()));
   }
   throw Error(start + " is the same tensor as " + describe(groups, first) +
-              "; put each parameter in one group only");
+              at_call() + "; put each parameter in one group only");
 }
 
 void check_count(const ParamGroup& group, std::size_t g) {
   const std::size_t names = group.param_names.size();
   if (names == 0 || names == group.params.size()) return;
-  throw Error(fmt::format("optimizer: group {} has {} names for {} parameters",
-                          g, names, group.params.size()));
+  throw Error(fmt::format(
+      "optimizer: group {} has {} names for {} parameters{}; give each a name, "
+      "or none",
+      g, names, group.params.size(), at_call()));
 }
 
 void check_names(const std::vector<const ParamGroup*>& groups) {
@@ -177,15 +183,15 @@ void check_names(const std::vector<const ParamGroup*>& groups) {
     (groups[g]->param_names.empty() ? unnamed : named) = g;
     for (const std::string& name : groups[g]->param_names) {
       if (seen.insert(name).second) continue;
-      throw Error("optimizer: two parameters are named \"" + name +
-                  "\"; give each its own name");
+      throw Error("optimizer: two parameters are named \"" + name + "\"" +
+                  at_call() + "; give each its own name");
     }
   }
   if (!named || !unnamed) return;
   throw Error(fmt::format(
       "optimizer: the parameters of group {} have names, but those of group {} "
-      "do not; name all of them or none",
-      *named, *unnamed));
+      "do not{}; name all of them or none",
+      *named, *unnamed, at_call()));
 }
 
 }  // namespace
@@ -211,7 +217,7 @@ void check_parameters(const std::vector<const ParamGroup*>& groups) {
       const Tensor& param = groups[g]->params[i];
       if (!param.defined()) {
         throw Error("optimizer: " + describe_param(groups, g, i) +
-                    " is an undefined tensor");
+                    " is an undefined tensor" + at_call());
       }
       const auto [first, fresh] = seen.try_emplace(param.impl().get(), g, i);
       if (!fresh) refuse_twice(groups, first->second, {g, i});

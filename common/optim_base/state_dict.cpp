@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "fusebook/optim_base/optimizer.h"
@@ -40,7 +43,12 @@ void check_options(ParamGroup& here, const StateDict::Group& there,
     refuse(fmt::format("{} has {} parameters in the state dict, but {} here",
                        place, there.params.size(), here.params.size()));
   }
-  for (const auto& option : there.options) check_option(here, place, option);
+  std::set<std::string_view> known;
+  for (const auto& option : there.options) {
+    check_option(here, place, option);
+    if (known.insert(option.first).second) continue;
+    refuse(place + " has \"" + option.first + "\" twice");
+  }
   const auto has = [&](const std::string& name) {
     return std::any_of(
         there.options.begin(), there.options.end(),
@@ -51,6 +59,25 @@ void check_options(ParamGroup& here, const StateDict::Group& there,
   }
   for (const auto& [name, on] : here.flags()) {
     if (!has(name)) refuse(place + " has no \"" + std::string(name) + "\"");
+  }
+}
+
+// Every state belongs to one parameter of the groups.
+void check_numbers(const StateDict& all) {
+  std::map<std::size_t, std::size_t> group_of;
+  for (std::size_t g = 0; g < all.param_groups.size(); ++g) {
+    for (const std::size_t number : all.param_groups[g].params) {
+      const auto [first, fresh] = group_of.try_emplace(number, g);
+      if (fresh) continue;
+      const std::string start =
+          fmt::format("parameter {} is in {}", number, place_of(first->second));
+      refuse(start + (first->second == g ? " twice" : " and " + place_of(g)));
+    }
+  }
+  for (const auto& [number, states] : all.state) {
+    if (group_of.contains(number)) continue;
+    refuse(fmt::format(
+        "state[{}] is of a parameter that is in none of its groups", number));
   }
 }
 
@@ -157,6 +184,7 @@ void Optimizer::load_state_dict(const StateDict& all,
     check_options(group(g), all.param_groups[g], g);
     groups.push_back(&group(g));
   }
+  check_numbers(all);
   const auto places = places_of(groups, all, options);
   std::vector<Tensor> params;
   std::vector<ParamStates> loaded;

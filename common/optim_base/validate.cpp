@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "fusebook/support/call_place.h"
 #include "fusebook/support/error.h"
 #include "fusebook/support/number_text.h"
 
@@ -12,8 +13,8 @@ namespace fuse {
 void check_argument(const char* optimizer, const char* what,
                     const Scalar& value, bool valid) {
   if (valid) return;
-  throw Error(fmt::format("{}: invalid {}: {}", optimizer, what,
-                          number_text(value.value())));
+  throw Error(fmt::format("{}: invalid {}: {}{}", optimizer, what,
+                          number_text(value.value()), at_call()));
 }
 
 void check_not_negative(const char* optimizer, const char* what,

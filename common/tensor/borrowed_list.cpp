@@ -12,7 +12,6 @@
 #include "fusebook/device/backend.h"
 #include "fusebook/support/call_place.h"
 #include "fusebook/support/error.h"
-#include "fusebook/support/source_place.h"
 #include "fusebook/tensor/kept_gradients.h"
 #include "fusebook/tensor/list_registry.h"
 #include "fusebook/tensor/tensor_layout.h"
@@ -88,12 +87,10 @@ void check_gradient(const ListImpl& params, std::size_t i) {
       gradient.storage->device == param.storage->device) {
     return;
   }
-  const std::source_location place = CallPlace::or_else({});
   throw Error(fmt::format(
       "the gradient of {} has {}, but the parameter has {}{}; set it with "
       "set_grad, which checks that it fits",
-      name_of(params, i), kind_of(gradient), kind_of(param),
-      place.line() == 0 ? "" : ", at " + at(place)));
+      name_of(params, i), kind_of(gradient), kind_of(param), at_call()));
 }
 
 void put(ListImpl& list, std::size_t i, void* address) {
@@ -186,8 +183,8 @@ void check_addresses(const ListImpl& list, std::span<void* const> addresses,
                      const std::string& call) {
   if (addresses.size() != list.count) {
     throw Error(
-        fmt::format("{}: expected {} addresses, one per tensor, but got {}",
-                    call, list.count, addresses.size()));
+        fmt::format("{}: expected {} addresses, one per tensor, but got {}{}",
+                    call, list.count, addresses.size(), at_call()));
   }
   const std::size_t alignment =
       backend_of(list.device).alignment(size_of(list.dtype));
@@ -198,7 +195,8 @@ void check_addresses(const ListImpl& list, std::span<void* const> addresses,
     throw Error(call + ": the address of " + name_of(list, i) +
                 (address == 0 ? " is null"
                               : " is not aligned to the size of its elements, "
-                                "as a GPU requires"));
+                                "as a GPU requires") +
+                at_call());
   }
 }
 

@@ -225,8 +225,10 @@ void Tensor::set_grad(const Tensor& grad) {
     throw Error("a gradient on " + to_string(grad.device()) +
                 " does not fit a tensor on " + to_string(device()));
   }
-  // A gradient must never refer back to its tensor: the cycle would leak both.
-  const bool plain = grad.impl_ != impl_ && grad.impl_->grad == nullptr;
+  // A gradient must never refer back to its tensor, itself or through its graph:
+  // the cycle would leak both.
+  const bool plain = grad.impl_ != impl_ && grad.impl_->grad == nullptr &&
+                     grad.impl_->grad_fn == nullptr;
   replace_grad(own, plain ? grad.impl_ : bare(*grad.impl_));
 }
 

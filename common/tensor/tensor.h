@@ -187,8 +187,8 @@ class Tensor {
 
   /// The gradient, or an undefined tensor.
   Tensor grad() const { return Tensor(self().grad); }
-  /// Assigns the gradient, of any dtype; an undefined tensor removes it. Throws
-  /// Error if its shape or device differs from this tensor's.
+  /// Assigns the gradient, of any dtype and without its graph; an undefined tensor
+  /// removes it. Throws Error if its shape or device differs from this tensor's.
   void set_grad(const Tensor& grad);
 
   /// Sum of all elements as a 0-d tensor in host memory, differentiable.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fusebook/ir/shared_memory.h"
 #include "fusebook/ir/with_operands.h"
 #include "fusebook/ops/reductions.h"
 
@@ -87,13 +88,15 @@ bool is_kept_from(const Program& program, std::int32_t number,
          read.dtype == written.dtype;
 }
 
+// A store that a later one replaces counts, too: the program may be cut between
+// them.
 std::vector<bool> slots_read_last(const Program& program) {
   std::vector<bool> last(program.nodes().size(), false);
-  for (const Store& store : program.stores()) {
-    last[std::size_t(store.value)] = true;
+  for (const StoreEvent& event : program.store_events()) {
+    last[std::size_t(event.value)] = true;
   }
   std::vector<bool> slots(program.slots().size(), false);
-  const std::vector<bool> needed = needed_values(program);
+  const std::vector<bool> needed = live_values(program);
   for (std::size_t id = needed.size(); id-- > 0;) {
     if (!needed[id]) continue;
     const Node& node = program.node(ValueId(id));

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <source_location>
+#include <string>
+
+#include "fusebook/support/source_place.h"
 
 namespace fuse {
 
@@ -26,5 +29,12 @@ class CallPlace {
   static inline thread_local std::source_location current;
   std::source_location previous_;
 };
+
+/// ", at file:line" for messages, with the place of the current call; empty if
+/// there is none.
+inline std::string at_call() {
+  const std::source_location place = CallPlace::or_else({});
+  return place.line() == 0 ? "" : ", at " + at(place);
+}
 
 }  // namespace fuse

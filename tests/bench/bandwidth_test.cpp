@@ -128,9 +128,8 @@ TEST_CASE("a pattern over tensors that do not go together is refused") {
 // bits turn over in a stretch that is as long as the tensor.
 TEST_CASE("staggered bases and wider loads cover each tensor, too") {
   using Bases = AccessPattern::Bases;
-  using Width = AccessPattern::Width;
   for (const Bases bases : {Bases::allocated, Bases::staggered}) {
-    for (const Width width : {Width::bytes32, Width::bytes64}) {
+    for (const auto width : AccessPattern::widths) {
       const AccessPattern pattern(mixed, 3, 2, bases);
       for (std::size_t t = 0; t < mixed.size(); ++t) {
         for (std::size_t k = 0; k < 3; ++k) {
@@ -172,7 +171,8 @@ TEST_CASE("passes over nothing") {
 TEST_CASE("every allowed pattern runs, others are refused") {
   for (int reads = 1; reads <= 8; ++reads) {
     for (int writes = 1; writes <= reads; ++writes) {
-      AccessPattern({33}, reads, writes).run();
+      const AccessPattern pattern({33}, reads, writes);
+      for (const auto width : AccessPattern::widths) pattern.run(width);
     }
   }
   CHECK_THROWS_AS(AccessPattern({1}, 4, 5), Error);

@@ -120,9 +120,10 @@ constexpr Make makes[] = {fused,    interpreted, foreach, tensor_by_tensor,
 void add_loops(Set& set, const std::shared_ptr<AccessPattern>& pattern,
                const std::string& where) {
   using Width = AccessPattern::Width;
-  for (const Width width : {Width::bytes32, Width::bytes64}) {
-    const char* const bits = width == Width::bytes32 ? "256-bit" : "512-bit";
-    set.variants.push_back({limit_prefix + std::string(bits) + where,
+  constexpr const char* names[] = {"256-bit", "512-bit", "512-bit, ahead"};
+  for (const Width width : AccessPattern::widths) {
+    const std::string loop = names[std::size_t(width)];
+    set.variants.push_back({limit_prefix + loop + where,
                             [=] { pattern->run(width); }, pattern->bytes()});
   }
 }

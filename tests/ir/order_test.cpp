@@ -349,6 +349,21 @@ std::vector<Pattern> list_patterns() {
                       {x, y, z},
                       nullptr};
        }},
+      {"a copy that another replaces after the cut", 1,
+       [] {
+         auto lists = std::make_shared<Shifted>(5);
+         const Tensor x = counted({8}, 30);
+         const Tensor y = counted({3}, 40);
+         const TensorList to({x, y}, "to");
+         const TensorList from({x, counted({3}, 50)}, "from");
+         return World{[=] {
+                        foreach_copy_(to, lists->a);
+                        foreach_mul_(lists->b, 2.0);
+                        foreach_copy_(to, from);
+                      },
+                      {lists->whole, x, y},
+                      lists};
+       }},
       {"a call of foreach_map is not torn apart", 1,
        [] {
          auto lists = std::make_shared<Shifted>(5);

@@ -241,10 +241,9 @@ TEST_CASE("what a step by address refuses, it has not begun") {
   SGD sgd(params, {.momentum = 0.5});
   SGD plain(params);
   const std::vector<float> memory(3, 1);
-  CHECK(error_of([&] { sgd.step({.grads = Addresses{memory.data()}}); }) ==
-        "SGD: step expected 2 gradient addresses, one per parameter in the "
-        "order of parameters(), but got 1; pass null for a parameter without a "
-        "gradient");
+  CHECK(error_of([&] { sgd.step({.grads = Addresses{memory.data()}}); })
+            .starts_with("SGD: step expected 2 gradient addresses, one per "
+                         "parameter in the order of parameters(), but got 1"));
   // In memory that the step stores into.
   const Addresses inside = {static_cast<const float*>(params[1].raw_data()) + 1,
                             memory.data()};
@@ -264,9 +263,9 @@ TEST_CASE("a GPU wants gradients aligned to their elements") {
   SGD sgd({param}, {.lr = 1});
   const auto* const first = static_cast<const char*>(memory.raw_data());
   sgd.step({.grads = Addresses{first + 4}});
-  CHECK(error_of([&] { sgd.step({.grads = Addresses{first + 6}}); }) ==
-        "step: the address of grads[0] is not aligned to the size of its "
-        "elements, as a GPU requires");
+  CHECK(error_of([&] { sgd.step({.grads = Addresses{first + 6}}); })
+            .starts_with("step: the address of grads[0] is not aligned to the "
+                         "size of its elements, as a GPU requires"));
   CHECK(sgd.steps() == 1);
   CHECK(param.to_vector() == std::vector<double>{-1, -1});
 }

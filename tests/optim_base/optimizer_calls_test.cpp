@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fusebook/compile/compile.h"
+#include "fusebook/nn/functional.h"
 #include "fusebook/optim/all.h"
 #include "fusebook/support/error.h"
 #include "support/checkpoint_testing.h"
@@ -221,6 +222,84 @@ TEST_CASE("a gradient that leads back to its tensor does not keep it") {
   }
   CHECK(one.expired());
   CHECK(other.expired());
+}
+
+TEST_CASE("a gradient that was computed from its tensor does not keep it") {
+  std::weak_ptr<TensorImpl> watch;
+  {
+    Tensor p = full({2}, 3);
+    p.requires_grad_();
+    watch = p.impl();
+    const Tensor square = mul(p, p);
+    p.set_grad(square);
+    CHECK(p.grad().raw_data() == square.raw_data());
+    CHECK_FALSE(p.grad().requires_grad());
+    CHECK(square.requires_grad());
+    SGD sgd({p}, {.lr = 0.5});
+    sgd.step();
+    CHECK(p.to_vector() == std::vector<double>{-1.5, -1.5});
+  }
+  CHECK(watch.expired());
+}
+
+TEST_CASE("errors of groups name the line that asked for them") {
+  const Tensor param = zeros({2});
+  SGD sgd({param}, {.lr = 1});
+  Here here;
+  std::string message = message_of<Error>([&] {
+    here = Here::current();
+    sgd.add_param_group({param});
+  });
+  CHECK(message ==
+        "optimizer: parameter 0 of group 1 is the same tensor as parameter 0 "
+        "of group 0, at " +
+            line_of(here, 1) + "; put each parameter in one group only");
+  message = message_of<Error>([&] {
+    here = Here::current();
+    sgd.add_param_group({zeros({1})}, {{"lr", -1}});
+  });
+  CHECK(message == "SGD: invalid learning rate: -1, at " + line_of(here, 1));
+  message = message_of<Error>([&] {
+    here = Here::current();
+    sgd.add_param_group(SGD::Group({param}));
+  });
+  CHECK(contains(message, ", at " + line_of(here, 1)));
+  message = message_of<Error>([&] {
+    here = Here::current();
+    sgd.group(9);
+  });
+  CHECK(message == "SGD: parameter group 9 is out of range, at " +
+                       line_of(here, 1) + "; group_count() is 1");
+  sgd.param_groups.push_back(sgd.param_groups[0]);
+  message = message_of<Error>([&] {
+    here = Here::current();
+    sgd.step();
+  });
+  CHECK(contains(message, ", at " + line_of(here, 1) + "; put each parameter"));
+  message = message_of<Error>([&] {
+    here = Here::current();
+    static_cast<void>(sgd.gradient_lists());
+  });
+  CHECK(contains(message, ", at " + line_of(here, 1)));
+}
+
+TEST_CASE("errors of steps by address name the line that called them") {
+  const Tensor param = zeros({2}, DType::float32, parse_device("cuda-sim"));
+  SGD sgd({param}, {.lr = 1});
+  Here here;
+  const std::vector<const void*> none;
+  std::string message = message_of<Error>([&] {
+    here = Here::current();
+    sgd.step({.grads = none});
+  });
+  CHECK(contains(message, "but got 0, at " + line_of(here, 1) + "; pass null"));
+  const std::vector<const void*> odd = {
+      static_cast<const char*>(param.raw_data()) + 1};
+  message = message_of<Error>([&] {
+    here = Here::current();
+    sgd.step({.grads = odd});
+  });
+  CHECK(contains(message, "as a GPU requires, at " + line_of(here, 1)));
 }
 
 TEST_CASE("an optimizer may have any number of betas") {

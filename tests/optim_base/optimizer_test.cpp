@@ -462,12 +462,12 @@ TEST_CASE("groups may be changed in any way between two steps") {
       return testing::message_of<Error>([&] { run.step(); });
     };
     groups[0].params = {run.params[1]};
-    CHECK(message() ==
-          "optimizer: parameter 0 of group 1 is the same tensor as parameter 0 "
-          "of group 0; put each parameter in one group only");
+    CHECK(message().starts_with(
+        "optimizer: parameter 0 of group 1 is the same tensor as parameter 0 "
+        "of group 0, at "));
     groups[0].params = {Tensor()};
-    CHECK(message() ==
-          "optimizer: parameter 0 of group 0 is an undefined tensor");
+    CHECK(message().starts_with(
+        "optimizer: parameter 0 of group 0 is an undefined tensor, at "));
     run.sgd.zero_grad(false);
     CHECK(added.grad().to_vector() == std::vector<double>{0, 0});
     groups.clear();
@@ -482,11 +482,14 @@ TEST_CASE("groups may be changed in any way between two steps") {
 
 TEST_CASE("a group that is not there is an error") {
   Momentum run(false);
-  const std::string expected =
-      "SGD: parameter group 9 is out of range; group_count() is 2";
-  CHECK(testing::message_of<Error>([&] { run.sgd.group(9); }) == expected);
+  const auto is_refused = [](const auto& call) {
+    const std::string message = testing::message_of<Error>(call);
+    CHECK(message.starts_with("SGD: parameter group 9 is out of range, at "));
+    CHECK(message.ends_with("; group_count() is 2"));
+  };
+  is_refused([&] { run.sgd.group(9); });
   const Optimizer& constant = run.sgd;
-  CHECK(testing::message_of<Error>([&] { constant.group(9); }) == expected);
+  is_refused([&] { constant.group(9); });
 }
 
 TEST_CASE("lists stay the same objects while nothing about them changes") {

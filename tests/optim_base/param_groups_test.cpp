@@ -24,6 +24,20 @@ Tensor with_gradient(double gradient) {
 
 double first(const Tensor& tensor) { return tensor.to_vector()[0]; }
 
+// Of the call, which optimizer_calls_test looks at.
+std::string without_place(const std::string& message) {
+  const std::size_t begin = message.find(", at ");
+  if (begin == std::string::npos) return message;
+  const std::size_t end = message.find_first_of(";", begin);
+  return message.substr(0, begin) +
+         (end == std::string::npos ? "" : message.substr(end));
+}
+
+template <class Call>
+std::string refused(const Call& call) {
+  return without_place(message_of<Error>(call));
+}
+
 }  // namespace
 
 // ---- add_param_group --------------------------------------------------------
@@ -69,6 +83,41 @@ TEST_CASE("groups of a constructor take its options where they have none") {
   CHECK(adamw.param_groups[1].options.decoupled_weight_decay);
 }
 
+TEST_CASE("a group that is pushed without options takes the constructor's") {
+  const auto numbers = [](Adam& adam, std::size_t g) {
+    std::vector<double> all;
+    for (const auto& [name, number] : adam.group(g).numbers()) {
+      all.push_back(number->value());
+    }
+    for (const auto& [name, on] : adam.group(g).flags()) all.push_back(*on);
+    return all;
+  };
+  for (const bool by_step : {false, true}) {
+    Adam adam({with_gradient(1)}, {.lr = 0.5,
+                                   .betas = {0.25, 0.75},
+                                   .weight_decay = 0.125,
+                                   .amsgrad = true});
+    adam.param_groups.emplace_back(std::vector{with_gradient(1)});
+    // Set before the optimizer sees it.
+    adam.param_groups.emplace_back(std::vector{with_gradient(1)});
+    Adam::Group& third = adam.param_groups.back();
+    third["lr"] = tensor(0.25);
+    third["betas[1]"] = 0.5;
+    third.options.maximize = true;
+    adam.param_groups.push_back({{with_gradient(1)}, {.lr = 4}});
+    if (by_step) adam.step();
+    CHECK(numbers(adam, 1) == numbers(adam, 0));
+    CHECK(numbers(adam, 2) ==
+          std::vector<double>{0.25, 0.25, 0.5, 1e-8, 0.125, 1, 1, 0});
+    CHECK(numbers(adam, 3) ==
+          std::vector<double>{4, 0.9, 0.999, 1e-8, 0, 0, 0, 0});
+    // From then on what is set stays, even what the class begins with.
+    adam.param_groups[1]["lr"] = 1e-3;
+    adam.step();
+    CHECK(adam.group(1)["lr"].value() == 1e-3);
+  }
+}
+
 TEST_CASE("a group added at half time steps with the others in one launch") {
   for (const Backend backend : {Backend::compiled, Backend::interpreted}) {
     const Tensor early = with_gradient(1);
@@ -101,7 +150,7 @@ TEST_CASE("a group that cannot be added says why and changes nothing") {
     const std::string message = message_of<Error>(
         [&] { sgd.add_param_group(std::move(params), options); });
     CHECK(sgd.group_count() == 1);
-    return message;
+    return without_place(message);
   };
   CHECK(refusal({zeros({1}), bias}) ==
         "optimizer: parameter 1 of group 1 is the same tensor as parameter 1 "
@@ -145,31 +194,31 @@ TEST_CASE("parameters may have names") {
   sgd.add_param_group(NamedParams{{"head", with_gradient(1)}}, {{"lr", 2}});
   sgd.step();
   CHECK(first(sgd.parameters()[2]) == -2);
-  CHECK(message_of<Error>(
-            [&] { sgd.add_param_group(NamedParams{{"other", weight}}); }) ==
+  CHECK(refused([&] { sgd.add_param_group(NamedParams{{"other", weight}}); }) ==
         "optimizer: parameter 0 of group 2 (\"other\") is the same tensor as "
         "parameter 0 of group 0 (\"weight\"); put each parameter in one "
         "group only");
-  CHECK(message_of<Error>(
+  CHECK(refused(
             [&] { sgd.add_param_group(NamedParams{{"bias", zeros({1})}}); }) ==
         "optimizer: two parameters are named \"bias\"; give each its "
         "own name");
-  CHECK(message_of<Error>([&] { sgd.add_param_group({zeros({1})}); }) ==
+  CHECK(refused([&] { sgd.add_param_group({zeros({1})}); }) ==
         "optimizer: the parameters of group 1 have names, but those of group "
         "2 do not; name all of them or none");
   CHECK(sgd.group_count() == 2);
   sgd.param_groups[0].params.push_back(zeros({1}));
-  CHECK(message_of<Error>([&] { sgd.step(); }) ==
-        "optimizer: group 0 has 2 names for 3 parameters");
+  CHECK(refused([&] { sgd.step(); }) ==
+        "optimizer: group 0 has 2 names for 3 parameters; give each a name, or "
+        "none");
 }
 
 TEST_CASE("what AdamW refuses, AdamW says") {
   CHECK(message_of<Error>([] { AdamW({zeros({1})}, {.lr = -1}); }) ==
         "AdamW: invalid learning rate: -1");
   AdamW adamw({zeros({1})});
-  CHECK(message_of<Error>([&] {
+  CHECK(refused([&] {
           adamw.add_param_group({zeros({1})}, {{"betas[1]", 1.5}});
         }) == "AdamW: invalid beta parameter at index 1: 1.5");
-  CHECK(message_of<Error>([&] { adamw.group(1); }) ==
+  CHECK(refused([&] { adamw.group(1); }) ==
         "AdamW: parameter group 1 is out of range; group_count() is 1");
 }

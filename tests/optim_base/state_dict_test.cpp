@@ -209,6 +209,21 @@ TEST_CASE("what does not fit is named, and nothing changes") {
   wrong.param_groups[0].options[0].second = true;
   CHECK(refusal(one, wrong) ==
         "param_groups[0]: \"lr\" takes a number, not true or false");
+  wrong = dict;
+  wrong.state[7] = dict.state.at(0);
+  CHECK(refusal(one, wrong) ==
+        "state[7] is of a parameter that is in none of its groups");
+  wrong = dict;
+  wrong.param_groups[0].options.push_back(wrong.param_groups[0].options[0]);
+  CHECK(refusal(one, wrong) == "param_groups[0] has \"lr\" twice");
+  Adam pair(make_params({{3}, {3}}, 1));
+  wrong = pair.state_dict();
+  wrong.param_groups[0].params[1] = 0;
+  CHECK(refusal(pair, wrong) == "parameter 0 is in param_groups[0] twice");
+  wrong = groups.state_dict();
+  wrong.param_groups[1].params[0] = 0;
+  CHECK(refusal(groups, wrong) ==
+        "parameter 0 is in param_groups[0] and param_groups[1]");
   auto inside = compile([&] { one.load_state_dict(dict); });
   CHECK(testing::contains(message_of<Error>([&] { inside(); }),
                           "load between two steps"));
