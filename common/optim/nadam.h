@@ -50,8 +50,8 @@ struct NAdamOptions {
 /// Adam with Nesterov momentum (Dozat, 2016) as torch.optim.NAdam computes it with
 /// foreach=True: the root of the averaged squares is taken before their bias is
 /// corrected. Without foreach, its default on the CPU, torch takes it afterwards,
-/// which overflows sooner: a first gradient of 1e20 leaves a float32 parameter of 1
-/// as it is there, and moves it to 0.9979 here.
+/// which overflows sooner: where the first gradient is so large that its square all
+/// but overflows, a parameter stays there, and moves by about `lr` here.
 class NAdam : public ListOptimizer<NAdamOptions> {
  public:
   using ListOptimizer::ListOptimizer;
