@@ -67,6 +67,11 @@ def bare(text):
     return [found[start] for start in sorted(found)]
 
 
+def in_words(text):
+    """Every number in words, one and zero as well."""
+    return _IN_WORDS.finditer(text)
+
+
 def worth(text):
     """The one number in `text` as (value, decimals), or None.
 

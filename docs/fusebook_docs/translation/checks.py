@@ -9,7 +9,7 @@ import re
 from collections import Counter
 
 from ..errors import BookError
-from . import catalogues, terms, typography
+from . import catalogues, numerals, terms, typography
 
 # ``code``, `code` of a .md file, :role:`...`, `text <address>`_, |name|, {value}.
 _ROLE = re.compile(r":([\w:-]+):`([^`]*)`")
@@ -56,6 +56,7 @@ def _of(message, table):
         return
     yield from differences(message.msgid, message.msgstr)
     yield from terms.wrong(table, message.msgid, message.msgstr)
+    yield from numerals.wrong(message.msgid, message.msgstr)
     yield from typography.wrong(message.msgstr)
 
 

@@ -36,6 +36,16 @@ class Lies(unittest.TestCase):
                  "says '9'")
         self.lie("CHANGELOG.md", "## 0.1.0,", "## 1.0.0,", "says '1.0.0'")
 
+    def test_of_the_house(self):
+        page = "CONTRIBUTING.md"
+        self.lie(page, "a file in it 450 lines", "a file in it 540 lines",
+                 "says '540'")
+        self.lie(page, "40 files of code", "24 files of code", "says '24'")
+        self.lie(page, "columns, six of", "columns, five of", "says 'five'")
+        self.lie(page, "and 35 to 55 %", "and 30 to 55 %", "says '30'")
+        self.lie(page, "ends with three exercises", "ends with four exercises",
+                 "says 'four'")
+
     def test_of_commands(self):
         page = "docs/commands.md"
         self.lie(page, "| 3 | the device", "| 4 | the device", "says '4'")

@@ -1,7 +1,9 @@
 """Lies planted in a book that is true: each is told by the check for it.
 
 Every lie is an edit of one file. What it is called, the file and the line (or
-step) must be in the message.
+step) must be in the message. Lies about what only the real book has, its code,
+commands, versions and links, are planted in test_statements.py, test_code_names.py,
+test_claims.py and test_equations.py; those of the Chinese in test_translation.py.
 """
 
 import re

@@ -7,8 +7,8 @@ from support import ROOT, BookCase
 from fusebook_docs import words
 from fusebook_docs.book import Book
 from fusebook_docs.errors import BookError
-from fusebook_docs.translation import (catalogues, checks, entries, po, spoken, terms,
-                                       typography)
+from fusebook_docs.translation import (catalogues, checks, entries, numerals, po,
+                                       spoken, terms, typography)
 
 GOOD = """\
 msgid ""
@@ -93,6 +93,11 @@ class Mistakes(CatalogueCase):
         self.planted(":value:`5 <launches: #>`", "5",
                      "lacks the number ':value:`launches: #`'")
 
+    def test_number_that_the_original_does_not_say(self):
+        self.planted("运行了 :value:`5 <launches: #>` 次",
+                     "运行了 :value:`5 <launches: #>` 次，共三步",
+                     "says '三', which the original does not say")
+
     def test_code(self):
         self.planted("``step``。", "``steps``。", "the code 'step")
 
@@ -161,6 +166,31 @@ class Terms(CatalogueCase):
                      "{kernel}", "kernel-like"):
             self.assertEqual(list(terms.wrong(table, text, "它")), [], text)
         self.assertEqual(len(list(terms.wrong(table, "Kernels", "它"))), 1)
+
+
+class Numerals(unittest.TestCase):
+    def test_the_same_in_both(self):
+        for original, translation in (
+                ("Both take a twelfth.", "两者都取十二分之一。"),
+                ("the fifth of twenty-four", "二十四个中的第五个"),
+                ("ten thousand launches", "一万次启动"),
+                ("In hexadecimal, at once.", "用十六进制，一次写出。"),
+                ("A value is ``3``.", "值是 ``3``。"),
+                ("Python 3.11", "Python 3.11")):
+            with self.subTest(translation):
+                self.assertEqual([*numerals.wrong(original, translation)], [])
+
+    def test_another_number(self):
+        for original, translation, what in (
+                ("The two agree.", "三者一致。", "三"),
+                ("A launch costs something.", "两次启动都有开销。", "两"),
+                ("a third of the rate", "学习率的四分之一", "四"),
+                ("Python 3.11", "Python 3.12", "3.12"),
+                ("twenty of them", "其中二十一个", "二十一")):
+            with self.subTest(translation):
+                self.assertEqual(
+                    [*numerals.wrong(original, translation)],
+                    [f"says '{what}', which the original does not say"])
 
 
 class Typography(unittest.TestCase):
