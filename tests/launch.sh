@@ -9,10 +9,13 @@
 #   launch.sh torch ARGUMENTS...             the Python FUSEBOOK_PYTHON_TORCH, which
 #                                            has PyTorch
 #   launch.sh libtorch ARGUMENTS...          Python, where LibTorch is installed
+#   launch.sh ranks COUNT PROGRAM ARGUMENTS...  a program on that many ranks of MPI,
+#                                            each with one thread
+#   launch.sh without WHAT PACKAGES          what the build did not find and need not
 #   launch.sh absent PACKAGE                 what the build did not find
 # Without it the test is skipped (exit code 77), or fails when nothing may be
-# missing (FUSEBOOK_COMPLETE=1, as under ./fusebook test). Only the toolkit, PyTorch
-# and LibTorch may always be missing.
+# missing (FUSEBOOK_COMPLETE=1, as under ./fusebook test). Only the toolkit, PyTorch,
+# LibTorch and MPI may always be missing.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
 
@@ -73,6 +76,18 @@ case $kind in
       [ ! -e "$prefix/$header" ] || exec "${FUSEBOOK_PYTHON:-python3}" -B "$@"
     done
     echo "skipped: LibTorch is not installed; Debian calls it libtorch-dev."
+    exit 77
+    ;;
+  ranks)
+    count=$1
+    shift
+    as_root=
+    [ "$(id -u)" != 0 ] || as_root=--allow-run-as-root
+    # shellcheck disable=SC2086 # one word or none
+    FUSEBOOK_THREADS=1 exec mpirun $as_root --oversubscribe -n "$count" "$@"
+    ;;
+  without)
+    echo "skipped: $1 is not installed; Debian calls it $2."
     exit 77
     ;;
   *) absent "$1" ;;

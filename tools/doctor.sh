@@ -18,6 +18,16 @@ doctor_line() { # THING NAME PURPOSE
   fi
 }
 
+# What something is left out without, and nothing else needs.
+optional_line() { # THING NAME PURPOSE
+  if is_found "$1"; then
+    printf '  %-8s %-9s %-14s %s\n' ok "$2" "$(version_of "$1")" "$3"
+  else
+    printf '  %-8s %-9s %-14s %s\n' none "$2" - \
+      "$3: apt-get install $(package_of "$1")"
+  fi
+}
+
 device_line() { # STATE NAME WORD...
   state=$1 named=$2
   shift 2
@@ -80,6 +90,7 @@ doctor_line chinese "Chinese fonts" "test (pages)"
 doctor_line doxygen doxygen "test, docs (API reference)"
 doctor_line pkgconfig pkg-config "test (programs outside)"
 doctor_line pythondev python3-dev "test (the Python package)"
+optional_line mpi MPI "common/distributed: steps shared by processes"
 say "Python packages (installed by the command that needs them):"
 for name in lint docs pages interop module cuda cublas; do
   if is_made "$name"; then state=ready; else state='not yet'; fi

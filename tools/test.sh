@@ -6,7 +6,7 @@
 # Installs and builds all that is tested.
 prepare_everything() {
   need venv chromium chinese doxygen pkgconfig pythondev
-  wish libtorch
+  wish libtorch mpi
   need_environment lint docs pages interop module cuda
   get_missing
   find_python
@@ -24,7 +24,7 @@ prepare_chosen() { # CTEST-OPTION...
   for word in $needs; do
     case $word in
       environment=*) need_environment "${word#*=}" ;;
-      program=libtorch) wish libtorch ;;
+      program=libtorch | program=mpi) wish "${word#*=}" ;;
       program=*) need "${word#*=}" ;;
       target=*) targets="$targets ${word#*=}" ;;
     esac

@@ -1338,8 +1338,47 @@ PYTHON = (
           '"momentum_steps": one, **own}', "**own}", "python.numpy"),
 )
 
+RANKS = (
+    fault("shares are cut anywhere", "common/distributed/shares.cpp",
+          "const std::int64_t unit = param.unit == 0 ? param.numel : param.unit;",
+          "const std::int64_t unit = param.unit == 0 ? param.numel : 1;",
+          "shares_test"),
+    fault("tensors that an optimizer needs whole are cut",
+          "common/distributed/element_by_element.cpp",
+          "return !look.reduces && !look.breaks;", "return true;",
+          "distributed.2"),
+    fault("states in 8 bits are cut", "common/distributed/sharded_optimizer.cpp",
+          "param.is_contiguous() && !group.states_8bit",
+          "param.is_contiguous()", "distributed.3"),
+    fault("the last rank's gradient is the first",
+          "common/distributed/gradient_sums.cpp",
+          "for (std::size_t r = 0; r < ranks; ++r) add_from(all[r], arrived[r]);",
+          "for (std::size_t r = ranks; r-- > 0;) add_from(all[r], arrived[r]);",
+          "distributed.3"),
+    fault("sums go on from the last step", "common/distributed/gradient_sums.cpp",
+          "for (Tensor& each : sums_) each = Tensor();", "", "distributed.1"),
+    fault("sums of chunks are those of one's own rank",
+          "common/distributed/chunk_norm.cpp",
+          "texts[std::size_t(each.owner)].data() + place",
+          "texts[std::size_t(ranks_.rank())].data() + place", "distributed.2"),
+    fault("sums of chunks are added one by one",
+          "common/distributed/chunk_norm.cpp",
+          "{int(DType::float64), sums.data(), nullptr, count, count, &total});",
+          "{int(DType::float64), sums.data(), nullptr, 1, 1, &total});\n"
+          "  for (i64 k = 1; k < count; ++k) total += sums[std::size_t(k)];",
+          "distributed.1"),
+    fault("a share begins without the states of its parameter",
+          "common/distributed/share_states.cpp",
+          "  optimizer.restore_states(view, states);\n", "", "distributed.1"),
+    fault("options are not compared", "common/distributed/sharded_optimizer.cpp",
+          "  ranks_.agree(call);\n", "  ranks_.agree({call.name, place, {}});\n",
+          "distributed.2"),
+    fault("nobody learns that a rank has left", "common/distributed/ranks.cpp",
+          "    agree({leaving, {}, {}});\n", "", "distributed.ends"),
+)
+
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
           ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS +
           TRAINING + MEMORY + MEASURING + GROUPS + FAILURES + CALLS +
           ORDER + LAYERS + UNDEFINED + BROADCASTS + OTHERS +
-          REDUCTIONS + SKIPPED + TRUST_RATIOS + PYTHON)
+          REDUCTIONS + SKIPPED + TRUST_RATIOS + PYTHON + RANKS)

@@ -30,8 +30,11 @@ TEST_SECONDS = 600
 
 
 def source_of(suite):
-    """Where a suite is, as a pattern: python.numpy is one of the Python package."""
+    """Where a suite is, as a pattern: python.numpy is one of the Python package,
+    and distributed.4 one on four ranks."""
     folder, dot, name = suite.partition(".")
+    if folder == "distributed" and name.isdigit():
+        return "distributed/same_bits.cpp"
     return f"{folder}/{name}_test.py" if dot else f"**/{suite}.cpp"
 
 
@@ -96,11 +99,16 @@ class Tree:
             sys.exit(f"{' '.join(map(str, command))} failed:\n"
                      f"{done.stdout}{done.stderr}")
 
+    def program_of(self, suite):
+        if suite.startswith("distributed."):
+            return pathlib.Path(self.commands[suite][-1]).name
+        if "." in suite:
+            return "fusebook_python"
+        return pathlib.Path(self.commands[suite][0]).name
+
     def build(self, suites):
         """What the compiler says, if it says no."""
-        programs = {"fusebook_python" if "." in suite else
-                    pathlib.Path(self.commands[suite][0]).name
-                    for suite in suites}
+        programs = {self.program_of(suite) for suite in suites}
         done = subprocess.run(
             ["cmake", "--build", str(self.build_folder), "-j", self.jobs,
              "--target", *sorted(programs)], capture_output=True, text=True,

@@ -11,7 +11,7 @@ FLOORS = ("kernels", "common")
 SYSTEM = {"sys", "sanitizer"}
 LIBRARIES = {"Eigen": "Eigen", "nlohmann": "nlohmann-json",
              "CLI": "CLI11", "ATen": "LibTorch", "c10": "LibTorch",
-             "torch": "LibTorch"}
+             "torch": "LibTorch", "mpi": "MPI"}
 # Folders of tests that are not a room's: of the site, the entry, all rooms at
 # once, or programs of their own.
 OTHER_TESTS = {
@@ -26,7 +26,7 @@ INSTALLED = {"fusebook/support/headers.h"}
 _ROW = re.compile(r"^\| `((?:kernels|common)/\w+)/` \| (.+) \| (.+) \|$", re.M)
 _CALL = re.compile(r"^fuse_room\(([^)]*)\)", re.M)
 _LIBRARY = re.compile(r"^\| ([\w-]+) \| [^|]+ \| (`[^|]+) \|$", re.M)
-_OTHERS_INCLUDE = re.compile(r"^\s*#\s*include\s+<(\w+)/", re.M)
+_OTHERS_INCLUDE = re.compile(r"^\s*#\s*include\s+<(\w+/|mpi\.h)", re.M)
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
@@ -122,6 +122,7 @@ class Rooms(unittest.TestCase):
         found = {name: set() for name in LIBRARIES.values()}
         for path, text in files().items():
             for folder in _OTHERS_INCLUDE.findall(text):
+                folder = folder.removesuffix("/").removesuffix(".h")
                 if folder == "fmt":
                     self.assertTrue(path.endswith(".cpp"), path)
                 elif folder not in SYSTEM:

@@ -31,6 +31,9 @@ is_configured() {
   case $(cached doctest_DIR) in
     *-NOTFOUND) ! doctest_found || return 1 ;;
   esac
+  case $(cached MPI_CXX_COMPILER) in
+    *-NOTFOUND) ! is_found mpi || return 1 ;;
+  esac
   case $(cached FUSEBOOK_PYTHON) in
     *-NOTFOUND) [ -z "$python" ] || return 1 ;;
   esac

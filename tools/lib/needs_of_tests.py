@@ -73,6 +73,8 @@ def needs(words, build, files):
                     found.add("program=doxygen")
             case ["libtorch", _]:
                 found.add("program=libtorch")
+            case ["ranks", _] | ["without", "MPI"]:
+                found.add("program=mpi")
             case ["nvrtc", _]:
                 found.add("environment=cuda")
     if any(word.endswith("/consumers_test.py") for word in words):

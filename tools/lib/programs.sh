@@ -106,6 +106,7 @@ is_found() {
     chromium) find_chromium ;;
     doxygen) have doxygen ;;
     pkgconfig) have pkg-config ;;
+    mpi) have mpirun && have mpicxx ;;
     libtorch) header_found torch/csrc/api/include/torch/optim.h ;;
     chinese) chinese_fonts ;;
     pythondev) has_python_headers ;;
@@ -126,6 +127,7 @@ package_of() {
     venv) echo python3-venv ;;
     doxygen) echo doxygen ;;
     pkgconfig) echo pkg-config ;;
+    mpi) echo libopenmpi-dev openmpi-bin ;;
     libtorch) echo libtorch-dev ;;
     chinese) echo fonts-noto-cjk ;;
     pythondev) echo python3-dev ;;
@@ -171,6 +173,7 @@ version_of() {
     chromium) "$chromium" --version | first_number ;;
     doxygen) doxygen --version | first_number ;;
     pkgconfig) pkg-config --version ;;
+    mpi) mpirun --version | first_number ;;
   esac 2>/dev/null
 }
 

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "fusebook/optim_base/optimizer.h"
+
+namespace fuse {
+
+/// What must be the same on all ranks: the class of an optimizer, its step count,
+/// and all numbers and switches of its groups.
+std::vector<std::string> facts_of_optimizer(Optimizer& optimizer);
+
+/// The same of parameters, in which group each is, and its shape and dtype.
+std::vector<std::string> facts_of_params(const std::vector<Tensor>& params,
+                                         const std::vector<std::size_t>& group);
+
+}  // namespace fuse

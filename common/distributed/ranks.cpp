@@ -1,0 +1,359 @@
+#include "fusebook/distributed/ranks.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <limits>
+#include <numeric>
+
+#include "fusebook/support/content_hash.h"
+#include "fusebook/support/source_place.h"
+
+namespace fuse {
+namespace {
+
+std::atomic<int> alive = 0;  // objects of this process
+
+void check(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  std::string text(MPI_MAX_ERROR_STRING, '\0');
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  text.resize(std::size_t(length));
+  throw Error(fmt::format("{} failed: {}", call, text));
+}
+
+bool asks(int (*question)(int*)) {
+  int answer = 0;
+  question(&answer);
+  return answer != 0;
+}
+
+// One line, whole, after what the program has printed.
+void say(const std::string& text) {
+  std::fflush(nullptr);
+  std::fputs(("fusebook: " + text + "\n").c_str(), stderr);
+}
+
+// A program that leaves in the middle would wait for the others forever.
+void end_mpi() {
+  if (asks(MPI_Finalized)) return;
+  if (alive == 0) {
+    MPI_Finalize();
+    return;
+  }
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  say(fmt::format("rank {} has left the run", rank));
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+void start_mpi() {
+  int provided = MPI_THREAD_SINGLE;
+  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided),
+        "MPI_Init_thread");
+  std::atexit(end_mpi);
+}
+
+void check_threads(std::source_location place) {
+  int provided = MPI_THREAD_SINGLE;
+  check(MPI_Query_thread(&provided), "MPI_Query_thread");
+  if (provided < MPI_THREAD_FUNNELED) {
+    throw Error(fmt::format(
+        "Ranks at {}: MPI was started without threads, and a step uses "
+        "several; start it by MPI_Init_thread with MPI_THREAD_FUNNELED",
+        at(place)));
+  }
+  if (provided == MPI_THREAD_FUNNELED && !asks(MPI_Is_thread_main)) {
+    throw Error(fmt::format(
+        "Ranks at {}: this is not the thread that started MPI; use that one, "
+        "or start it with MPI_THREAD_SERIALIZED",
+        at(place)));
+  }
+}
+
+void prepare(std::source_location place) {
+  if (asks(MPI_Finalized)) {
+    throw Error(fmt::format("Ranks at {}: MPI has been ended", at(place)));
+  }
+  if (!asks(MPI_Initialized)) start_mpi();
+  check_threads(place);
+}
+
+// What is compared first: texts travel only where it differs.
+struct Digest {
+  std::uint64_t call;
+  std::uint64_t facts;
+  std::uint64_t note;
+};
+
+constexpr const char* leaving = "leave";
+
+const char* kind_of(const RankCall& call) {
+  return call.kind == nullptr ? call.name : call.kind;
+}
+
+Digest digest_of(const RankCall& call, std::uint64_t note) {
+  std::uint64_t hash = 0;
+  for (const std::string& fact : call.facts) hash = content_hash(fact, hash);
+  return {content_hash(kind_of(call)), hash, note};
+}
+
+std::string place_of(const RankCall& call) {
+  return fmt::format("{} at {}", call.name, at(call.place));
+}
+
+std::string text_of(const RankCall& call) {
+  std::string text = fmt::format("{}\n{}", kind_of(call), place_of(call));
+  for (const std::string& fact : call.facts) text += "\n" + fact;
+  return text;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+// What rank r does otherwise than rank 0, or nothing.
+std::string difference(int r, const std::vector<std::string>& other,
+                       const std::vector<std::string>& first) {
+  if (first[0] == leaving) {
+    return fmt::format("rank 0 has left the run, while rank {} is in {}", r,
+                       other[1]);
+  }
+  if (other[0] == leaving) {
+    return fmt::format("rank {} has left the run, while rank 0 is in {}", r,
+                       first[1]);
+  }
+  if (other[0] != first[0]) {
+    return fmt::format(
+        "rank {} is in {}, but rank 0 is in {}; all ranks must make the same "
+        "calls in the same order",
+        r, other[1], first[1]);
+  }
+  for (std::size_t i = 2; i < std::max(first.size(), other.size()); ++i) {
+    const std::string here = i < other.size() ? other[i] : "nothing more";
+    const std::string there = i < first.size() ? first[i] : "nothing more";
+    if (here == there) continue;
+    return fmt::format(
+        "rank {} has {} in {}, but rank 0 has {}; all ranks must take the same "
+        "step",
+        r, here, other[1], there);
+  }
+  return {};
+}
+
+}  // namespace
+
+Ranks::Ranks(MPI_Comm communicator, std::source_location place) {
+  prepare(place);
+  check(MPI_Comm_dup(communicator, &communicator_), "MPI_Comm_dup");
+  MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(communicator_, &rank_);
+  MPI_Comm_size(communicator_, &size_);
+  ++alive;
+}
+
+Ranks::~Ranks() {
+  if (!asks(MPI_Finalized)) {
+    if (!is_over_) say_goodbye();
+    MPI_Comm_free(&communicator_);
+  }
+  --alive;
+}
+
+// Whoever is about to go on learns of it, instead of waiting.
+void Ranks::say_goodbye() noexcept {
+  try {
+    agree({leaving, {}, {}});
+  } catch (const std::exception&) {
+    return;  // the others say so
+  }
+}
+
+std::vector<std::uint64_t> Ranks::agree(const RankCall& call,
+                                        std::uint64_t note) {
+  if (is_over_) {
+    throw Error(place_of(call) + ": a rank has left the run");
+  }
+  const Digest own = digest_of(call, note);
+  std::vector<Digest> all(std::size_t(size_), own);
+  check(MPI_Allgather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own),
+                      MPI_BYTE, communicator_),
+        "MPI_Allgather");
+  traffic_.agreement += std::int64_t(sizeof(own)) * (size_ - 1);
+  const std::uint64_t left = content_hash(leaving);
+  for (const Digest& each : all) is_over_ = is_over_ || each.call == left;
+  std::vector<std::uint64_t> notes;
+  for (const Digest& each : all) {
+    if (each.call != own.call || each.facts != own.facts) explain(call);
+    notes.push_back(each.note);
+  }
+  return notes;
+}
+
+void Ranks::explain(const RankCall& call) {
+  const auto texts = gather(text_of(call), &RankTraffic::agreement);
+  const auto first = lines_of(texts[0]);
+  for (int r = 1; r < size_; ++r) {
+    const std::string found =
+        difference(r, lines_of(texts[std::size_t(r)]), first);
+    if (!found.empty()) throw RanksDisagree(found);
+  }
+  throw RanksDisagree("ranks differ, but not in what they can tell");
+}
+
+void Ranks::together(const RankCall& call,
+                     const std::function<void()>& action) {
+  std::string trouble;
+  try {
+    action();
+  } catch (const std::exception& error) {
+    trouble = *error.what() == '\0' ? "unknown" : error.what();
+  }
+  const auto notes =
+      agree({call.name, call.place, {}}, trouble.empty() ? 0 : 1);
+  const auto bad = std::find(notes.begin(), notes.end(), 1U);
+  if (bad == notes.end()) return;
+  const auto texts =
+      gather(place_of(call) + ": " + trouble, &RankTraffic::agreement);
+  const auto r = bad - notes.begin();
+  throw RanksDisagree(
+      fmt::format("rank {} failed in {}", r, texts[std::size_t(r)]));
+}
+
+std::vector<std::string> Ranks::places(const RankCall& call) {
+  return gather(place_of(call), &RankTraffic::agreement);
+}
+
+void Ranks::or_end(const RankCall& call,
+                   const std::function<void()>& action) const {
+  try {
+    action();
+  } catch (const std::exception& error) {
+    say(fmt::format("rank {} of {} ended the run in {}: {}", rank_, size_,
+                    place_of(call), error.what()));
+    MPI_Abort(communicator_, 1);
+  }
+}
+
+std::vector<std::string> Ranks::gather(const std::string& own,
+                                       std::int64_t RankTraffic::* counter) {
+  const auto ranks = std::size_t(size_);
+  const std::uint64_t length = own.size();
+  std::vector<std::uint64_t> lengths(ranks);
+  check(MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T,
+                      communicator_),
+        "MPI_Allgather");
+  std::vector<std::string> texts(ranks);
+  std::vector<std::span<std::byte>> in;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    texts[r].resize(lengths[r]);
+    in.push_back(std::as_writable_bytes(std::span(texts[r])));
+  }
+  const std::vector out(ranks, std::as_bytes(std::span(own)));
+  exchange(out, in, counter);
+  return texts;
+}
+
+void Ranks::exchange(std::span<const std::span<const std::byte>> out,
+                     std::span<const std::span<std::byte>> in,
+                     std::int64_t RankTraffic::* counter) {
+  std::int64_t most = 0;
+  std::int64_t received = 0;
+  std::int64_t sent = 0;
+  for (std::size_t r = 0; r < out.size(); ++r) {
+    sent += std::int64_t(out[r].size());
+    received += std::int64_t(in[r].size());
+  }
+  most = std::max(sent, received);
+  std::int64_t largest = 0;
+  check(MPI_Allreduce(&most, &largest, 1, MPI_INT64_T, MPI_MAX, communicator_),
+        "MPI_Allreduce");
+  if (largest > largest_) {
+    exchange_in_pieces(out, in);
+  } else {
+    exchange_at_once(out, in);
+  }
+  traffic_.*counter += sent - std::int64_t(out[std::size_t(rank_)].size());
+}
+
+void Ranks::exchange_at_once(std::span<const std::span<const std::byte>> out,
+                             std::span<const std::span<std::byte>> in) const {
+  std::vector<std::byte> sent;
+  std::vector<int> counts_out;
+  std::vector<int> places_out;
+  std::vector<int> counts_in;
+  std::vector<int> places_in;
+  int received = 0;
+  for (std::size_t r = 0; r < out.size(); ++r) {
+    counts_out.push_back(int(out[r].size()));
+    places_out.push_back(int(sent.size()));
+    sent.insert(sent.end(), out[r].begin(), out[r].end());
+    counts_in.push_back(int(in[r].size()));
+    places_in.push_back(received);
+    received += counts_in.back();
+  }
+  std::vector<std::byte> arrived(std::size_t(received) + 1);
+  check(MPI_Alltoallv(sent.data(), counts_out.data(), places_out.data(),
+                      MPI_BYTE, arrived.data(), counts_in.data(),
+                      places_in.data(), MPI_BYTE, communicator_),
+        "MPI_Alltoallv");
+  for (std::size_t r = 0; r < in.size(); ++r) {
+    const auto* const begin = arrived.data() + places_in[r];
+    std::copy(begin, begin + counts_in[r], in[r].begin());
+  }
+}
+
+// MPI counts in int: what is longer goes from rank to rank.
+void Ranks::exchange_in_pieces(std::span<const std::span<const std::byte>> out,
+                               std::span<const std::span<std::byte>> in) const {
+  const auto piece = std::size_t(
+      std::min<std::int64_t>(largest_, std::numeric_limits<int>::max()));
+  std::vector<MPI_Request> requests;
+  for (int r = 0; r < size_; ++r) {
+    const auto to = in[std::size_t(r)];
+    for (std::size_t done = 0; done < to.size(); done += piece) {
+      check(MPI_Irecv(to.data() + done, int(std::min(piece, to.size() - done)),
+                      MPI_BYTE, r, 0, communicator_, &requests.emplace_back()),
+            "MPI_Irecv");
+    }
+  }
+  for (int r = 0; r < size_; ++r) {
+    const auto from = out[std::size_t(r)];
+    for (std::size_t done = 0; done < from.size(); done += piece) {
+      check(MPI_Isend(from.data() + done,
+                      int(std::min(piece, from.size() - done)), MPI_BYTE, r, 0,
+                      communicator_, &requests.emplace_back()),
+            "MPI_Isend");
+    }
+  }
+  check(MPI_Waitall(int(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
+        "MPI_Waitall");
+}
+
+int run_ranks(const std::function<int(Ranks&)>& program) {
+  Ranks ranks;
+  try {
+    return program(ranks);
+  } catch (const RanksDisagree& error) {
+    if (ranks.rank() == 0) say(error.what());
+    return 1;
+  } catch (const std::exception& error) {
+    say(fmt::format("rank {} of {} ended the run: {}", ranks.rank(),
+                    ranks.size(), error.what()));
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  return 1;
+}
+
+}  // namespace fuse

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <functional>
+#include <source_location>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fusebook/support/error.h"
+
+namespace fuse {
+
+/// What all ranks throw, with one message, when they do not do the same: it
+/// names a rank, what it does, and where. Nothing has been stored then.
+class RanksDisagree : public Error {
+ public:
+  using Error::Error;
+};
+
+/// What a rank is about to do together with all others.
+struct RankCall {
+  const char* name;                ///< such as "step"; the same on all ranks
+  std::source_location place;      ///< for messages; may differ
+  std::vector<std::string> facts;  ///< must be the same on all ranks
+  /// What is compared instead of the name, for calls that go together.
+  const char* kind = nullptr;
+};
+
+/// Bytes that this rank has sent to others.
+struct RankTraffic {
+  std::int64_t gradients = 0;   ///< gradients, to the owners of their shares
+  std::int64_t parameters = 0;  ///< parameters, to everybody
+  std::int64_t sums = 0;        ///< sums of chunks, for norms
+  std::int64_t agreement = 0;   ///< what keeps the ranks together
+  std::int64_t states = 0;      ///< states, for files
+};
+
+/// The processes of an MPI communicator, which make the same calls in the same
+/// order. All members but `rank`, `size` and `traffic` are such calls.
+class Ranks {
+ public:
+  /// Takes part in a copy of `communicator`, on all of its ranks. Starts MPI
+  /// unless the program has; then it also ends it, at the end of the program.
+  /// Throws Error where MPI was started without support of threads
+  /// (MPI_THREAD_FUNNELED or more) or has been ended, and on a thread that MPI
+  /// does not know.
+  explicit Ranks(MPI_Comm communicator = MPI_COMM_WORLD,
+                 std::source_location place = std::source_location::current());
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+  /// Tells the others, which throw if they were about to go on.
+  ~Ranks();
+
+  /// Number of this process, from 0.
+  int rank() const { return rank_; }
+  /// Number of processes.
+  int size() const { return size_; }
+  /// Bytes sent so far.
+  const RankTraffic& traffic() const { return traffic_; }
+
+  /// Returns the notes of all ranks, if all make the same call with the same
+  /// facts. Throws RanksDisagree on all of them otherwise.
+  std::vector<std::uint64_t> agree(const RankCall& call,
+                                   std::uint64_t note = 0);
+  /// What each rank is doing and where: "step at training.cpp:20".
+  std::vector<std::string> places(const RankCall& call);
+  /// Throws, on all ranks, what `action` threw on one of them.
+  void together(const RankCall& call, const std::function<void()>& action);
+  /// Runs what cannot be taken back once it has begun: an exception ends all
+  /// ranks, with one line that says which rank and why.
+  void or_end(const RankCall& call, const std::function<void()>& action) const;
+
+  /// Sends `out[r]` to rank r, whose `in` at this rank's place it fills; sizes
+  /// must match. `counter` grows by what went to others.
+  void exchange(std::span<const std::span<const std::byte>> out,
+                std::span<const std::span<std::byte>> in,
+                std::int64_t RankTraffic::* counter);
+  /// The texts of all ranks.
+  std::vector<std::string> gather(const std::string& own,
+                                  std::int64_t RankTraffic::* counter);
+  /// For tests: messages longer than this are sent in pieces.
+  void set_largest_message(std::int64_t bytes) { largest_ = bytes; }
+
+ private:
+  [[noreturn]] void explain(const RankCall& call);
+  void say_goodbye() noexcept;
+  void exchange_in_pieces(std::span<const std::span<const std::byte>> out,
+                          std::span<const std::span<std::byte>> in) const;
+  void exchange_at_once(std::span<const std::span<const std::byte>> out,
+                        std::span<const std::span<std::byte>> in) const;
+
+  MPI_Comm communicator_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+  bool is_over_ = false;  // somebody has left
+  std::int64_t largest_ = std::int64_t(1) << 30;
+  RankTraffic traffic_;
+};
+
+/// Runs a program on all ranks of MPI_COMM_WORLD and returns its exit code. Of
+/// an exception, one line tells the rank and the message, and all ranks end:
+///
+///     int main() { return fuse::run_ranks(training); }
+///
+int run_ranks(const std::function<int(Ranks&)>& program);
+
+}  // namespace fuse

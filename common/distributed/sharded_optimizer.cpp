@@ -1,0 +1,301 @@
+#include "fusebook/distributed/sharded_optimizer.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "fusebook/distributed/chunk_norm.h"
+#include "fusebook/distributed/element_by_element.h"
+#include "fusebook/distributed/gradient_sums.h"
+#include "fusebook/distributed/machine_facts.h"
+#include "fusebook/distributed/optimizer_facts.h"
+#include "fusebook/distributed/share_states.h"
+#include "fusebook/foreach/clip_grad.h"
+#include "fusebook/foreach/foreach.h"
+#include "fusebook/foreach/reductions.h"
+#include "fusebook/prelude/sums.h"
+#include "fusebook/support/call_place.h"
+#include "fusebook/support/number_text.h"
+#include "fusebook/support/source_place.h"
+#include "fusebook/tensor/kept_gradients.h"
+#include "fusebook/trace/recorder.h"
+
+namespace fuse {
+namespace {
+
+// With states in 8 bits a part would have other states than the whole.
+Shareable shareable(const Tensor& param, const ParamGroup& group,
+                    bool may_cut) {
+  const bool cut = may_cut && param.is_contiguous() && !group.states_8bit;
+  return {param.numel(), cut ? sum_chunk_size : 0};
+}
+
+std::vector<std::int64_t> sizes_of(const std::vector<Tensor>& params) {
+  std::vector<std::int64_t> sizes;
+  for (const Tensor& each : params) sizes.push_back(each.numel());
+  return sizes;
+}
+
+std::vector<Tensor> with_gradients(const std::vector<Tensor>& own) {
+  std::vector<Tensor> found;
+  for (const Tensor& each : own) {
+    if (each.grad().defined()) found.push_back(each);
+  }
+  return found;
+}
+
+std::vector<TensorList> gradient_lists(const std::vector<Tensor>& own) {
+  std::vector<Tensor> grads;
+  for (const Tensor& each : with_gradients(own)) grads.push_back(each.grad());
+  return lists_by_dtype(grads, "grads");
+}
+
+std::string text_of(const std::optional<double>& number) {
+  return number ? number_text(*number) : "nothing";
+}
+
+std::vector<std::string> facts_of(const ShardedStep& options) {
+  return {"divide_by = " + text_of(options.divide_by),
+          "max_norm = " + text_of(options.max_norm),
+          fmt::format("skip_nonfinite = {}", options.skip_nonfinite)};
+}
+
+}  // namespace
+
+// What needs to be made again when the shares are others.
+struct ShardedOptimizer::Parts {
+  Parts(ShardedOptimizer& all, const CompileOptions& options)
+      : sums(all.ranks_, all.shares_, all.params_, all.own_),
+        norm(all.ranks_, all.shares_, sizes_of(all.params_), options),
+        step(compile(std::function<void()>([this, &all] {
+                       if (max_norm) {
+                         clip_grads_with_norm_(all.own_, *max_norm, total);
+                       }
+                       all.optimizer_.step({.skip = skip});
+                     }),
+                     options)) {}
+
+  GradientSums sums;
+  ChunkNorm norm;
+  // What the compiled step reads.
+  std::optional<Scalar> max_norm;
+  Scalar total = 0.0;
+  std::optional<Scalar> skip;
+  Compiled<std::function<void()>> step;
+};
+
+ShardedOptimizer::ShardedOptimizer(Ranks& ranks, Optimizer& optimizer,
+                                   const CompileOptions& options,
+                                   std::source_location place)
+    : ranks_(ranks), optimizer_(optimizer) {
+  const RankCall call = {"ShardedOptimizer", place, {}};
+  bool may_cut = false;
+  ranks_.together(call, [&] {
+    take_params();
+    may_cut = works_element_by_element(optimizer_);
+  });
+  std::vector<std::string> facts = machine_facts();
+  for (std::string& each : this->facts()) facts.push_back(std::move(each));
+  for (std::string& each : facts_of_params(params_, group_of_)) {
+    facts.push_back(std::move(each));
+  }
+  facts.emplace_back(may_cut ? "shares that are cut" : "whole tensors");
+  ranks_.agree({call.name, place, std::move(facts)});
+  std::vector<Shareable> sizes;
+  for (std::size_t p = 0; p < params_.size(); ++p) {
+    sizes.push_back(
+        shareable(params_[p], optimizer_.group(group_of_[p]), may_cut));
+  }
+  shares_ = make_shares(sizes, ranks_.size());
+  ranks_.together(call, [&] {
+    share_out();
+    parts_ = std::make_unique<Parts>(*this, options);
+  });
+}
+
+ShardedOptimizer::~ShardedOptimizer() = default;
+
+void ShardedOptimizer::take_params() {
+  for (std::size_t g = 0; g < optimizer_.group_count(); ++g) {
+    const ParamGroup& group = optimizer_.group(g);
+    names_.push_back(group.param_names);
+    for (const Tensor& each : group.params) {
+      check_defined(each, "a parameter");
+      params_.push_back(each);
+      group_of_.push_back(g);
+    }
+  }
+}
+
+void ShardedOptimizer::share_out() {
+  std::vector<std::vector<Tensor>> groups(optimizer_.group_count());
+  std::vector<std::vector<std::string>> names(groups.size());
+  std::vector<std::size_t> before(groups.size());  // parameters of the group
+  std::size_t next = 0;
+  for (std::size_t p = 0; p < params_.size(); ++p) {
+    const std::size_t g = group_of_[p];
+    const std::size_t in_group = before[g]++;
+    for (; next < shares_.size() && shares_[next].param == p; ++next) {
+      if (shares_[next].owner != ranks_.rank()) continue;
+      own_.push_back(view_of(shares_[next], params_[p]));
+      groups[g].push_back(own_.back());
+      if (!names_[g].empty()) names[g].push_back(names_[g][in_group]);
+      share_states(optimizer_, params_[p], shares_[next], own_.back());
+    }
+    optimizer_.restore_states(params_[p], {});
+  }
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    optimizer_.group(g).params = std::move(groups[g]);
+    optimizer_.group(g).param_names = std::move(names[g]);
+  }
+}
+
+std::vector<std::string> ShardedOptimizer::facts() const {
+  return facts_of_optimizer(optimizer_);
+}
+
+void ShardedOptimizer::check_usable(const char* call,
+                                    std::source_location place) const {
+  if (Recorder::current() != nullptr) {
+    throw Error(fmt::format(
+        "ShardedOptimizer::{} at {} cannot be part of a compiled function; it "
+        "compiles its step itself",
+        call, at(place)));
+  }
+  if (is_broken_) {
+    throw Error(fmt::format(
+        "ShardedOptimizer::{} at {}: an earlier step failed on some "
+        "rank; make parameters and optimizer anew",
+        call, at(place)));
+  }
+}
+
+// True if some rank had gradients.
+bool ShardedOptimizer::round(bool contributes, const RankCall& call) {
+  const auto adds =
+      ranks_.agree({call.name, call.place, {}, "gradients"}, contributes);
+  const auto first_without = std::find(adds.begin(), adds.end(), 0U);
+  const auto later = std::find(first_without, adds.end(), 1U);
+  if (later != adds.end()) {
+    const auto places = ranks_.places(call);
+    const auto early = std::size_t(first_without - adds.begin());
+    const auto late = std::size_t(later - adds.begin());
+    throw RanksDisagree(fmt::format(
+        "rank {} is in {}, but rank {} still is in {}; gradient m of a step "
+        "belongs to rank m % {}",
+        early, places[early], late, places[late], ranks_.size()));
+  }
+  if (first_without == adds.begin()) return false;
+  parts_->sums.add(contributes, call);
+  return true;
+}
+
+void ShardedOptimizer::add_gradients(std::source_location place) {
+  check_usable("add_gradients", place);
+  round(true, {"add_gradients", place, {}});
+}
+
+// Of the gradients of all ranks.
+bool ShardedOptimizer::find_finite(const RankCall& call) {
+  bool finite = true;
+  ranks_.or_end(call, [&] {
+    for (const TensorList& list : gradient_lists(own_)) {
+      finite = finite && all_finite(list).value() != 0;
+    }
+  });
+  const auto notes = ranks_.agree({"finite", call.place, {}}, finite);
+  return std::find(notes.begin(), notes.end(), 0U) == notes.end();
+}
+
+void ShardedOptimizer::prepare_gradients(const ShardedStep& options,
+                                         const RankCall& call,
+                                         ShardedResult& result) {
+  ranks_.or_end(call, [&] {
+    parts_->sums.hand_over();
+    if (!options.divide_by) return;
+    for (const TensorList& list : gradient_lists(own_)) {
+      foreach_div_(list, *options.divide_by);
+    }
+  });
+  if (options.skip_nonfinite) result.skipped = !find_finite(call);
+  if (!options.max_norm) return;
+  ranks_.or_end(
+      call, [&] { result.norm = parts_->norm(own_, parts_->sums.dtypes()); });
+}
+
+ShardedResult ShardedOptimizer::step(const ShardedStep& options,
+                                     std::source_location place) {
+  check_usable("step", place);
+  RankCall call = {"step", place, facts_of(options)};
+  while (round(false, call)) {
+  }
+  for (std::string& each : facts()) call.facts.push_back(std::move(each));
+  ranks_.agree(call);
+  const auto& dtypes = parts_->sums.dtypes();
+  if (std::none_of(dtypes.begin(), dtypes.end(),
+                   [](const auto& dtype) { return dtype.has_value(); })) {
+    throw RanksDisagree(ranks_.places(call)[0] +
+                        ": no rank has added gradients; call add_gradients "
+                        "after each backward");
+  }
+  ShardedResult result;
+  prepare_gradients(options, call, result);
+  parts_->max_norm.reset();
+  if (options.max_norm) parts_->max_norm = Scalar(*options.max_norm, place);
+  parts_->total = Scalar(tensor(result.norm.value_or(0), DType::float64));
+  parts_->skip.reset();
+  if (options.skip_nonfinite) {
+    parts_->skip = Scalar(tensor(result.skipped ? 1 : 0, DType::float64));
+  }
+  is_broken_ = true;
+  ranks_.together(call, [&] {
+    const CallPlace from(place);
+    parts_->step();
+  });
+  send_params(call);
+  is_broken_ = false;
+  parts_->sums.clear();
+  return result;
+}
+
+void ShardedOptimizer::send_params(const RankCall& call) {
+  ranks_.or_end(call, [&] {
+    const auto ranks = std::size_t(ranks_.size());
+    std::vector<std::vector<std::byte>> shares(ranks);
+    const auto& dtypes = parts_->sums.dtypes();
+    for (const Share& each : shares_) {
+      if (!dtypes[each.param]) continue;  // has not moved
+      std::vector<std::byte>& bytes = shares[std::size_t(each.owner)];
+      bytes.resize(bytes.size() + std::size_t(each.count) *
+                                      size_of(params_[each.param].dtype()));
+    }
+    const auto for_each_part = [&](auto work) {
+      std::vector<std::size_t> next(ranks);
+      for (const Share& each : shares_) {
+        if (!dtypes[each.param]) continue;
+        const auto r = std::size_t(each.owner);
+        Tensor view = view_of(each, params_[each.param]);
+        work(each,
+             from_blob(shares[r].data() + next[r], view.shape(), view.dtype()),
+             view);
+        next[r] += view.nbytes();
+      }
+    };
+    for_each_part([&](const Share& share, Tensor packed, const Tensor& view) {
+      if (share.owner == ranks_.rank()) packed.copy_(view);
+    });
+    const auto& own = shares[std::size_t(ranks_.rank())];
+    const std::vector<std::byte> sent = own;
+    std::vector<std::span<std::byte>> in;
+    for (auto& each : shares) in.emplace_back(each);
+    ranks_.exchange(std::vector(ranks, std::span<const std::byte>(sent)), in,
+                    &RankTraffic::parameters);
+    for_each_part([&](const Share& share, const Tensor& packed, Tensor view) {
+      if (share.owner != ranks_.rank()) view.copy_(packed);
+    });
+  });
+}
+
+}  // namespace fuse

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "fusebook/compile/compile.h"
+#include "fusebook/distributed/ranks.h"
+#include "fusebook/distributed/shares.h"
+#include "fusebook/optim_base/optimizer.h"
+
+namespace fuse {
+
+/// What a step does with the sums of gradients before it uses them, in this
+/// order; in one process it is the call beside each.
+struct ShardedStep {
+  /// Divides the sums, once: `foreach_div_(grads, divide_by)`.
+  std::optional<double> divide_by = {};
+  /// Clips them by the norm of all: `clip_grad_norm_(params, max_norm)`.
+  std::optional<double> max_norm = {};
+  /// Changes nothing if one of them is infinite or NaN: `step({.skip = ...})`.
+  bool skip_nonfinite = false;
+};
+
+/// What a step has found, the same on all ranks.
+struct ShardedResult {
+  std::optional<double> norm;  ///< before clipping, if that was asked for
+  bool skipped = false;  ///< nothing was changed: a gradient is not finite
+};
+
+/// An optimizer whose step is shared by the ranks of an MPI program: each holds
+/// the states of its share of the parameters, steps that, and sends the result to
+/// the others. The bits of all parameters are those of one process that adds the
+/// same gradients in the same order, whatever the number of ranks:
+///
+///     for (int m = ranks.rank(); m < count; m += ranks.size()) {
+///       loss_of(micro_batch[m]).backward();
+///       sharded.add_gradients();
+///     }
+///     sharded.step({.divide_by = count, .max_norm = 1.0});
+///
+/// Shares begin at chunks of 8192 elements of a tensor, if the optimizer updates
+/// each element by itself; others, such as LAMB, and tensors that are not in
+/// row-major order or have states in 8 bits, stay whole. All members that are not
+/// const are calls that all ranks make together, outside of `compile`.
+class ShardedOptimizer {
+ public:
+  /// Shares the parameters of `optimizer` among the ranks: its groups hold views
+  /// of this rank's shares from now on. Rates, schedulers and hooks are attached
+  /// to it as ever; states that it has are shared, too. Both must outlive this.
+  /// Copies the parameters of rank 0 to all. `options` say how the step is
+  /// compiled. Throws RanksDisagree if the optimizers differ.
+  ShardedOptimizer(
+      Ranks& ranks, Optimizer& optimizer, const CompileOptions& options = {},
+      std::source_location place = std::source_location::current());
+  ShardedOptimizer(const ShardedOptimizer&) = delete;
+  ShardedOptimizer& operator=(const ShardedOptimizer&) = delete;
+  ~ShardedOptimizer();
+
+  /// Adds the gradients that the parameters hold to those of this step, and
+  /// removes them. In each round of calls, gradients are added in the order of
+  /// the ranks; ranks that have no more of them, the last ones, call `step`.
+  /// Whoever lets several of them add up before a call gets the bits of one
+  /// process that adds the same groups, and sends less.
+  void add_gradients(
+      std::source_location place = std::source_location::current());
+  /// Steps all parameters for which gradients were added. If it fails on one
+  /// rank, it throws on all, and then only making everything anew helps: a rank
+  /// that got further has stepped.
+  ShardedResult step(
+      const ShardedStep& options = {},
+      std::source_location place = std::source_location::current());
+
+  /// All parameters, whole, in the order of the groups they were in.
+  const std::vector<Tensor>& parameters() const { return params_; }
+  /// Who owns which part of them.
+  const std::vector<Share>& shares() const { return shares_; }
+  /// The views of this rank's shares, in the order of `shares`.
+  const std::vector<Tensor>& own() const { return own_; }
+  /// The optimizer of this rank's shares.
+  Optimizer& optimizer() { return optimizer_; }
+  const Optimizer& optimizer() const { return optimizer_; }
+  /// The ranks it was made for.
+  Ranks& ranks() { return ranks_; }
+
+ private:
+  friend class WholeStates;
+  struct Parts;
+
+  std::vector<std::string> facts() const;
+  void take_params();
+  void share_out();
+  void put_own(std::size_t group) const;
+  void send_params(const RankCall& call);
+  bool round(bool contributes, const RankCall& call);
+  bool find_finite(const RankCall& call);
+  void prepare_gradients(const ShardedStep& options, const RankCall& call,
+                         ShardedResult& result);
+  void check_usable(const char* call, std::source_location place) const;
+
+  Ranks& ranks_;
+  Optimizer& optimizer_;
+  std::vector<Tensor> params_;
+  std::vector<std::size_t> group_of_;            // of each parameter
+  std::vector<std::vector<std::string>> names_;  // of each group
+  std::vector<Share> shares_;
+  std::vector<Tensor> own_;
+  std::unique_ptr<Parts> parts_;
+  bool is_broken_ = false;
+};
+
+}  // namespace fuse

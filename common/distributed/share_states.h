@@ -1,0 +1,12 @@
+#pragma once
+
+#include "fusebook/distributed/shares.h"
+#include "fusebook/optim_base/optimizer.h"
+
+namespace fuse {
+
+/// Gives the view of a share the states that its parameter has.
+void share_states(Optimizer& optimizer, const Tensor& param, const Share& share,
+                  const Tensor& view);
+
+}  // namespace fuse

@@ -1,0 +1,53 @@
+// One rank of several ends, in one of several ways, while the others go on.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+#include "fusebook/distributed/sharded_optimizer.h"
+#include "fusebook/optim/all.h"
+
+namespace {
+
+struct Training {
+  explicit Training(fuse::Ranks& ranks)
+      : opt({weight}),
+        sharded(ranks, opt, {.backend = fuse::Backend::interpreted}) {}
+
+  void step(double max_norm) {
+    weight.set_grad(fuse::full({10}, 1.0));
+    sharded.add_gradients();
+    sharded.step({.max_norm = max_norm});
+  }
+
+  fuse::Tensor weight = fuse::zeros({10});
+  fuse::SGD opt;
+  fuse::ShardedOptimizer sharded;
+};
+
+int train(const std::string& how, fuse::Ranks& ranks) {
+  Training training(ranks);
+  for (int step = 0; step < 5; ++step) {
+    const bool now = step == 3 && ranks.rank() == 2;
+    if (now && how == "throws") throw fuse::Error("no more data");
+    if (now && how == "catches") {
+      try {
+        throw fuse::Error("no more data");
+      } catch (const std::exception&) {
+        return 1;
+      }
+    }
+    if (now && how == "returns") return 0;
+    if (now && how == "exits") std::exit(0);
+    training.step(now && how == "differs" ? 2.0 : 1.0);
+  }
+  std::puts("done");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string how = argc > 1 ? argv[1] : "well";
+  return fuse::run_ranks([&](fuse::Ranks& ranks) { return train(how, ranks); });
+}

@@ -1,0 +1,166 @@
+// Ranks that do not do the same: one error on each of them, and nothing stored.
+#include <doctest/doctest.h>
+
+#include "distributed/run_testing.h"
+#include "fusebook/optim/all.h"
+#include "support/testing.h"
+
+using namespace run_testing;
+using testing::contains;
+using testing::message_of;
+
+namespace {
+
+bool is_last() { return given_ranks->rank() == given_ranks->size() - 1; }
+
+// The message of an action that must fail on all ranks alike.
+template <class Action>
+std::string agreed_message(Action action) {
+  std::string message;
+  try {
+    action();
+  } catch (const RanksDisagree& error) {
+    message = error.what();
+  }
+  CHECK(message != "");
+  for (const std::string& each :
+       given_ranks->gather(message, &RankTraffic::agreement)) {
+    CHECK(each == message);
+  }
+  return message;
+}
+
+const Model small = {{{{4, 4}, DType::float32}, {{9}, DType::float32}}};
+
+struct Training {
+  explicit Training(const AdamWOptions& options = {})
+      : params(small.params()),
+        opt(params, options),
+        sharded(*given_ranks, opt, {.backend = Backend::interpreted}) {}
+
+  std::vector<Tensor> params;
+  AdamW opt;
+  ShardedOptimizer sharded;
+};
+
+std::string name_of_last() {
+  return "rank " + std::to_string(given_ranks->size() - 1);
+}
+
+}  // namespace
+
+TEST_CASE("other options when it is made") {
+  if (given_ranks->size() == 1) return;
+  const std::string message = agreed_message([&] {
+    const Training training(AdamWOptions{.lr = is_last() ? 0.5 : 0.25});
+  });
+  CHECK(contains(message, name_of_last()));
+  CHECK(contains(message, "param_groups[0][\"lr\"] = 0.5"));
+  CHECK(contains(message, "param_groups[0][\"lr\"] = 0.25"));
+  CHECK(contains(message, "run_testing.h") == false);
+  CHECK(contains(message, "mismatches.cpp:"));
+}
+
+TEST_CASE("other sizes, dtypes, classes") {
+  if (given_ranks->size() == 1) return;
+  const std::string shape = agreed_message([&] {
+    SGD opt({zeros({is_last() ? 3 : 4})});
+    const ShardedOptimizer sharded(*given_ranks, opt);
+  });
+  CHECK(contains(shape, "parameter 0 in group 0 with shape [3]"));
+  CHECK(contains(shape, "parameter 0 in group 0 with shape [4]"));
+  const std::string dtype = agreed_message([&] {
+    SGD opt({zeros({4}, is_last() ? DType::float64 : DType::float32)});
+    const ShardedOptimizer sharded(*given_ranks, opt);
+  });
+  CHECK(contains(dtype, "float64"));
+  const std::string kind = agreed_message([&] {
+    std::unique_ptr<Optimizer> opt;
+    if (is_last()) {
+      opt = std::make_unique<Adam>(std::vector{zeros({4})});
+    } else {
+      opt = std::make_unique<AdamW>(std::vector{zeros({4})});
+    }
+    const ShardedOptimizer sharded(*given_ranks, *opt);
+  });
+  CHECK(contains(kind, "Adam"));
+}
+
+TEST_CASE("a rate that moved on one rank alone") {
+  if (given_ranks->size() == 1) return;
+  Training training;
+  const auto before = training.params[0].clone();
+  if (is_last()) training.opt.group(0)["lr"].assign(0.5);
+  add_own_gradients(training.sharded, small, training.params, 0);
+  const std::string message =
+      agreed_message([&] { training.sharded.step({.max_norm = 1.0}); });
+  CHECK(contains(message, "param_groups[0][\"lr\"] = 0.5"));
+  CHECK(contains(message, "in step at "));
+  CHECK(bitwise_equal(before, training.params[0]));
+  CHECK(training.opt.steps() == 0);
+  // Once they agree, they go on.
+  training.opt.group(0)["lr"].assign(0.25);
+  training.sharded.step();
+  CHECK_FALSE(bitwise_equal(before, training.params[0]));
+}
+
+TEST_CASE("another clipping, another call, another dtype of a gradient") {
+  if (given_ranks->size() == 1) return;
+  Training training;
+  add_own_gradients(training.sharded, small, training.params, 0);
+  const std::string clipping = agreed_message(
+      [&] { training.sharded.step({.max_norm = is_last() ? 2.0 : 1.0}); });
+  CHECK(contains(clipping, "max_norm = 2"));
+  const std::string call = agreed_message([&] {
+    if (is_last()) {
+      given_ranks->agree({"save", std::source_location::current(), {}});
+    } else {
+      training.sharded.step();
+    }
+  });
+  CHECK(contains(call, name_of_last() + " is in save at "));
+  const std::string dtype = agreed_message([&] {
+    training.params[0].set_grad(
+        zeros({4, 4}, is_last() ? DType::bfloat16 : DType::float32));
+    training.sharded.add_gradients();
+  });
+  CHECK(contains(dtype, "gradient of parameter 0 in bfloat16"));
+}
+
+TEST_CASE("gradients out of order, or none at all") {
+  if (given_ranks->size() > 1) {
+    Training training;
+    const std::string order = agreed_message([&] {
+      if (given_ranks->rank() == 0) {
+        training.sharded.step();
+      } else {
+        training.sharded.add_gradients();
+      }
+    });
+    CHECK(contains(order, "rank 0 is in step at "));
+    CHECK(contains(order, "rank 1 still is in add_gradients at "));
+  }
+  Training training;
+  const std::string none = agreed_message([&] { training.sharded.step(); });
+  CHECK(contains(none, "no rank has added gradients"));
+}
+
+TEST_CASE("a rank fails while the others step") {
+  Training training;
+  const auto handle = training.opt.register_step_pre_hook([](Optimizer&) {
+    if (is_last()) throw Error("out of paper");
+  });
+  add_own_gradients(training.sharded, small, training.params, 0);
+  const std::string message = agreed_message([&] { training.sharded.step(); });
+  CHECK(contains(message, name_of_last() + " failed in step at "));
+  CHECK(contains(message, "out of paper"));
+  CHECK(contains(message_of<Error>([&] { training.sharded.step(); }),
+                 "an earlier step failed on some rank"));
+}
+
+TEST_CASE("inside of a compiled function") {
+  Training training;
+  auto step = compile([&] { training.sharded.step(); });
+  CHECK(contains(message_of<Error>([&] { step(); }),
+                 "cannot be part of a compiled function"));
+}

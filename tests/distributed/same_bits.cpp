@@ -1,0 +1,226 @@
+// The promise: any number of ranks gives the bits of one process.
+#include <doctest/doctest.h>
+
+#include <typeinfo>
+
+#include "distributed/run_testing.h"
+#include "fusebook/lr_scheduler/all.h"
+#include "fusebook/optim/all.h"
+#include "support/optimizer_rules.h"
+
+using namespace run_testing;
+
+namespace {
+
+// Some of one chunk, some of several with a rest, and some that are next to
+// nothing.
+const Model tensors = {{{{3}, DType::float32},
+                        {{100, 257}, DType::float32},
+                        {{}, DType::float32},
+                        {{8192}, DType::float32},
+                        {{8193, 2}, DType::float32},
+                        {{0}, DType::float32},
+                        {{20000}, DType::float64}}};
+
+void check_same(const Run& run) {
+  const auto [params, norms] = run.alone();
+  const auto [shared, shared_norms] = run.shared();
+  CHECK(norms == shared_norms);
+  for (std::size_t p = 0; p < params.size(); ++p) {
+    CAPTURE(p);
+    CHECK(bitwise_equal(params[p], shared[p]));
+  }
+}
+
+template <class Kind, class Options>
+Make maker(const Options& options) {
+  return [options](std::vector<Tensor> params) {
+    return std::make_unique<Kind>(std::move(params), options);
+  };
+}
+
+After attach_schedule(Optimizer& opt) {
+  auto sched = std::make_shared<OneCycleLR>(
+      opt, OneCycleLROptions{.max_lr = 0.02, .total_steps = 250});
+  return [sched](int) { sched->step(); };
+}
+
+}  // namespace
+
+TEST_CASE("every optimizer, with clipping and a schedule") {
+  const auto check_kind = [&]<class Kind>(const auto& options) {
+    CAPTURE(typeid(Kind).name());
+    Run run{tensors, maker<Kind>(options)};
+    run.options = {.divide_by = micro_gradients, .max_norm = 0.5};
+    run.steps = 4;
+    check_same(run);
+    if constexpr (requires { options.betas; }) {
+      run.attach = attach_schedule;
+      check_same(run);
+    }
+  };
+  optimizer_rules::for_each_kind(check_kind);
+  check_kind.template operator()<Adam>(AdamOptions{.weight_decay = 0.1});
+  check_kind.template operator()<AdamW>(AdamWOptions{.amsgrad = true});
+}
+
+TEST_CASE("two hundred steps") {
+  Run run{{{{{5, 7}, DType::float32}, {{8192 * 3 + 5}, DType::float32}}},
+          maker<AdamW>(AdamWOptions{.lr = tensor(0.01)})};
+  run.options = {.divide_by = micro_gradients, .max_norm = 1.0};
+  run.steps = 200;
+  run.attach = attach_schedule;
+  check_same(run);
+}
+
+TEST_CASE("gradients in 16 bits are rounded after each addition") {
+  Run run{{{{{8192 + 100}, DType::bfloat16}, {{40, 40}, DType::float16}}},
+          [](std::vector<Tensor> params) {
+            auto opt = std::make_unique<AdamW>(std::move(params));
+            opt->use_master_weights();
+            return opt;
+          }};
+  run.options = {.divide_by = micro_gradients, .max_norm = 0.1};
+  check_same(run);
+}
+
+TEST_CASE("states in 8 bits") {
+  Run run{{{{{8192 * 2}, DType::float32}, {{40, 40}, DType::float32}}},
+          [](std::vector<Tensor> params) {
+            auto opt = std::make_unique<AdamW>(std::move(params));
+            opt->use_8bit_states();
+            return opt;
+          }};
+  check_same(run);
+}
+
+TEST_CASE("a gradient that only some ranks have, or nobody") {
+  Run run{tensors, maker<Adam>(AdamOptions{})};
+  run.model.has_gradient = [](int step, int micro, std::size_t param) {
+    if (param == 1 && step % 3 == 0) return false;
+    if (param == 4) return micro == step % micro_gradients;
+    return micro % 2 == int(param) % 2;
+  };
+  run.options = {.divide_by = 2.0, .max_norm = 0.5};
+  check_same(run);
+}
+
+TEST_CASE("a step that is skipped") {
+  Run run{tensors, maker<Adam>(AdamOptions{})};
+  run.model.is_broken = [](int step, int micro) {
+    return step % 3 == 1 && micro == 5;
+  };
+  run.options = {.max_norm = 3.0, .skip_nonfinite = true};
+  run.attach = [](Optimizer& opt) {
+    return [&opt](int step) { opt.group(0)["lr"].assign(0.01 / (step + 1)); };
+  };
+  run.steps = 6;
+  check_same(run);
+}
+
+TEST_CASE("a parameter that is not in row-major order") {
+  const auto make = [](std::vector<Tensor> params) {
+    params.push_back(params.back().t());
+    params.erase(params.end() - 2);
+    return std::make_unique<Adam>(std::move(params));
+  };
+  const Model model = {{{{200}, DType::float32}, {{300, 100}, DType::float32}}};
+  // The gradients are those of the transposed parameter's own.
+  auto alone = model.params();
+  const auto one = make(alone);
+  auto shared = model.params();
+  const auto many = make(shared);
+  ShardedOptimizer sharded(*given_ranks, *many,
+                           {.backend = Backend::interpreted});
+  for (int step = 0; step < 5; ++step) {
+    one->zero_grad();
+    auto params = one->parameters();
+    for (int m = 0; m < micro_gradients; ++m) {
+      model.add_gradients(params, step, m);
+    }
+    const double norm = clip_grad_norm_(params, 0.5).value();
+    one->step();
+    auto whole = sharded.parameters();
+    add_own_gradients(sharded, model, whole, step);
+    CHECK(sharded.step({.max_norm = 0.5}).norm == norm);
+  }
+  CHECK(bitwise_equal(alone, shared));
+}
+
+TEST_CASE("groups, and more ranks than parameters") {
+  const auto make = [](std::vector<Tensor> params) {
+    std::vector<AdamW::Group> groups;
+    groups.emplace_back(std::vector{params[0]}, AdamWOptions{.lr = 0.1});
+    groups.emplace_back(std::vector{params[1]},
+                        AdamWOptions{.weight_decay = 0.0});
+    return std::make_unique<AdamW>(std::move(groups));
+  };
+  Run run{{{{{3}, DType::float32}, {{2}, DType::float32}}}, make};
+  check_same(run);
+}
+
+TEST_CASE("messages in pieces") {
+  given_ranks->set_largest_message(1000);
+  Run run{tensors, maker<Adam>(AdamOptions{})};
+  run.steps = 3;
+  check_same(run);
+  given_ranks->set_largest_message(std::int64_t(1) << 30);
+}
+
+TEST_CASE("the compiled step") {
+  Run run{tensors, maker<AdamW>(AdamWOptions{})};
+  auto params = run.model.params();
+  const auto opt = run.make(params);
+  ShardedOptimizer sharded(*given_ranks, *opt);
+  run.options = {.max_norm = 0.5};
+  run.steps = 3;
+  for (int step = 0; step < run.steps; ++step) {
+    add_own_gradients(sharded, run.model, params, step);
+    sharded.step(run.options);
+  }
+  CHECK(bitwise_equal(run.alone().first, params));
+}
+
+TEST_CASE("each rank holds the states of its share") {
+  const Model model = {{{{8192 * 70}, DType::float32}}};
+  auto params = model.params();
+  AdamW opt(params);
+  ShardedOptimizer sharded(*given_ranks, opt,
+                           {.backend = Backend::interpreted});
+  add_own_gradients(sharded, model, params, 0);
+  sharded.step();
+  std::int64_t own = 0;
+  for (const Tensor& each : sharded.own()) own += each.numel();
+  const int ranks = given_ranks->size();
+  CHECK(own >= 8192 * (70 / ranks));
+  CHECK(own <= 8192 * (70 / ranks + 1));
+  CHECK(std::int64_t(opt.memory().states) == own * 8 + 8);
+}
+
+TEST_CASE("an optimizer that has stepped before it is shared") {
+  const Model model = {
+      {{{8192 * 5 + 1}, DType::float32}, {{6}, DType::float32}}};
+  auto alone = model.params();
+  AdamW one(alone);
+  auto shared = model.params();
+  AdamW many(shared);
+  const auto step_alone = [&](AdamW& opt, std::vector<Tensor>& params,
+                              int step) {
+    opt.zero_grad();
+    for (int m = 0; m < micro_gradients; ++m) {
+      model.add_gradients(params, step, m);
+    }
+    opt.step();
+  };
+  step_alone(one, alone, 0);
+  step_alone(many, shared, 0);
+  many.zero_grad();
+  ShardedOptimizer sharded(*given_ranks, many,
+                           {.backend = Backend::interpreted});
+  for (int step = 1; step < 4; ++step) {
+    step_alone(one, alone, step);
+    add_own_gradients(sharded, model, shared, step);
+    sharded.step();
+  }
+  CHECK(bitwise_equal(alone, shared));
+}
