@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -94,8 +93,9 @@ void check_gradient(const ListImpl& params, std::size_t i) {
 }
 
 void put(ListImpl& list, std::size_t i, void* address) {
-  list.content_hash += place_hash(i, address, list.numels[i]) -
-                       place_hash(i, list.addresses[i], list.numels[i]);
+  const auto distance = reinterpret_cast<std::uintptr_t>(address) -
+                        reinterpret_cast<std::uintptr_t>(list.addresses[i]);
+  list.content_hash += distance * place_factor(i);
   list.addresses[i] = address;
 }
 
@@ -144,26 +144,27 @@ void fetch_ahead(const std::vector<Tensor>& params, std::size_t i) {
   }
 }
 
-// Points a list to the address that `find(list, i)` returns for each tensor; if
-// that is null, the list can no longer be used. It is in use elsewhere if there
-// are more than so many handles.
+// Points a list to the address that `find(list, i, address)` gives for each tensor;
+// if it returns false, the list can no longer be used. It is in use elsewhere if
+// there are more than so many handles. This is done for every tensor in every
+// step, so `find` is an object whose call can be inlined.
 template <class Find>
 Change follow(TensorList& handle, Find find, int handles = 1) {
   std::shared_ptr<ListImpl> list = handle.impl();
   const std::uint64_t old_content = list->content_hash;
   Change change = Change::none;
   for (std::size_t i = 0; i < list->count; ++i) {
-    const std::optional<void*> address = find(*list, i);
-    if (!address) {
+    void* address = nullptr;
+    if (!find(*list, i, address)) {
       if (change == Change::moved) settle(*list, old_content);
       return Change::other;
     }
-    if (*address == list->addresses[i]) continue;
+    if (address == list->addresses[i]) continue;
     if (change == Change::none && list.use_count() > handles + 1) {
       list = copy_of(*list);
     }
     change = Change::moved;
-    put(*list, i, *address);
+    put(*list, i, address);
   }
   if (change == Change::none) return change;
   settle(*list, old_content);
@@ -171,13 +172,16 @@ Change follow(TensorList& handle, Find find, int handles = 1) {
   return change;
 }
 
-std::optional<void*> current_gradient(const ListImpl& list, std::size_t i) {
-  const std::vector<Tensor>& params = list.owners->tensors;
-  fetch_ahead(params, i);
-  const TensorImpl* const gradient = params[i].impl()->grad.get();
-  const bool good = gradient != nullptr && fits(list, i, *gradient);
-  return good ? std::optional(gradient->data) : std::nullopt;
-}
+struct CurrentGradient {
+  bool operator()(const ListImpl& list, std::size_t i, void*& address) const {
+    const std::vector<Tensor>& params = list.owners->tensors;
+    fetch_ahead(params, i);
+    const TensorImpl* const gradient = params[i].impl()->grad.get();
+    if (gradient == nullptr || !fits(list, i, *gradient)) return false;
+    address = gradient->data;
+    return true;
+  }
+};
 
 void check_addresses(const ListImpl& list, std::span<void* const> addresses,
                      const std::string& call) {
@@ -219,17 +223,18 @@ TensorList gradient_list(const TensorList& params, const char* label) {
 }
 
 Change follow_gradients(TensorList& grads) {
-  return follow(grads, current_gradient);
+  return follow(grads, CurrentGradient());
 }
 
 Change follow_kept_gradients(TensorList& grads) {
-  return follow(grads, current_gradient, 2);
+  return follow(grads, CurrentGradient(), 2);
 }
 
 void follow_addresses(TensorList& grads, std::span<void* const> addresses) {
   check_addresses(*grads.impl(), addresses, "step");
-  follow(grads, [&](const ListImpl&, std::size_t i) {
-    return std::optional(addresses[i]);
+  follow(grads, [&](const ListImpl&, std::size_t i, void*& address) {
+    address = addresses[i];
+    return true;
   });
 }
 

@@ -12,14 +12,20 @@ namespace fuse {
 std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t word);
 std::uint64_t mix_hash(std::uint64_t hash, const Shape& shape);
 
-/// One tensor's part of a list's content hash; the parts are added, so the sum
-/// need not be recomputed when some of them move.
+/// What the address of tensor `i` counts in a list's hash; odd, so that no bit of
+/// it is lost.
+inline std::uint64_t place_factor(std::size_t i) {
+  const std::uint64_t hash = (i + 1) * 0x9e3779b97f4a7c15ULL;
+  return ((hash ^ (hash >> 32)) * 0xbf58476d1ce4e5b9ULL) | 1;
+}
+
+/// One tensor's part of a list's content hash; the parts are added. A tensor that
+/// moves adds the distance times its factor.
 inline std::uint64_t place_hash(std::size_t i, const void* address,
                                 std::int64_t numel) {
-  std::uint64_t hash = reinterpret_cast<std::uintptr_t>(address) +
-                       (i + 1) * 0x9e3779b97f4a7c15ULL;
-  hash = (hash ^ (hash >> 32) ^ std::uint64_t(numel)) * 0xbf58476d1ce4e5b9ULL;
-  return hash ^ (hash >> 29);
+  return (reinterpret_cast<std::uintptr_t>(address) +
+          mix_hash(0, std::uint64_t(numel))) *
+         place_factor(i);
 }
 
 /// A hash of addresses, sizes, strides, dtype and rate.

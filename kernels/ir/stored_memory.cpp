@@ -1,6 +1,7 @@
 #include "fusebook/ir/stored_memory.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "fusebook/support/sort_runs.h"
 
@@ -11,6 +12,7 @@ void StoredMemory::clear() {
   begins_.clear();
   ends_.clear();
   last_ = 0;
+  gap_ = {};
 }
 
 void StoredMemory::add(std::uintptr_t begin, std::uintptr_t end) {
@@ -31,6 +33,7 @@ void StoredMemory::settle() {
     ends_.push_back(range.end);
   }
   added_.clear();
+  gap_ = {};
 }
 
 // The steps do not depend on the address, so the processor can start the next
@@ -50,6 +53,8 @@ std::size_t StoredMemory::search(std::uintptr_t address) const {
 void StoredMemory::find(std::uintptr_t address) {
   const bool next = last_ < ends_.size() && fits(last_ + 1, address);
   last_ = next ? last_ + 1 : search(address);
+  gap_.begin = last_ == 0 ? 0 : ends_[last_ - 1];
+  gap_.end = last_ == begins_.size() ? UINTPTR_MAX : begins_[last_];
 }
 
 std::uintptr_t StoredMemory::bytes() const {

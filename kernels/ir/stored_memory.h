@@ -19,7 +19,7 @@ class StoredMemory {
   /// True if a byte from `begin` up to, but not including, `end` is among them.
   /// Fast if queries are in memory order.
   bool touches(std::uintptr_t begin, std::uintptr_t end) {
-    if (begin >= end) return false;
+    if (begin >= end || (begin >= gap_.begin && end <= gap_.end)) return false;
     if (!fits(last_, begin)) find(begin);
     return last_ < begins_.size() && begins_[last_] < end;
   }
@@ -43,7 +43,8 @@ class StoredMemory {
   std::vector<Range> added_;
   std::vector<std::uintptr_t> begins_;  // sorted, and so are the ends
   std::vector<std::uintptr_t> ends_;
-  std::size_t last_ = 0;  // where the last query was answered
+  std::size_t last_ = 0;  // where the last search ended
+  Range gap_ = {};        // between that range and the one before it
 };
 
 }  // namespace fuse

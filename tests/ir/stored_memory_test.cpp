@@ -55,6 +55,21 @@ TEST_CASE("cleared memory is forgotten") {
   CHECK(memory.touches(305, 306));
 }
 
+TEST_CASE(
+    "the gap of the last question is no longer one when memory is added") {
+  StoredMemory memory = memory_of({{100, 110}, {200, 201}});
+  CHECK_FALSE(memory.touches(120, 130));
+  CHECK_FALSE(memory.touches(150, 160));
+  SUBCASE("after clear") {
+    memory.clear();
+    memory.add(150, 151);
+  }
+  SUBCASE("to what is there") { memory.add(201, 202); }
+  memory.settle();
+  CHECK(memory.touches(149, 202));
+  CHECK_FALSE(memory.touches(152, 160));
+}
+
 TEST_CASE("random ranges, which may overlap, in any order of questions") {
   Random random(1);
   int touched = 0;
