@@ -63,7 +63,8 @@ class EngineRoom:
     def holds(self, name):
         found = [p for p in self.patterns
                  if fnmatchcase(name.file if ".h" in p else name.name, p)]
-        self.used.update(found)
+        if len(found) == 1:  # else another line would do
+            self.used.update(found)
         return bool(found)
 
     def unused(self):

@@ -28,9 +28,10 @@ class Reference:
             return True
         owner = next((n for n in self._owners(name.name) if n in self.shown),
                      None)
-        if owner is None or name.special or self.engine.holds(name):
+        if owner is None or name.special or (
+                name.protected and not self.shown[owner].protected):
             return False
-        return not name.protected or self.shown[owner].protected
+        return not self.engine.holds(name)
 
     def public(self):
         return [name for name in self.names if self.is_public(name)]
@@ -50,8 +51,8 @@ class Reference:
         yield from self._undocumented()
         yield from self._unassigned(book)
         for pattern, line in self.engine.unused():
-            yield BookError(f"nothing is named {pattern}", self.engine.show,
-                            line)
+            yield BookError(f"{pattern} keeps nothing away from pages that another "
+                            "line does not: take it out", self.engine.show, line)
 
     def _undocumented(self):
         """Overloads share a comment: one of them must have it."""

@@ -108,7 +108,13 @@ class Errors(SiteCase):
         path = self.reference.with_name("engine_room.txt")
         self.edit(path, "Adam::inside", "Adam::outside")
         self.broken(f"engine_room.txt:{self.line_in(path, 'outside')}: ",
-                    "nothing is named Adam::outside", "Adam::inside is public")
+                    "Adam::outside keeps nothing away", "Adam::inside is public")
+
+    def test_engine_room_with_the_same_thing_twice(self):
+        path = self.reference.with_name("engine_room.txt")
+        path.write_text(path.read_text() + "Adam::insid*\n")
+        self.broken(f"engine_room.txt:{self.line_in(path, 'insid*')}: ",
+                    "Adam::insid* keeps nothing away from pages that another line")
 
     def test_name_in_prose_that_is_not_there(self):
         self.edit(self.reference, ":api:`compile`", ":api:`complie`")
