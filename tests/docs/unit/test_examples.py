@@ -16,7 +16,7 @@ class Examples(BookCase):
     def setUp(self):
         super().setUp()
         shutil.copytree(FIXTURES / "examples", self.root / "docs" / "examples",
-                        ignore=shutil.ignore_patterns("maths.*"))
+                        ignore=shutil.ignore_patterns("lists.*", "maths.*"))
 
     @property
     def kept(self):
