@@ -30,6 +30,7 @@
 #include "fusebook/nn/loss.h"
 #include "fusebook/nn/model.h"
 #include "fusebook/optim/all.h"
+#include "fusebook/optim_products/muon.h"
 #include "fusebook/programs/policy.h"
 #include "fusebook/reports/counters.h"
 #include "fusebook/reports/log.h"

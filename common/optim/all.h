@@ -1,7 +1,7 @@
 #pragma once
 
-/// Every optimizer of torch.optim, LAMB and LARS; making one of unsupported.h throws
-/// Error.
+/// Every optimizer of torch.optim but Muon, which multiplies matrices, LAMB and LARS;
+/// making one of unsupported.h throws Error.
 
 #include "fusebook/optim/adadelta.h"
 #include "fusebook/optim/adagrad.h"

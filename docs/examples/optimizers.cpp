@@ -41,6 +41,22 @@ EXAMPLE(every_optimizer) {
   end_of([](const Tensor& x) { return LARS({x}, {.lr = 50.0}); });
 }
 
+EXAMPLE(muon) {
+  Tensor weight = full({4, 4}, 1.0);
+  Tensor bias = full({4}, 1.0);
+  weight.set_grad(full({4, 4}, 0.5));
+  bias.set_grad(full({4}, 0.5));
+  Muon muon({weight});
+  AdamW adamw({bias});  // what is no matrix
+  auto step = compile([&] {
+    muon.step();
+    adamw.step();
+  });
+  step();
+  print("launches: ", step.counters().launches);
+  print("graph breaks: ", step.counters().graph_breaks);
+}
+
 EXAMPLE(state) {
   Tensor x = tensor({1.0});
   x.set_grad(tensor({0.5}));

@@ -9,6 +9,7 @@
 
 #include "fusebook/amp/grad_scaler.h"
 #include "fusebook/compile/compile.h"
+#include "fusebook/compile/cuda_graph.h"
 #include "fusebook/foreach/clip_grad.h"
 #include "fusebook/foreach/reductions.h"
 #include "fusebook/optim/all.h"
@@ -44,14 +45,15 @@ struct Training {
   explicit Training(const Device& device = cpu_device)
       : params(params_on(device)) {}
 
-  // As a backward pass does: gradients are new tensors.
-  void set_gradients(int step, bool bad) {
+  // As a backward pass does: gradients are new tensors, or stay in place.
+  void set_gradients(int step, bool bad, bool in_place = false) {
     testing::Random random(std::uint64_t(step) + 100);
     for (Tensor param : params) {
       auto values = random_tensor(param.shape(), random, 0.25).to_vector();
       for (double& x : values) x *= scaler.get_scale();
       if (bad) values.back() = infinity;
-      param.set_grad(tensor(values).to(param.device()));
+      const Tensor grad = tensor(values).to(param.device());
+      in_place ? param.grad().copy_(grad) : param.set_grad(grad);
     }
   }
 
@@ -144,6 +146,32 @@ TEST_CASE("on a GPU the whole tail is a launch for each phase") {
   // As on the CPU, and the scale once more.
   CHECK(step.counters().bytes_moved == 12 * (numel * 44 + 2 * 32 + 24 + 4));
   CHECK(step.counters().reduction_phases == 12);
+}
+
+TEST_CASE("a captured tail has the bits of its launches") {
+  Training replayed(tested_device());
+  Training called(tested_device());
+  auto step = compile([&] { replayed.tail(); }, {.fullgraph = true});
+  auto twin = compile([&] { called.tail(); }, {.fullgraph = true});
+  replayed.set_gradients(0, false);
+  called.set_gradients(0, false);
+  step();
+  twin();
+  CudaGraph graph = capture_graph(step);
+  for (int n = 1; n < 12; ++n) {
+    replayed.set_gradients(n, is_bad(n), true);
+    called.set_gradients(n, is_bad(n), true);
+    graph.replay();
+    twin();
+    CHECK(bitwise_equal(replayed.params, called.params));
+    CHECK(bitwise_equal(replayed.averaged, called.averaged));
+    CHECK(bitwise_equal(replayed.params[1].grad(), called.params[1].grad()));
+    CHECK(replayed.scaler.state_dict() == called.scaler.state_dict());
+  }
+  CHECK(replayed.averages.n_averaged() == 9);
+  CHECK(replayed.adam.state(replayed.params[0], "step").item() == 9);
+  CHECK(step.counters().launches == twin.counters().launches);
+  CHECK(step.counters().compilations == 1);
 }
 
 TEST_CASE("the tail moves 44 bytes an element, and 40 if gradients stay") {

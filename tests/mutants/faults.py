@@ -361,6 +361,29 @@ ADAM = (
           "foreach_lerp_(exp_avgs, grads, beta1);", "adam_test"),
 )
 
+MUON = (
+    fault("a tall matrix is multiplied on its wide side",
+          "common/optim_products/muon.cpp",
+          "return is_tall(x) ? matmul(x.t(), x) : matmul(x, x.t());",
+          "return matmul(x, x.t());", "muon_test"),
+    fault("the iteration forgets its third power", "common/optim_products/muon.cpp",
+          "foreach_add_scaled_(factors, squares, c);", "static_cast<void>(c);",
+          "muon_test"),
+    fault("a product replaces what it is added to", "common/optim_products/muon.cpp",
+          "                true);", "                false);", "muon_test"),
+    fault("rates are those of the transposed matrix",
+          "common/optim_products/muon.cpp", "rows / columns", "columns / rows",
+          "muon_test"),
+    fault("a norm of nothing is divided by", "common/optim_products/muon.cpp",
+          "foreach_maximum(foreach_norm(x), o.eps)", "foreach_norm(x)",
+          "muon_test"),
+    fault("Nesterov's momentum is always on", "common/optim_products/muon.cpp",
+          "o.nesterov ? foreach_lerp", "true ? foreach_lerp", "muon_test"),
+    fault("Muon takes vectors", "common/optim_products/muon.cpp",
+          "if (param.dim() == 2) return;", "if (param.dim() < 3) return;",
+          "muon_test"),
+)
+
 ORDER = (
     fault("what was stored is read as it was before", "kernels/ir/order.cpp",
           "if (!found) found = check_read(operation, read);", "",
@@ -1383,5 +1406,5 @@ RANKS = (
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
           ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS +
           TRAINING + MEMORY + MEASURING + GROUPS + FAILURES + CALLS +
-          ORDER + LAYERS + UNDEFINED + BROADCASTS + OTHERS +
+          MUON + ORDER + LAYERS + UNDEFINED + BROADCASTS + OTHERS +
           REDUCTIONS + SKIPPED + TRUST_RATIOS + PYTHON + RANKS)

@@ -67,6 +67,8 @@ Rows rows_of_optimizers() {
       {"ListOptimizer::Group::Group",
        [=] { Adam made({Adam::Group(named(), left_options())}); },
        undefined_named},
+      {"Muon::Muon", [=] { Muon made({none()}); }, undefined_param},
+      {"Muon::Muon", [=] { Muon made(named()); }, undefined_named},
       {"AdamW::AdamW", [=] { AdamW made({none()}); }, undefined_param},
       {"AdamW::AdamW", [=] { AdamW made(named()); }, undefined_named},
       answer("AdamW::AdamW",

@@ -1,0 +1,128 @@
+#include "fusebook/optim_products/muon.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <string_view>
+
+#include "fusebook/foreach/foreach.h"
+#include "fusebook/foreach/reductions.h"
+#include "fusebook/nn/matmul.h"
+#include "fusebook/optim_base/gradients.h"
+#include "fusebook/support/call_place.h"
+#include "fusebook/support/error.h"
+#include "fusebook/tensor/autograd.h"
+
+namespace fuse {
+namespace {
+
+constexpr int most_steps = 100;
+
+bool is_tall(const Tensor& matrix) {
+  return matrix.shape()[0] > matrix.shape()[1];
+}
+
+void check_matrix(const Tensor& param) {
+  if (param.dim() == 2) return;
+  throw Error("Muon: a parameter has shape " + to_string(param.shape()) +
+              at_call() +
+              ", but it takes matrices only; give the others to AdamW");
+}
+
+// The products of a matrix with itself, as small as they can be.
+Tensor gram_matrix(const Tensor& x) {
+  return is_tall(x) ? matmul(x.t(), x) : matmul(x, x.t());
+}
+
+template <class F>
+TensorList for_each_matrix(const TensorList& list, F f) {
+  std::vector<Tensor> results;
+  results.reserve(list.size());
+  for (const Tensor& each : list.tensors()) results.push_back(f(each));
+  return TensorList(std::move(results));
+}
+
+// One step: x becomes a x + (b g + c g g) x, where g is its Gram matrix.
+TensorList closer_to_orthogonal(const MuonOptions& o, const TensorList& x) {
+  const auto& [a, b, c] = o.ns_coefficients;
+  const TensorList grams = for_each_matrix(x, gram_matrix);
+  const TensorList squares =
+      for_each_matrix(grams, [](const Tensor& g) { return matmul(g, g); });
+  const TensorList factors = foreach_mul(grams, b);
+  foreach_add_scaled_(factors, squares, c);
+  const TensorList next = foreach_mul(x, a);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const bool tall = is_tall(x[i]);
+    matmul_into(next[i], tall ? x[i] : factors[i], tall ? factors[i] : x[i],
+                true);
+  }
+  return next;
+}
+
+double ratio_for(const std::string& adjust, const Shape& shape) {
+  const auto rows = double(shape[0]);
+  const auto columns = double(shape[1]);
+  if (adjust == "match_rms_adamw") {
+    return 0.2 * std::sqrt(std::max(rows, columns));
+  }
+  const double least = adjust == "original" ? 1 : 0;
+  return std::sqrt(std::max(least, rows / columns));
+}
+
+// A number for each matrix, beside it.
+TensorList rate_ratios(const MuonOptions& o, const TensorList& params) {
+  const auto& models = params.impl()->models();
+  std::vector<Tensor> ratios;
+  for (const Tensor& each : models) {
+    ratios.push_back(full({}, ratio_for(o.adjust_lr_fn, each.shape()),
+                          DType::float64, each.device()));
+  }
+  return TensorList::per_tensor(std::move(ratios), "rate_ratios");
+}
+
+}  // namespace
+
+void MuonOptions::validate() const {
+  check_not_negative("Muon", "learning rate", lr);
+  check_not_negative("Muon", "momentum value", momentum);
+  check_not_negative("Muon", "weight_decay value", weight_decay);
+  if (ns_steps < 0 || ns_steps >= most_steps) {
+    throw Error(fmt::format(
+        "Muon: invalid ns_steps: {}{}; it must be at least 0 and below {}",
+        ns_steps, at_call(), most_steps));
+  }
+  constexpr std::string_view known[] = {"original", "match_rms_adamw",
+                                        "spectral_unclamped"};
+  if (std::ranges::find(known, adjust_lr_fn) != std::end(known)) return;
+  throw Error("Muon: invalid adjust_lr_fn: \"" + adjust_lr_fn + "\"" +
+              at_call() +
+              "; it is \"original\", \"match_rms_adamw\" or "
+              "\"spectral_unclamped\"");
+}
+
+void Muon::check_matrices() const {
+  for (const Tensor& param : parameters()) check_matrix(param);
+}
+
+void Muon::update(const MuonOptions& o, const Batch& batch) const {
+  const NoGradGuard guard;
+  const TensorList& params = batch.params;
+  const TensorList& averages = batch.states[0];
+  for (const Tensor& each : params.impl()->models()) check_matrix(each);
+  foreach_add_(batch.steps, 1.0);
+  foreach_lerp_(averages, batch.grads, 1.0 - o.momentum);
+  TensorList x =
+      o.nesterov ? foreach_lerp(batch.grads, averages, o.momentum) : averages;
+  if (is_reduced(params.impl()->dtype)) x = foreach_to(x, DType::float32);
+  x = foreach_div(x, foreach_maximum(foreach_norm(x), o.eps));
+  for (int step = 0; step < o.ns_steps; ++step) x = closer_to_orthogonal(o, x);
+
+  if (!is_off(o.weight_decay)) {
+    foreach_mul_(params, 1.0 - o.lr * o.weight_decay);
+  }
+  foreach_sub_scaled_(params, x, foreach_mul(rate_ratios(o, params), o.lr));
+}
+
+}  // namespace fuse
