@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <limits>
 #include <numeric>
 
+#include "fusebook/distributed/last_word.h"
 #include "fusebook/support/content_hash.h"
 #include "fusebook/support/source_place.h"
 
@@ -33,12 +33,6 @@ bool asks(int (*question)(int*)) {
   return answer != 0;
 }
 
-// One line, whole, after what the program has printed.
-void say(const std::string& text) {
-  std::fflush(nullptr);
-  std::fputs(("fusebook: " + text + "\n").c_str(), stderr);
-}
-
 // A program that leaves in the middle would wait for the others forever.
 void end_mpi() {
   if (asks(MPI_Finalized)) return;
@@ -48,7 +42,7 @@ void end_mpi() {
   }
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  say(fmt::format("rank {} has left the run", rank));
+  LastWord::say(fmt::format("rank {} has left the run", rank));
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
@@ -240,14 +234,25 @@ void Ranks::or_end(const RankCall& call,
   try {
     action();
   } catch (const std::exception& error) {
-    say(fmt::format("rank {} of {} ended the run in {}: {}", rank_, size_,
-                    place_of(call), error.what()));
+    LastWord::say(fmt::format("rank {} of {} ended the run in {}: {}", rank_,
+                              size_, place_of(call), error.what()));
     MPI_Abort(communicator_, 1);
   }
 }
 
 std::vector<std::string> Ranks::gather(const std::string& own,
                                        std::int64_t RankTraffic::* counter) {
+  return gather_in(size_, own, counter);
+}
+
+std::vector<std::string> Ranks::gather_in_first(
+    const std::string& own, std::int64_t RankTraffic::* counter) {
+  return gather_in(1, own, counter);
+}
+
+// The first ranks get the texts of all, the others nothing.
+std::vector<std::string> Ranks::gather_in(int first, const std::string& own,
+                                          std::int64_t RankTraffic::* counter) {
   const auto ranks = std::size_t(size_);
   const std::uint64_t length = own.size();
   std::vector<std::uint64_t> lengths(ranks);
@@ -255,12 +260,14 @@ std::vector<std::string> Ranks::gather(const std::string& own,
                       communicator_),
         "MPI_Allgather");
   std::vector<std::string> texts(ranks);
-  std::vector<std::span<std::byte>> in;
+  std::vector<std::span<std::byte>> in(ranks);
+  std::vector<std::span<const std::byte>> out(ranks);
   for (std::size_t r = 0; r < ranks; ++r) {
+    if (int(r) < first) out[r] = std::as_bytes(std::span(own));
+    if (rank_ >= first) continue;
     texts[r].resize(lengths[r]);
-    in.push_back(std::as_writable_bytes(std::span(texts[r])));
+    in[r] = std::as_writable_bytes(std::span(texts[r]));
   }
-  const std::vector out(ranks, std::as_bytes(std::span(own)));
   exchange(out, in, counter);
   return texts;
 }
@@ -342,15 +349,17 @@ void Ranks::exchange_in_pieces(std::span<const std::span<const std::byte>> out,
 }
 
 int run_ranks(const std::function<int(Ranks&)>& program) {
+  prepare(std::source_location::current());
+  const LastWord last_word;
   Ranks ranks;
   try {
     return program(ranks);
   } catch (const RanksDisagree& error) {
-    if (ranks.rank() == 0) say(error.what());
+    if (ranks.rank() == 0) LastWord::say(error.what());
     return 1;
   } catch (const std::exception& error) {
-    say(fmt::format("rank {} of {} ended the run: {}", ranks.rank(),
-                    ranks.size(), error.what()));
+    LastWord::say(fmt::format("rank {} of {} ended the run: {}", ranks.rank(),
+                              ranks.size(), error.what()));
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   return 1;

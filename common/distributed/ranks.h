@@ -81,12 +81,17 @@ class Ranks {
   /// The texts of all ranks.
   std::vector<std::string> gather(const std::string& own,
                                   std::int64_t RankTraffic::* counter);
+  /// The same on rank 0; nothing on the others.
+  std::vector<std::string> gather_in_first(const std::string& own,
+                                           std::int64_t RankTraffic::* counter);
   /// For tests: messages longer than this are sent in pieces.
   void set_largest_message(std::int64_t bytes) { largest_ = bytes; }
 
  private:
   [[noreturn]] void explain(const RankCall& call);
   void say_goodbye() noexcept;
+  std::vector<std::string> gather_in(int first, const std::string& own,
+                                     std::int64_t RankTraffic::* counter);
   void exchange_in_pieces(std::span<const std::span<const std::byte>> out,
                           std::span<const std::span<std::byte>> in) const;
   void exchange_at_once(std::span<const std::span<const std::byte>> out,
@@ -101,7 +106,8 @@ class Ranks {
 };
 
 /// Runs a program on all ranks of MPI_COMM_WORLD and returns its exit code. Of
-/// an exception, one line tells the rank and the message, and all ranks end:
+/// an exception, one line tells the rank and the message, and all ranks end; the
+/// same if one is killed, of which another one learns by the signal SIGTERM:
 ///
 ///     int main() { return fuse::run_ranks(training); }
 ///

@@ -94,7 +94,6 @@ class ShardedOptimizer {
   std::vector<std::string> facts() const;
   void take_params();
   void share_out();
-  void put_own(std::size_t group) const;
   void send_params(const RankCall& call);
   bool round(bool contributes, const RankCall& call);
   bool find_finite(const RankCall& call);

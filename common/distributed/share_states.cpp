@@ -7,7 +7,6 @@ namespace fuse {
 void share_states(Optimizer& optimizer, const Tensor& param, const Share& share,
                   const Tensor& view) {
   ParamStates states = optimizer.states(param);
-  if (states.empty()) return;
   for (auto& [name, state] : states) {
     const bool is_number = state.dim() == 0 && param.dim() != 0;
     if (is_number || share.count == param.numel()) {

@@ -5,7 +5,7 @@
 
 namespace fuse {
 
-/// Gives the view of a share the states that its parameter has.
+/// Gives the view of a share the states that its parameter has, and no others.
 void share_states(Optimizer& optimizer, const Tensor& param, const Share& share,
                   const Tensor& view);
 

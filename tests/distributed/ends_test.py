@@ -1,27 +1,35 @@
 """Ranks that end early: the others end, too, in seconds and with one line of ours.
 
-    python3 ends_test.py PROGRAM
+    python3 ends_test.py PROGRAM    FUSEBOOK_KILLS: how many ranks are killed
 
 PROGRAM NAME does as NAME in ends.cpp says.
 """
 
 import os
 import pathlib
+import random
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
 PROGRAM = None
+SECONDS = 60  # of a machine that does other things, too
+KILLS = int(os.environ.get("FUSEBOOK_KILLS", "3"))
 LAUNCH = pathlib.Path(__file__).resolve().parents[1] / "launch.sh"
 
 
-def run(name, ranks=4):
+def command(name, ranks, *rest):
+    return ["sh", LAUNCH, "ranks", str(ranks), PROGRAM, name, *rest]
+
+
+def run(name, ranks=4, *rest):
     """Exit code, lines of ours, and all that was printed."""
-    done = subprocess.run(
-        ["sh", LAUNCH, "ranks", str(ranks), PROGRAM, name], text=True,
-        capture_output=True, timeout=60, check=False)
+    done = subprocess.run(command(name, ranks, *rest), text=True,
+                          capture_output=True, timeout=SECONDS, check=False)
     text = done.stdout + done.stderr
     return done.returncode, re.findall(r"^fusebook: .*$", text, re.M), text
 
@@ -53,6 +61,37 @@ class Ends(unittest.TestCase):
 
     def test_ranks_that_differ(self):
         self.check("differs", "rank 2 has", "max_norm = 2")
+
+    def test_a_rank_that_is_killed(self):
+        """The others end within seconds, and the last checkpoint loads."""
+        moments = random.Random(18)
+        for _ in range(KILLS):
+            with tempfile.TemporaryDirectory() as folder:
+                file = pathlib.Path(folder) / "run.safetensors"
+                self.kill_one(file, moments.randrange(4), moments.uniform(0, 1))
+                code, ours, text = run("load", 3, file)
+                self.assertEqual((code, ours), (0, []), text)
+                self.assertEqual(text.count("loaded"), 3)
+
+    def kill_one(self, file, rank, seconds):
+        started = subprocess.Popen(
+            command("on", 4, file), text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)
+        processes = {}
+        while len(processes) < 4:
+            found = re.match(r"rank (\d) is process (\d+)",
+                             started.stdout.readline())
+            if found:
+                processes[int(found[1])] = int(found[2])
+        while not file.exists():
+            time.sleep(0.01)
+        time.sleep(seconds)
+        os.kill(processes[rank], signal.SIGKILL)
+        text, _ = started.communicate(timeout=SECONDS)
+        self.assertNotEqual(started.returncode, 0)
+        ours = re.findall(r"^fusebook: .*$", text, re.M)
+        self.assertEqual(ours, [f"fusebook: rank {rank} of 4 has died, as "
+                                f"process {processes[rank]}"], text)
 
 
 if __name__ == "__main__":

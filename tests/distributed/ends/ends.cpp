@@ -1,9 +1,12 @@
 // One rank of several ends, in one of several ways, while the others go on.
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
 
+#include "fusebook/distributed/sharded_checkpoint.h"
 #include "fusebook/distributed/sharded_optimizer.h"
 #include "fusebook/optim/all.h"
 
@@ -24,6 +27,24 @@ struct Training {
   fuse::SGD opt;
   fuse::ShardedOptimizer sharded;
 };
+
+// Until it is killed.
+int train_on(fuse::Ranks& ranks, const std::string& file) {
+  Training training(ranks);
+  std::printf("rank %d is process %d\n", ranks.rank(), int(getpid()));
+  std::fflush(stdout);
+  while (true) {
+    training.step(1.0);
+    save_checkpoint(file, training.sharded);
+  }
+}
+
+int load(fuse::Ranks& ranks, const std::string& file) {
+  Training training(ranks);
+  load_checkpoint(file, training.sharded);
+  if (training.opt.steps() > 0) std::puts("loaded");
+  return 0;
+}
 
 int train(const std::string& how, fuse::Ranks& ranks) {
   Training training(ranks);
@@ -49,5 +70,9 @@ int train(const std::string& how, fuse::Ranks& ranks) {
 
 int main(int argc, char** argv) {
   const std::string how = argc > 1 ? argv[1] : "well";
-  return fuse::run_ranks([&](fuse::Ranks& ranks) { return train(how, ranks); });
+  return fuse::run_ranks([&](fuse::Ranks& ranks) {
+    if (how == "on") return train_on(ranks, argv[2]);
+    if (how == "load") return load(ranks, argv[2]);
+    return train(how, ranks);
+  });
 }

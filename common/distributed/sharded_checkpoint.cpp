@@ -1,0 +1,71 @@
+#include "fusebook/distributed/sharded_checkpoint.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "fusebook/distributed/optimizer_facts.h"
+#include "fusebook/distributed/whole_states.h"
+
+namespace fuse {
+namespace {
+
+template <class Scheduler>
+RankCall call_of(const char* name, const std::string& path,
+                 const std::vector<Scheduler*>& schedulers,
+                 std::source_location place) {
+  std::vector<std::string> facts = {fmt::format("the file '{}'", path)};
+  for (const SchedulerBase* each : schedulers) {
+    facts.push_back(each == nullptr ? "no scheduler" : each->name());
+  }
+  return {name, place, std::move(facts)};
+}
+
+}  // namespace
+
+void save_checkpoint(const std::string& path, ShardedOptimizer& sharded,
+                     const std::vector<const SchedulerBase*>& schedulers,
+                     std::source_location place) {
+  WholeStates::check_usable(sharded, "save_checkpoint", place);
+  Ranks& ranks = sharded.ranks();
+  RankCall call = call_of("save_checkpoint", path, schedulers, place);
+  for (std::string& each : facts_of_optimizer(sharded.optimizer())) {
+    call.facts.push_back(std::move(each));
+  }
+  ranks.agree(call);
+  std::vector<std::string> states;
+  ranks.or_end(call, [&] { states = WholeStates::gather(sharded); });
+  ranks.together(call, [&] {
+    if (ranks.rank() != 0) return;
+    WholeStates whole(sharded);
+    whole.put(states);
+    states.clear();
+    save_checkpoint(path, sharded.optimizer(), schedulers);
+  });
+}
+
+void load_checkpoint(const std::string& path, ShardedOptimizer& sharded,
+                     const std::vector<SchedulerBase*>& schedulers,
+                     const LoadOptions& options, std::source_location place) {
+  WholeStates::check_usable(sharded, "load_checkpoint", place);
+  Ranks& ranks = sharded.ranks();
+  const RankCall call = call_of("load_checkpoint", path, schedulers, place);
+  ranks.agree(call);
+  bool loaded = false;
+  try {
+    ranks.together(call, [&] {
+      WholeStates whole(sharded);
+      load_checkpoint(path, sharded.optimizer(), schedulers, options);
+      whole.share();
+      loaded = true;
+    });
+  } catch (const RanksDisagree&) {
+    const auto notes = ranks.agree({call.name, call.place, {}}, loaded);
+    if (std::find(notes.begin(), notes.end(), 1U) != notes.end()) {
+      WholeStates::break_off(sharded);
+    }
+    throw;
+  }
+}
+
+}  // namespace fuse
