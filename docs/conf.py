@@ -2,7 +2,7 @@
 
     python -m sphinx -W --keep-going -b html docs OUT
 
-The build runs no recipe: pages are made from `recipes/*.cpp` and from the
+The build runs no recipe: pages are made from the recipes and from the
 captured output in `samples/`.
 """
 
@@ -34,7 +34,7 @@ if html_baseurl and language != "en":
     html_baseurl = f"{html_baseurl.rstrip('/')}/{catalogues.FOLDER}/"
 
 extensions = ["sphinx_design", "sphinx_copybutton", "fusebook_docs.extension"]
-exclude_patterns = ["_build", "_templates", "about", "background/result.rst",
+exclude_patterns = ["_build", "_templates", "about", "conf.py", "background/result.rst",
                     "examples", "exercises", "fusebook_docs", "kernels", "locale",
                     "measurements", "samples"]
 gettext_compact = False  # a catalogue for each page

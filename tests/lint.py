@@ -222,9 +222,12 @@ class Contents:
 
 def built_elsewhere(path):
     """Whether a source is a probe of clang, belongs to a sanitizer preset, is a
-    program outside of the build, or needs Python packages that are not there."""
+    program outside of the build, or needs what is not there: Python packages, or
+    LibTorch."""
     name = str(path.relative_to(ROOT))
     return (name.startswith("tests/consumers/") or
+            name.startswith("recipes/") and
+            b'"fusebook/libtorch/' in path.read_bytes() or
             name.startswith("python/") and not MODULE.is_file() or
             name in ("tests/fuzz/empty_fuzz.cpp",
                      "tests/hardening/sanitized_kernels_test.cpp"))

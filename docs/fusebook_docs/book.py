@@ -7,6 +7,7 @@ from pathlib import Path
 from .errors import BookError
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
+SUFFIXES = (".cpp", ".py")  # of recipes
 SIMULATED = "cuda_sim"  # samples of the simulated GPU
 
 
@@ -52,7 +53,8 @@ class Book:
                 *sorted([*kernels.rglob("*.cu"), *common.rglob("*.cu")])]
 
     def recipe_names(self):
-        return sorted(path.stem for path in self.recipes.glob("*.cpp"))
+        return sorted(path.stem for path in self.recipes.iterdir()
+                      if path.suffix in SUFFIXES)
 
     def exercise_names(self, recipe):
         folder = self.exercises / recipe
@@ -70,11 +72,12 @@ class Book:
 
     def recipe_path(self, recipe):
         check_name("recipe", recipe)
-        path = self.recipes / f"{recipe}.cpp"
-        if not path.is_file():
-            known = ", ".join(self.recipe_names()) or "none"
-            raise BookError(f"unknown recipe {recipe!r}; known: {known}")
-        return path
+        for suffix in SUFFIXES:
+            path = self.recipes / f"{recipe}{suffix}"
+            if path.is_file():
+                return path
+        known = ", ".join(self.recipe_names()) or "none"
+        raise BookError(f"unknown recipe {recipe!r}; known: {known}")
 
     def patch_path(self, recipe, exercise):
         check_name("exercise", exercise)

@@ -3,7 +3,7 @@
 import difflib
 from dataclasses import dataclass
 
-from . import currency, literate, patches, runner, samples
+from . import currency, languages, literate, patches, runner, samples
 from .book import capture_command
 from .errors import BookError
 from .values import wrongly_shown
@@ -30,7 +30,7 @@ def source_of(book, recipe, exercise=None):
     if exercise is None:
         return literate.read(path, book.show(path))
     text = patches.patched(book, recipe, exercise)
-    return literate.parse(text, f"{recipe}.{exercise}")
+    return literate.parse(text, f"{recipe}.{exercise}", languages.of(path))
 
 
 def fresh(book, program, recipe, device, timeout, exercise=None, words=()):

@@ -65,7 +65,8 @@ def index(root):
         frozenset(words | stems), scripts, frozenset(known),
         frozenset(path.stem for path in (root / "tools").glob("*.sh"))
         | {"help"},
-        frozenset(path.stem for path in (root / "recipes").glob("*.cpp")),
+        frozenset(path.stem for path in (root / "recipes").iterdir()
+                  if path.suffix in (".cpp", ".py")),
         frozenset(tests), frozenset(
             each["name"] for kind in ("configurePresets", "testPresets")
             for each in presets[kind] if not each.get("hidden")),

@@ -6,6 +6,11 @@ from dataclasses import dataclass
 
 from .errors import BookError
 
+NAME = "C++"
+LEXER = "cpp"
+COMMENT = "//"
+STEP_END = ";"  # behind step("Title")
+
 _TOKEN = re.compile(
     r"""
     (?P<line>//(?:\\\n|[^\n])*)
@@ -39,6 +44,10 @@ class Scope:
     @property
     def is_main(self):
         return re.search(r"\bmain\s*\(", self.head) is not None
+
+
+def is_main(scope):
+    return scope.is_main
 
 
 def line_of(text, offset):

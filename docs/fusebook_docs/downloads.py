@@ -19,6 +19,8 @@ from . import literate, samples
 # Of the checkout; what a program is made of, and nothing that tests or prints it.
 FILES = ("CMakeLists.txt", "LICENSE", "fusebook", "recipes/CMakeLists.txt")
 FOLDERS = ("cmake", "common", "kernels", "tools")
+# Besides, of a recipe in Python: the package, and what builds that.
+PYTHON = ("pyproject.toml", "tests/requirements-module.txt", "python")
 PRESETS = "CMakePresets.json"
 _TIME = (1980, 1, 1, 0, 0, 0)  # the first that a zip can hold
 _WIDTH = 96  # of a line of the library in a notebook
@@ -28,14 +30,15 @@ def folder_name(name):
     return f"fusebook-{name}"
 
 
-def library(book):
+def library(book, recipe):
     """Every file but the recipe itself: path -> bytes."""
-    found = {name: (book.root / name).read_bytes() for name in FILES}
-    for folder in FOLDERS:
-        for path in sorted((book.root / folder).rglob("*")):
+    more = PYTHON if recipe.suffix == ".py" else ()
+    found = {}
+    for name in (*FILES, *FOLDERS, *more):
+        place = book.root / name
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
             if path.is_file() and "__pycache__" not in path.parts:
-                name = path.relative_to(book.root).as_posix()
-                found[name] = path.read_bytes()
+                found[path.relative_to(book.root).as_posix()] = path.read_bytes()
     found[PRESETS] = _without_tests((book.root / PRESETS).read_text("utf-8"))
     return dict(sorted(found.items()))
 
@@ -55,7 +58,24 @@ def is_program(name):
     return name == "fusebook"
 
 
-def readme(name, title):
+def _needed(recipe):
+    """What a recipe needs to be built, besides what all do."""
+    if recipe.suffix == ".py":
+        return ", and Python 3.11 with nanobind and NumPy"
+    if '"fusebook/libtorch/' in recipe.read_text("utf-8"):
+        return ", and LibTorch (Debian: libtorch-dev)"
+    return ""
+
+
+def readme(recipe, title):
+    name = recipe.stem
+    by_hand = "" if recipe.suffix == ".py" else textwrap.dedent(f"""
+        ```sh
+        cmake --preset release
+        cmake --build --preset release --target {name}
+        build/release/recipes/{name}
+        ```
+        """)
     return textwrap.dedent(f"""\
         # {title}
 
@@ -68,26 +88,20 @@ def readme(name, title):
 
         It says what is missing and asks before it installs that. Without it you
         need a C++20 compiler (g++ 12 or clang++ 15, or newer), CMake 3.25, Ninja, Eigen
-        3.4, fmt 9, nlohmann-json and CLI11:
-
-        ```sh
-        cmake --preset release
-        cmake --build --preset release --target {name}
-        build/release/recipes/{name}
-        ```
-
-        The program is `recipes/{name}.cpp`; change it and run it again.
+        3.4, fmt 9, nlohmann-json and CLI11{_needed(recipe)}{":" if by_hand else "."}
+        BY_HAND
+        The program is `recipes/{recipe.name}`; change it and run it again.
         Another recipe that you put beside it is built in the same way.
         The licence is in `LICENSE`.
-        """).encode()
+        """).replace("BY_HAND\n", by_hand + "\n").encode()
 
 
 def zip_of(book, name):
     """The bytes of NAME.zip."""
     recipe = book.recipe_path(name)
-    files = {**library(book),
-             f"recipes/{name}.cpp": recipe.read_bytes(),
-             "README.md": readme(name, title_of(book, name))}
+    files = {**library(book, recipe),
+             f"recipes/{recipe.name}": recipe.read_bytes(),
+             "README.md": readme(recipe, title_of(book, name))}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as zip:
         for path, data in sorted(files.items()):
@@ -104,7 +118,7 @@ def title_of(book, name):
     return literate.read(book.recipe_path(name)).parts[0].prose[0].text
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=2)
 def _packed(files):
     """Files as text for a cell of a notebook: a tar.xz in base 64."""
     out = io.BytesIO()
@@ -129,7 +143,7 @@ with tarfile.open(fileobj=io.BytesIO(library)) as tar:
 """
 
 _WRITE = """\
-(book / "recipes/{name}.cpp").write_text(r'''{source}''');
+(book / "recipes/{file}").write_text(r'''{source}''');
 """
 
 _RUN = """\
@@ -144,25 +158,26 @@ assert program.returncode == 0
 
 def notebook_of(book, name):
     """The text of NAME.ipynb: plain Python, which any notebook runs."""
-    source = book.recipe_path(name).read_text(encoding="utf-8")
+    recipe = book.recipe_path(name)
+    source = recipe.read_text(encoding="utf-8")
     if "'''" in source:
-        raise ValueError(f"{name}.cpp has three quotes in a row")
+        raise ValueError(f"{recipe.name} has three quotes in a row")
     sample = samples.load(book, "cpu", name)
-    packed = _packed(tuple(library(book).items()))
+    packed = _packed(tuple(library(book, recipe).items()))
     facts = sample.provenance
     where = f"{facts['device']}, {facts['compiler']}, {facts['date']}"
     cells = [
         _words("title", f"# {title_of(book, name)}\n\nA recipe of Fusebook, a "
                "book about fused optimizers. Run the cells from the first to the "
-               "last. They need a C++20 compiler, and install what is missing "
-               "where they may."),
+               "last. They need a C++20 compiler"
+               f"{_needed(recipe)}, and install what is missing where they may."),
         _words("unpack-words", "## The library\n\nThis cell unpacks it into the "
                f"folder `{folder_name(name)}`."),
         _code("unpack", _UNPACK.format(folder=folder_name(name), packed=packed),
               hidden=True),
         _words("recipe-words", "## The recipe\n\nThis cell writes it, its text in "
                "its comments. Change it as you like."),
-        _code("recipe", _WRITE.format(name=name, source=source)),
+        _code("recipe", _WRITE.format(file=recipe.name, source=source)),
         _words("run-words", "## What it prints\n\nThis cell builds and runs it. "
                f"Until you run it, it shows what was captured on {where}."),
         _code("run", _RUN.format(name=name), output=_printed(sample)),

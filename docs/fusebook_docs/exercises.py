@@ -13,7 +13,7 @@ from . import patches
 from .errors import BookError
 
 COUNT = 3
-_ASKED = re.compile(r"^// \.\. exercise:: (\w+)$", re.MULTILINE)
+_ASKED = re.compile(r"^(?://|#) \.\. exercise:: (\w+)$", re.MULTILINE)
 _CONFLICT = "<<<<<<< "
 
 
@@ -48,7 +48,7 @@ def rebased(book, recipe, exercise):
     now = book.recipe_path(recipe).read_text(encoding="utf-8")
     hunks = patches.read(book, recipe, exercise)
     path = book.show(book.patch_path(recipe, exercise))
-    target = f"recipes/{recipe}.cpp"
+    target = patches.target_of(book, recipe)
     for then in _committed(book, target):
         try:
             answer = patches.apply(then, hunks, path, target)

@@ -21,8 +21,9 @@ PROSE = (0.35, 0.55)
 ENGINE_ROOM = re.compile(r"\b(slots?|entry|entries|bindings?)\b", re.I)
 # Code of another file that a page quotes is neither prose nor its own.
 _QUOTES = re.compile(r"\.\. (?:literalinclude|kernel-beside)::|\s+:[\w-]+:")
-_HARNESS = re.compile(r"\s*(#include\b|using\b|int main\b)|\brun_recipe\b|"
-                      r"\bargv\b")
+# What another library brings is what its page is about.
+_HARNESS = re.compile(r"\s*(#include\b(?!.*torch)|using\b|int main\b|from\b|import\b|"
+                      r"if __name__\b)|\brun_recipe\b|\bargv\b")
 
 
 def shown_code(recipe):
@@ -37,7 +38,7 @@ def harness(recipe):
     for scope in recipe.scopes:
         if scope.is_namespace:
             continue
-        if scope.is_main:
+        if recipe.language.is_main(scope):
             within.update(range(scope.first_line, scope.close_line + 1))
         elif any(scope.open_line < step.line < scope.close_line
                  for step in recipe.steps):
@@ -52,7 +53,8 @@ def prose_share(recipe):
                 for part in recipe.parts for line in part.prose)
     inside = {line.number for part in recipe.parts for line in part.prose}
     inside.update(part.line for part in recipe.parts)
-    code = sum(bool(text.strip()) and not text.lstrip().startswith("//")
+    mark = recipe.language.COMMENT
+    code = sum(bool(text.strip()) and not text.lstrip().startswith(mark)
                for number, text in enumerate(recipe.source.split("\n"), 1)
                if number not in inside)
     return prose / max(prose + code, 1)
@@ -61,7 +63,7 @@ def prose_share(recipe):
 def summary(name, recipe):
     low, high = PROSE
     most = CODE_LINES_OF.get(name, CODE_LINES)
-    return (f"{name}: {len(shown_code(recipe))} of {most} lines of C++, "
+    return (f"{name}: {len(shown_code(recipe))} of {most} lines of {recipe.language.NAME}, "
             f"{len(harness(recipe))} of {HARNESS_LINES} harness, "
             f"{prose_share(recipe):.0%} prose (from {low:.0%} to {high:.0%})")
 
@@ -77,7 +79,7 @@ def problems(book, name, recipe):
 def _lengths(name, recipe):
     shown, most = len(shown_code(recipe)), CODE_LINES_OF.get(name, CODE_LINES)
     if shown > most:
-        yield BookError(f"the page shows {shown} lines of C++; the limit is "
+        yield BookError(f"the page shows {shown} lines of {recipe.language.NAME}; the limit is "
                         f"{most}", recipe.path)
     lines = harness(recipe)
     if len(lines) > HARNESS_LINES:
@@ -92,7 +94,7 @@ def _lengths(name, recipe):
 
 def _columns(recipe):
     for number, text in enumerate(recipe.source.split("\n"), start=1):
-        link = text.lstrip().startswith("//") and "://" in text
+        link = text.lstrip().startswith(recipe.language.COMMENT) and "://" in text
         if len(text) > COLUMNS and not link:
             yield BookError(f"{len(text)} columns; the limit is {COLUMNS}",
                             recipe.path, number)

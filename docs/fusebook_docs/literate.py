@@ -1,23 +1,24 @@
-"""Reads a recipe: a C++ program that is also a page.
+"""Reads a recipe: a program in C++ or Python that is also a page.
 
-At namespace scope `// %%` starts a block of prose; inside a function
+Outside of functions `// %%` starts a block of prose; inside a function
 `step("Title");` starts one, and its literal is the heading. Prose is the
 `//` comment block directly after the marker and ends at the first line that
 is no comment. `// by device` behind the marker says that the output may be
 another one on another device. What follows, up to the next marker, is code.
+In Python comments begin with `#`.
 """
 
 import re
 import textwrap
 from dataclasses import dataclass, field
 
-from . import cpp
+from . import cpp, languages
 from .errors import BookError
 
 _STEP = re.compile(r"(?<![\w.>:])(?:fuse::)?step\s*\(")
 _LITERAL = re.compile(r'"((?:\\["\\]|[^"\\])*)"')
-_BY_DEVICE = r"(?:\s*// by device)?"
-_MARKER = re.compile(r"//[ \t]*%%(.*)")
+_BY_DEVICE = r"(?:\s*(?://|#) by device)?"
+_MARKER = re.compile(r"(?://|#)[ \t]*%%(.*)")
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Recipe:
     source: str
     parts: list[Part]
     scopes: list[cpp.Scope]
+    language: object = cpp
 
     @property
     def steps(self):
@@ -76,7 +78,7 @@ class Recipe:
 
     @property
     def fingerprint(self):
-        return cpp.fingerprint(self.source, self.path)
+        return self.language.fingerprint(self.source, self.path)
 
 
 def read(path, show=None):
@@ -88,41 +90,43 @@ def read(path, show=None):
         raise BookError(f"not UTF-8: {error.reason}", show) from None
     except OSError as error:
         raise BookError(f"cannot be read: {error.strerror}", show) from None
-    return parse(source, show)
+    return parse(source, show, languages.of(path))
 
 
-def parse(source, path):
+def parse(source, path, language=cpp):
     """Parses the text of a recipe; `path` is for messages."""
     if "\r" in source:
         line = cpp.line_of(source, source.index("\r"))
         raise BookError("a carriage return; use plain newlines", path, line)
-    scopes = cpp.scopes(source, path)
-    comments = cpp.line_comments(source, path)
-    markers = _prose_markers(comments, scopes, path)
-    markers.update(_step_markers(source, scopes, path))
-    parts, preamble = _parts(source.split("\n"), comments, markers, path)
-    _check_title(parts, path)
+    scopes = language.scopes(source, path)
+    comments = language.line_comments(source, path)
+    markers = _prose_markers(comments, scopes, path, language)
+    markers.update(_step_markers(source, scopes, path, language))
+    parts, preamble = _parts(source.split("\n"), comments, markers, language)
+    _check_prose(parts, path, language)
+    _check_title(parts, path, language)
     for part in parts:
         code, tail = _split(part, scopes)
         part.code, part.tail = _shown(code, scopes), _shown(tail, scopes)
     parts[0].code = _joined(_shown(_unlicensed(preamble, comments), scopes),
                             parts[0].code)
-    return Recipe(path, source, parts, scopes)
+    return Recipe(path, source, parts, scopes, language)
 
 
-def _prose_markers(comments, scopes, path):
+def _prose_markers(comments, scopes, path, language):
+    marker = f"{language.COMMENT} %%"
     markers = {}
     for number, text in comments.items():
         match = _MARKER.match(text)
         if match is None:
             continue
         if match[1].strip():
-            raise BookError("text after // %%: put it on the next line", path,
-                            number)
+            raise BookError(f"text after {marker}: put it on the next line",
+                            path, number)
         if any(_holds(scope, number) for scope in scopes):
             raise BookError(
-                "// %% inside a function; there, write step(\"Title\");",
-                path, number)
+                f"{marker} inside a function; there, write "
+                f"step(\"Title\"){language.STEP_END}", path, number)
         markers[number] = None
     return markers
 
@@ -132,9 +136,10 @@ def _holds(scope, number):
     return inside and not scope.is_namespace
 
 
-def _step_markers(source, scopes, path):
+def _step_markers(source, scopes, path, language):
     markers, seen = {}, {}
-    text = cpp.blanked(source, path)
+    text = language.blanked(source, path)
+    end_of_step = language.STEP_END
     lines = source.split("\n")
     for match in _STEP.finditer(text):
         number = cpp.line_of(source, match.start())
@@ -143,10 +148,12 @@ def _step_markers(source, scopes, path):
         if argument == "":
             continue  # a function of the recipe's own that is called step
         title = _title(argument, path, number)
-        if not re.fullmatch(r"(?:fuse::)?step\(\s*\".*\"\s*\);" + _BY_DEVICE,
-                            lines[number - 1].strip()):
-            raise BookError("step(\"...\"); must be alone on its line, except "
-                            "for '// by device' after it", path, number)
+        if not re.fullmatch(
+                rf'(?:fuse::)?step\(\s*".*"\s*\){end_of_step}{_BY_DEVICE}',
+                lines[number - 1].strip()):
+            raise BookError(
+                f'step("..."){end_of_step} must be alone on its line, except for '
+                f"'{language.COMMENT} by device' after it", path, number)
         _check_depth(match.start(), scopes, path, number)
         if title in seen:
             raise BookError(
@@ -180,7 +187,7 @@ def _check_depth(offset, scopes, path, number):
             "function, so that it runs exactly once", path, number)
 
 
-def _parts(lines, comments, markers, path):
+def _parts(lines, comments, markers, language):
     parts, preamble = [], []
     in_prose = False
     for number, text in enumerate(lines, start=1):
@@ -192,33 +199,34 @@ def _parts(lines, comments, markers, path):
         elif not parts:
             preamble.append(line)
         elif in_prose and number in comments:
-            parts[-1].prose.append(Line(number, _uncommented(comments[number])))
+            parts[-1].prose.append(
+                Line(number, _uncommented(comments[number], language)))
         else:
             in_prose = False
             parts[-1].code.append(line)
-    _check_prose(parts, path)
     return parts, preamble
 
 
-def _uncommented(comment):
-    text = comment[2:]
+def _uncommented(comment, language):
+    text = comment[len(language.COMMENT):]
     return (text[1:] if text.startswith(" ") else text).rstrip()
 
 
-def _check_prose(parts, path):
+def _check_prose(parts, path, language):
     for part in parts:
         if not any(line.text for line in part.prose):
-            what = f"step {part.title!r}" if part.is_step else "// %%"
+            what = (f"step {part.title!r}" if part.is_step
+                    else f"{language.COMMENT} %%")
             raise BookError(
-                f"{what} has no prose: write it in // comments directly "
-                "below", path, part.line)
+                f"{what} has no prose: write it in {language.COMMENT} comments "
+                "directly below", path, part.line)
 
 
-def _check_title(parts, path):
+def _check_title(parts, path, language):
     if not parts or parts[0].is_step:
         raise BookError(
-            "the first marker must be // %% with the page's title", path,
-            parts[0].line if parts else 1)
+            f"the first marker must be {language.COMMENT} %% with the page's "
+            "title", path, parts[0].line if parts else 1)
     prose = parts[0].prose
     underlined = len(prose) > 1 and re.fullmatch("={3,}", prose[1].text)
     if not prose[0].text or not underlined:

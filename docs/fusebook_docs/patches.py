@@ -1,6 +1,6 @@
 """Exercises: answers that are stored as patches of their recipe.
 
-A patch is a unified diff of `recipes/<recipe>.cpp`. It is applied strictly:
+A patch is a unified diff of the recipe's file in `recipes/`. It is applied strictly:
 every line of context must be there, letter by letter, in exactly one place.
 """
 
@@ -12,7 +12,7 @@ from .errors import BookError
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*")
 
-_PROSE = re.compile(r"\s*(//|(?:fuse::)?step\(\")")
+_PROSE = re.compile(r"\s*(//|#( |$)|(?:fuse::)?step\(\")")
 
 
 @dataclass
@@ -44,7 +44,12 @@ def read(book, recipe, exercise):
                         show) from None
     except (OSError, UnicodeDecodeError) as error:
         raise BookError(f"cannot be read: {error}", show) from None
-    return parse(text, show, f"recipes/{recipe}.cpp")
+    return parse(text, show, target_of(book, recipe))
+
+
+def target_of(book, recipe):
+    """What a patch of the recipe changes."""
+    return f"recipes/{book.recipe_path(recipe).name}"
 
 
 def parse(text, path, target):
@@ -142,7 +147,7 @@ def patched(book, recipe, exercise):
     hunks = read(book, recipe, exercise)
     return apply(path.read_text(encoding="utf-8"), hunks,
                  book.show(book.patch_path(recipe, exercise)),
-                 f"recipes/{recipe}.cpp")
+                 target_of(book, recipe))
 
 
 def answer(hunks):
@@ -153,13 +158,12 @@ def answer(hunks):
     return "\n@@\n".join(blocks)
 
 
-def make(recipe, before, after):
-    """A patch from one text of a recipe to another.
+def make(target, before, after):
+    """A patch from one text of a file, the `target`, to another.
 
     It has the least context that tells every place apart, so that prose can
     be edited without making patches anew.
     """
-    target = f"recipes/{recipe}.cpp"
     for context in (1, 2, 3):
         rows = difflib.unified_diff(
             before.split("\n"), after.split("\n"), f"a/{target}",

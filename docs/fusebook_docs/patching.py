@@ -16,7 +16,7 @@ def run_make_patch(book, options):
         after = options.edited.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BookError(f"cannot be read: {error}", options.edited) from None
-    text = patches.make(options.recipe, before, after)
+    text = patches.make(patches.target_of(book, options.recipe), before, after)
     path = book.patch_path(options.recipe, options.exercise)
     samples.write_files({path: text})
     print(f"{book.show(path)}: written")
@@ -43,7 +43,8 @@ def _rebase_one(book, recipe, exercise, error, only_check):
     merged = exercises.rebased(book, recipe, exercise)
     path = book.patch_path(recipe, exercise)
     if lines := exercises.conflicts(merged):
-        copy = book.root / "build" / "exercises" / f"{recipe}.{exercise}.cpp"
+        suffix = book.recipe_path(recipe).suffix
+        copy = book.root / "build" / "exercises" / f"{recipe}.{exercise}{suffix}"
         samples.write_files({copy: merged})
         for line in lines:
             print(f"{book.show(copy)}:{line}: the recipe and the answer "
@@ -53,6 +54,7 @@ def _rebase_one(book, recipe, exercise, error, only_check):
               f"{book.show(copy)}")
         return True
     before = book.recipe_path(recipe).read_text(encoding="utf-8")
-    samples.write_files({path: patches.make(recipe, before, merged)})
+    samples.write_files({path: patches.make(patches.target_of(book, recipe),
+                                             before, merged)})
     print(f"{book.show(path)}: rebased")
     return False

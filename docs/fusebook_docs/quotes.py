@@ -23,7 +23,7 @@ file says where else.
 import re
 from dataclasses import dataclass, replace
 
-from . import cpp, literate, numbers, patches, samples
+from . import languages, literate, numbers, patches, samples
 from .errors import BookError
 from .values import quantity_text
 
@@ -31,7 +31,7 @@ ROLES = ("value", "constant")
 ROLE = re.compile(rf":({'|'.join(ROLES)}):`([^`]*)`")
 _NUMBER = r"([-+]?\d[\d']*(?:\.\d*)?(?:e[-+]?\d+)?)"
 _HOLES = ("#", "...")
-_SOURCES = (".cpp", ".cu", ".def", ".h")
+_SOURCES = (".cpp", ".cu", ".def", ".h", ".py")
 
 
 @dataclass(frozen=True)
@@ -278,17 +278,17 @@ def _code(book, place):
         text = place.file.read_text(encoding="utf-8")
         show = book.show(place.file)
         if place.file.suffix in _SOURCES:
-            text = cpp.blanked(text, show, keep_strings=True)
+            text = languages.of(show).blanked(text, show, keep_strings=True)
         return text, show, (place.file,)
     path = book.recipe_path(place.recipe)
     source, files = path.read_text(encoding="utf-8"), (path,)
     if place.exercise:
         source = patches.patched(book, place.recipe, place.exercise)
         files = (path, book.patch_path(place.recipe, place.exercise))
-    show = book.show(files[-1])
+    show, language = book.show(files[-1]), languages.of(path)
     if place.step is not None:
-        source = _step_code(literate.parse(source, show), place.step)
-    return cpp.blanked(source, show, keep_strings=True), show, files
+        source = _step_code(literate.parse(source, show, language), place.step)
+    return language.blanked(source, show, keep_strings=True), show, files
 
 
 def _step_code(recipe, title):

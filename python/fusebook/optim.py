@@ -1,4 +1,5 @@
-"""The optimizers of torch.optim, with its names, arguments and defaults.
+"""The optimizers of torch.optim, with its names, arguments and defaults; and LAMB and
+LARS, which torch does not have.
 
 `foreach`, `fused` and `capturable` are taken and change nothing: a step is one
 launch in any case.
@@ -105,6 +106,36 @@ class ASGD(Optimizer):
         super().__init__(params, dict(lr=lr, lambd=lambd, alpha=alpha, t0=t0,
             weight_decay=weight_decay, foreach=foreach, maximize=maximize,
             differentiable=differentiable, capturable=capturable))
+
+
+class LAMB(Optimizer):
+    """LAMB (You and others, 2020), in one launch: the direction of AdamW, as long for
+    each tensor as the tensor itself."""
+
+    _name = "LAMB"
+
+    def __init__(self, params: Iterable[Any], lr: float = 1e-3,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-6,
+                 weight_decay: float = 1e-2, bias_correction: bool = True, *,
+                 maximize: bool = False) -> None:
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps,
+            weight_decay=weight_decay, bias_correction=bias_correction,
+            maximize=maximize))
+
+
+class LARS(Optimizer):
+    """LARS (You, Gitman and Ginsburg, 2017), in one launch: gradient descent whose
+    rate is, for each tensor, the ratio of its norm and that of its gradient."""
+
+    _name = "LARS"
+
+    def __init__(self, params: Iterable[Any], lr: float = 1.0, momentum: float = 0.9,
+                 weight_decay: float = 0, trust_coefficient: float = 1e-3,
+                 eps: float = 1e-8, nesterov: bool = False, *,
+                 maximize: bool = False) -> None:
+        super().__init__(params, dict(lr=lr, momentum=momentum,
+            weight_decay=weight_decay, trust_coefficient=trust_coefficient, eps=eps,
+            nesterov=nesterov, maximize=maximize))
 
 
 class NAdam(Optimizer):

@@ -6,6 +6,7 @@
 #include "fusebook/support/error.h"
 #include "fusebook/support/version.h"
 #include "map.h"
+#include "recipe.h"
 #include "stepper.h"
 
 namespace nb = nanobind;
@@ -17,6 +18,7 @@ NB_MODULE(_core, module) {  // NOLINT
   fuse::python::define_arrays(module);
   fuse::python::define_stepper(module);
   fuse::python::define_map(module);
+  fuse::python::define_recipe(module);
   module.def("process_counters", &fuse::process_counters);
   module.attr("__version__") = fuse::version();
 }

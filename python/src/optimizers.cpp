@@ -50,6 +50,8 @@ AnyOptimizer make_optimizer(const std::string& name) {
   }
   if (name == "Adamax") return make<Adamax>();
   if (name == "ASGD") return make<ASGD>();
+  if (name == "LAMB") return make<LAMB>();
+  if (name == "LARS") return make<LARS>();
   if (name == "NAdam") return make<NAdam>();
   if (name == "RAdam") return make<RAdam>();
   if (name == "RMSprop") return make<RMSprop>();

@@ -19,7 +19,7 @@ struct AnyOptimizer {
       set_groups;
 };
 
-/// The optimizer of torch.optim with that name. Throws Error for any other.
+/// The optimizer of that name. Throws Error for any other.
 AnyOptimizer make_optimizer(const std::string& name);
 
 }  // namespace fuse::python

@@ -108,8 +108,7 @@ def _finish(report, options):
 
 
 def _stages(report, options):
-    recipes = options.recipes or sorted(
-        path.stem for path in (ROOT / "recipes").glob("*.cpp"))
+    recipes = options.recipes or building.recipes_of(ROOT)
     programs = options.programs
     if programs is None:
         programs = building.build(report, ROOT, recipes, _share(report, BUILD))

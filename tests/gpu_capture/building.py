@@ -30,6 +30,12 @@ def exercises_of(root, recipe):
     return sorted(path.stem for path in folder.glob("*.patch"))
 
 
+def recipes_of(root):
+    """The recipes that use a GPU: LibTorch's tensors lie in host memory."""
+    return sorted(path.stem for path in (root / "recipes").glob("*.cpp")
+                  if '"fusebook/libtorch/' not in path.read_text("utf-8"))
+
+
 def build(report, root, recipes, limit):
     """Builds recipes and benchmark, then tests and exercises.
 

@@ -95,7 +95,7 @@ class Steps(unittest.TestCase):
 
     def test_all_optimizers_step(self):
         for name in ("ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax",
-                     "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"):
+                     "LAMB", "LARS", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"):
             x = np.ones(5)
             opt = getattr(fusebook, name)([x])
             for _ in range(3):
@@ -103,6 +103,30 @@ class Steps(unittest.TestCase):
             self.assertTrue((x < 1).all(), name)
             self.assertEqual(opt.counters.launches, 3, name)
             self.assertIsInstance(opt, fusebook.Optimizer)
+
+    def test_lamb_and_lars_scale_each_tensor_by_its_norm(self):
+        start, grad = np.array([3.0, 4.0]), np.array([0.5, -2.0])
+        # In the first step the averages are the gradient itself.
+        towards = grad / (np.abs(grad) + 1e-6) + 0.1 * start
+        lamb = start - 0.2 * 5 / np.linalg.norm(towards) * towards
+        ratio = 0.01 * 5 / (np.linalg.norm(grad) + 0.1 * 5)
+        buffer = ratio * (grad + 0.1 * start)
+        first = start - 0.2 * buffer
+        ratio = 0.01 * np.linalg.norm(first) / (
+            np.linalg.norm(grad) + 0.1 * np.linalg.norm(first))
+        second = first - 0.2 * (0.5 * buffer + ratio * (grad + 0.1 * first))
+        for opt, steps, expected in (
+                (lambda x: fusebook.LAMB([x, np.ones(7)], lr=0.2, weight_decay=0.1),
+                 1, lamb),
+                (lambda x: fusebook.LARS(
+                    [x, np.ones(7)], lr=0.2, momentum=0.5, weight_decay=0.1,
+                    trust_coefficient=0.01, eps=0.0), 2, second)):
+            x = start.copy()
+            own = opt(x)
+            for _ in range(steps):
+                own.step([grad, np.ones(7)])
+            self.assertLess(np.abs(x - expected).max(), 1e-14)
+            self.assertEqual(own.counters.launches, steps)
 
     def test_what_the_page_shows(self):
         self.assertEqual(printed_by("training.py"), expected_of("training.py"))

@@ -34,6 +34,9 @@ is_configured() {
   case $(cached MPI_CXX_COMPILER) in
     *-NOTFOUND) ! is_found mpi || return 1 ;;
   esac
+  case $(cached FUSEBOOK_LIBTORCH_HEADERS) in
+    *-NOTFOUND) ! is_found libtorch || return 1 ;;
+  esac
   case $(cached FUSEBOOK_PYTHON) in
     *-NOTFOUND) [ -z "$python" ] || return 1 ;;
   esac

@@ -42,12 +42,14 @@ def chosen(ctest):
 
 
 def outputs(build):
-    """The files that Ninja can build, relative to its folder."""
+    """The files that Ninja can build, relative to its folder; also those that were
+    written when it was configured, and start what it builds."""
     listed = subprocess.run(["ninja", "-C", str(build), "-t", "targets", "all"],
                             capture_output=True, text=True,
                             errors="surrogateescape", check=True).stdout
     return {line.rsplit(": ", 1)[0] for line in listed.splitlines()
-            if not line.endswith(": phony")}
+            if not line.endswith(": phony")
+            or (build / line.rsplit(": ", 1)[0]).is_file()}
 
 
 def needs(words, build, files):

@@ -1,6 +1,6 @@
 """The Sphinx extension: recipes become pages.
 
-`recipes/*.cpp` are sources like any `.rst`: a parser turns their prose, code
+`recipes/*.cpp` and `recipes/*.py` are sources like any `.rst`: a parser turns their prose, code
 and captured output into a document in memory. The build runs no recipe and
 writes no page as text.
 """
@@ -8,6 +8,7 @@ writes no page as text.
 import zlib
 from pathlib import Path
 
+from ..book import SUFFIXES
 from . import (api, api_example, bars, both_names, chinese_search, code_links,
                code_words, downloads, drawing, editions, equations, excerpt, exercise,
                gallery, graph_picture, kernel_view, ladder, machine_code, measured,
@@ -24,7 +25,8 @@ _PARTS = (editions, translated, chinese_search, nodes, drawing, downloads, recip
 def setup(app):
     for part in _PARTS:
         part.setup(app)
-    app.add_source_suffix(".cpp", "recipe")
+    for suffix in SUFFIXES:
+        app.add_source_suffix(suffix, "recipe")
     app.add_source_parser(recipe.RecipeParser)
     app.connect("env-get-outdated", page.outdated)
     app.connect("env-purge-doc", page.purge)

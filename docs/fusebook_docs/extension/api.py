@@ -194,6 +194,8 @@ def _users(app, index):
         book, found = pages.book_of(app.env), {}
         for recipe in book.recipe_names():
             path = book.recipe_path(recipe)
+            if path.suffix != ".cpp":
+                continue
             source = cpp.blanked(path.read_text(encoding="utf-8"), path)
             for name in links.used(source, index):
                 found.setdefault(name, []).append(f"recipes/{recipe}")

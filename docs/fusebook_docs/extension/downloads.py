@@ -29,7 +29,7 @@ def links(env, page):
 
 def program(env, page):
     """A link to the recipe's file."""
-    name = f"{page.name}.cpp"
+    name = page.path.name
     return addnodes.download_reference(
         "", "", nodes.literal(name, name, classes=["download"]),
         refdoc=env.docname, reftarget=f"/recipes/{name}", refdomain="",

@@ -34,7 +34,7 @@ class RecipeExcerpt(SphinxDirective):
             self.env.note_dependency(str(page.path))
             part = self._part(page)
             code = self._lines(part)
-            return [self._origin(page, part), _block(code),
+            return [self._origin(page, part), _block(code, page.recipe.language.LEXER),
                     *self._output(page, part)]
         except OSError:
             raise self.error(f"unknown recipe {self.arguments[0]!r}") from None
@@ -91,9 +91,9 @@ class RecipeExcerpt(SphinxDirective):
         return box.children
 
 
-def _block(lines):
+def _block(lines, language):
     text = textwrap.dedent("\n".join(lines)).strip("\n")
-    return nodes.literal_block(text, text, language="cpp",
+    return nodes.literal_block(text, text, language=language,
                                classes=["recipe-code"])
 
 

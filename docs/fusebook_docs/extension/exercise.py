@@ -53,8 +53,8 @@ class Exercise(SphinxDirective):
         hunks = patches.read(page.book, page.name, name)
         show = page.book.show(path)
         text = patches.apply(page.recipe.source, hunks, show,
-                             f"recipes/{page.name}.cpp")
-        source = literate.parse(text, show)
+                             f"recipes/{page.path.name}")
+        source = literate.parse(text, show, page.recipe.language)
         found = pages.open_samples(self.env, page, source, name,
                                    self.get_source_info()[1])
         self.env.temp_data[f"{pages.KEY}.{name}"] = (found, source)

@@ -1,4 +1,4 @@
-"""Turns a recipe into the lines of a page, each with its place in the .cpp.
+"""Turns a recipe into the lines of a page, each with its place in the file.
 
 The page is reStructuredText that exists in memory only. Prose goes in as it
 is; code, output and the whole program go in as directives of this module that
@@ -26,7 +26,7 @@ _MARKUP = "\\*`|_"
 
 
 class RecipeParser(translated.TranslatedParser):
-    """Reads `recipes/<name>.cpp` as a page."""
+    """Reads the file of a recipe as a page."""
 
     supported = ("recipe",)
 
@@ -187,10 +187,11 @@ class RecipeCode(SphinxDirective):
     option_spec = {"tail": directives.flag}
 
     def run(self):
-        part = pages.current(self.env).recipe.parts[int(self.arguments[0])]
+        recipe = pages.current(self.env).recipe
+        part = recipe.parts[int(self.arguments[0])]
         code = part.tail if "tail" in self.options else part.code
         text = "\n".join(line.text for line in code)
-        block = nodes.literal_block(text, text, language="cpp",
+        block = nodes.literal_block(text, text, language=recipe.language.LEXER,
                                     classes=["recipe-code"])
         self.set_source_info(block)
         return [block]
@@ -317,9 +318,10 @@ class RecipeProgram(SphinxDirective):
         source = page.recipe.source
         count = len(source.splitlines())
         fold = own.fold(summary=say("{file}, {count} lines",
-                                    file=f"{page.name}.cpp", count=count),
+                                    file=page.path.name, count=count),
                         classes=["whole-program"])
-        fold += nodes.literal_block(source, source, language="cpp")
+        fold += nodes.literal_block(source, source,
+                                    language=page.recipe.language.LEXER)
         line = nodes.paragraph()
         line += downloads.links(self.env, page)
         return [fold, line]

@@ -82,7 +82,7 @@ def _files(book, name, title):
         changed = program
         for old, new in changes.items():
             changed = changed.replace(old, new)
-        found[folder / f"{answer}.patch"] = patches.make(name, program, changed)
+        found[folder / f"{answer}.patch"] = patches.make(f"recipes/{name}.cpp", program, changed)
         found[folder / f"{answer}.rst"] = f"{text}\n"
     return found
 

@@ -76,9 +76,31 @@ class Downloads(unittest.TestCase):
     def test_its_readme_names_all_that_a_build_needs(self):
         programs = (ROOT / "tools/lib/programs.sh").read_text()
         needed = re.search(r"need compiler ([a-z ]+)", programs)[1].split()
-        readme = downloads.readme(NAME, "A title").decode().lower()
+        readme = downloads.readme(
+            self.book.recipe_path(NAME), "A title").decode().lower()
         for name in ("compiler", *needed):
             self.assertIn(name, readme)
+
+    def test_a_recipe_in_python_brings_the_package(self):
+        name = "from_python"
+        data = downloads.zip_of(self.book, name)
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = {path.removeprefix(f"fusebook-{name}/")
+                     for path in archive.namelist()}
+            readme = archive.read(f"fusebook-{name}/README.md").decode()
+        for path in ("recipes/from_python.py", "pyproject.toml",
+                     "python/fusebook/recipe.py", "python/src/module.cpp",
+                     "tests/requirements-module.txt"):
+            self.assertIn(path, names)
+        self.assertIn("NumPy", readme)
+        self.assertNotIn("cmake --build", readme)
+        cells = json.loads(downloads.notebook_of(self.book, name))["cells"]
+        whole = "".join("".join(cell["source"]) for cell in cells)
+        self.assertIn('"recipes/from_python.py").write_text', whole)
+
+    def test_a_recipe_of_libtorch_says_so(self):
+        path = self.book.recipe_path("in_a_libtorch_program")
+        self.assertIn("libtorch-dev", downloads.readme(path, "A title").decode())
 
     def test_the_entry_can_be_run(self):
         with zipfile.ZipFile(io.BytesIO(self.zip)) as archive:

@@ -4,7 +4,7 @@ import unittest
 
 from support import FIXTURES, RUN
 
-from fusebook_docs import cpp, literate
+from fusebook_docs import cpp, limits, literate, python_code
 from fusebook_docs.errors import BookError
 
 TOY = (FIXTURES / "recipes" / "toy_optimizer.cpp").read_text()
@@ -24,12 +24,104 @@ static void r(const Options&) {
 """
 
 
+PYTHON = '''\
+import fusebook
+from fusebook.recipe import run_recipe, step
+
+# %%
+# Title
+# =====
+#
+# Words.
+
+
+# %%
+# A function # with a sign.
+def double(x):
+    """Twice of it: step("no step")."""
+    return 2 * x  # %% is no marker here
+
+
+def r():
+    step("One")
+    # Prose.
+    #
+    # More.
+    text = "# no comment"
+    # A comment of the code.
+    if text:
+        print(double(1))
+
+    step("Two")  # by device
+    # The last.
+    print("step()")
+
+
+if __name__ == "__main__":
+    run_recipe(r)
+'''
+
+
 def parse(source):
     return literate.parse(source, "recipes/r.cpp")
 
 
 def texts(lines):
     return [line.text for line in lines]
+
+
+class Python(unittest.TestCase):
+    def read(self, source=PYTHON):
+        return literate.parse(source, "recipes/r.py", python_code)
+
+    def refused(self, old, new, text):
+        with self.assertRaisesRegex(BookError, text):
+            self.read(PYTHON.replace(old, new, 1))
+
+    def test_parts(self):
+        recipe = self.read()
+        self.assertEqual(recipe.step_titles, ["One", "Two"])
+        self.assertEqual(recipe.by_device, {"Two"})
+        first, function, one, two = recipe.parts
+        self.assertEqual(texts(first.prose), ["Title", "=====", "", "Words."])
+        self.assertEqual(texts(first.code)[0], "import fusebook")
+        self.assertEqual(texts(function.prose), ["A function # with a sign."])
+        self.assertEqual(texts(function.code)[-1], "def r():")
+        self.assertEqual(texts(one.prose), ["Prose.", "", "More."])
+        self.assertEqual(texts(one.code), [
+            'text = "# no comment"', "# A comment of the code.", "if text:",
+            "    print(double(1))"])
+        self.assertEqual(texts(two.code), ['print("step()")'])
+        self.assertEqual(texts(two.tail), ['if __name__ == "__main__":',
+                                           "    run_recipe(r)"])
+
+    def test_its_code_alone_has_a_fingerprint(self):
+        wanted = self.read().fingerprint
+        for old, new, same in (
+                ("# Prose.", "# Other prose.", True),
+                ("  # by device", "", True), ("\n\n\ndef r", "\n\ndef r", True),
+                ("# no comment", "# no", False), ("2 * x", "3 * x", False)):
+            with self.subTest(old):
+                changed = self.read(PYTHON.replace(old, new, 1))
+                self.assertEqual(changed.fingerprint == wanted, same)
+
+    def test_what_is_refused(self):
+        self.refused("# Prose.", "x = 1", "in # comments")
+        self.refused('step("Two")', 'step("One")', "appears twice")
+        self.refused("    if text:\n        print(double(1))",
+                     '    if text:\n        step("Deep")', "in a block")
+        self.refused('step("Two")', 'step("Two"); x()', "alone on its line")
+        self.refused("    # Prose.", "    # %%", "# %% inside a function")
+        self.refused("if text:", "if text", "not Python")
+        self.refused('"# no comment"', '"# no comment', "not Python")
+
+    def test_how_much_of_it_is_harness_and_prose(self):
+        recipe = self.read()
+        self.assertEqual([line.text for line in limits.harness(recipe)], [
+            "import fusebook", "from fusebook.recipe import run_recipe, step",
+            "def r():", 'if __name__ == "__main__":', "    run_recipe(r)"])
+        self.assertAlmostEqual(limits.prose_share(recipe), 7 / 19)
+        self.assertIn("lines of Python", limits.summary("r", recipe))
 
 
 class Parts(unittest.TestCase):

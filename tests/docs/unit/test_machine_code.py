@@ -271,9 +271,11 @@ class Kept(BookCase):
 
 class OfTheBook(unittest.TestCase):
     book = Book(ROOT)
+    # Those of a recipe in Python are its optimizers'.
+    names = [path.stem for path in sorted((ROOT / "recipes").glob("*.cpp"))]
 
     def test_every_recipe_has_its_kernel_and_it_holds(self):
-        for name in self.book.recipe_names():
+        for name in self.names:
             with self.subTest(name):
                 kernel = kept.load(self.book, name)
                 self.assertEqual(list(promises.broken(kernel)), [])
@@ -289,7 +291,7 @@ class OfTheBook(unittest.TestCase):
                          28 * loop.elements(element))
 
     def test_a_link_opens_what_is_kept(self):
-        for name in self.book.recipe_names():
+        for name in self.names:
             with self.subTest(name):
                 kernel = kept.load(self.book, name)
                 source, options, _ = explorer.opened(

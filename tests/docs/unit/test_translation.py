@@ -287,7 +287,7 @@ class RealBook(unittest.TestCase):
         for name in self.book.recipe_names():
             places = {place for each in catalogues.read(self.book, f"recipes/{name}")
                       for place in each.places}
-            self.assertIn(f"recipes/{name}.cpp", places)
+            self.assertIn(f"recipes/{self.book.recipe_path(name).name}", places)
             self.assertTrue(all((ROOT / place).is_file() for place in places))
 
     def test_a_new_recipe_has_its_entries(self):
