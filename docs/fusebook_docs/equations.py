@@ -11,8 +11,11 @@ States begin at zero, or as `start: NAME = ...` says. `code: FILE FUNCTION` is w
 the optimizer does it, and `example: NAME...` what it printed for given gradients: the
 same lines are computed here, step by step, and compared with that. Where it printed
 several numbers with commas, they are the elements of one parameter: lines are
-computed for each of them, and `norm` is one number of them all. A formula may need
-several examples, so that each of its cases occurs.
+computed for each of them, and `norm` is one number of them all. With semicolons
+between its rows it is a matrix: `@` is a product of two, `transpose`, `rows` and
+`columns` take one. A formula may need several examples, so that each of its cases
+occurs. Lines below `repeat: OPTION` that are indented are computed as often as the
+option says, in turns; `within: 1e-9` is for results that are that close only.
 """
 
 import ast
@@ -33,12 +36,36 @@ GIVEN = ("grad", "t", "p")
 
 
 class Elements(tuple):
-    """The elements of a parameter, computed with one by one."""
+    """The elements of a parameter, computed with one by one; of a matrix, row by
+    row."""
+
+    columns = None
+
+    @classmethod
+    def of_matrix(cls, values, columns):
+        found = cls(values)
+        found.columns = columns
+        return found
 
     def each(self, operation, *others):
-        return Elements(map(operation, self, *(
+        return Elements.of_matrix(map(operation, self, *(
             other if isinstance(other, Elements) else itertools.repeat(other)
-            for other in others)))
+            for other in others)), self.columns)
+
+    @property
+    def lines(self):
+        return list(zip(*[iter(self)] * self.columns, strict=True))
+
+    def __matmul__(self, other):
+        return Elements.of_matrix(
+            (math.fsum(map(operator.mul, line, column))
+             for line in self.lines for column in zip(*other.lines, strict=True)),
+            other.columns)
+
+
+def _transposed(x):
+    return Elements.of_matrix(itertools.chain(*zip(*x.lines, strict=True)),
+                              len(x) // x.columns)
 
 
 def _add_operator(name):
@@ -62,7 +89,9 @@ def _norm(x):
     return math.hypot(*x) if isinstance(x, Elements) else abs(x)
 
 
-_FUNCTIONS = {"sqrt": _one_by_one(math.sqrt), "abs": _one_by_one(abs),
+_FUNCTIONS = {"transpose": _transposed, "columns": lambda x: float(x.columns),
+              "rows": lambda x: float(len(x) // x.columns),
+              "sqrt": _one_by_one(math.sqrt), "abs": _one_by_one(abs),
               "max": max, "min": min, "norm": _norm,
               "sign": _one_by_one(lambda x: float((x > 0) - (x < 0)))}
 
@@ -74,6 +103,7 @@ class Statement:
     line: int
     target: str
     value: ast.expr
+    repeat: tuple[int, str] | None = None  # the loop around it: its line and option
 
     @property
     def names(self):
@@ -88,6 +118,7 @@ class Equations:
     start: tuple[Statement, ...]
     code: tuple[str, str]
     examples: tuple[str, ...]
+    within: float = _CLOSE
 
     @property
     def targets(self):
@@ -97,6 +128,7 @@ class Equations:
     def options(self):
         """What is given by the optimizer's options."""
         used = set().union(*(s.names for s in (*self.statements, *self.start)))
+        used |= {s.repeat[1] for s in self.statements if s.repeat}
         return used - self.targets - set(GIVEN)
 
     @property
@@ -134,24 +166,28 @@ def read(book, name):
     if not path.is_file():
         raise BookError(f"unknown equations {name!r}; known: "
                         + ", ".join(names(book)))
-    heads, start, statements = {}, [], []
+    heads, start, statements, repeat = {}, [], [], None
     lines = path.read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, 1):
-        head = re.match(r"(code|example|start): (.*)", line)
-        if head and head[1] != "start":
+        head = re.match(r"(code|example|start|within|repeat): (.*)", line)
+        if head and head[1] == "repeat":
+            repeat = number, head[2]
+        elif head and head[1] != "start":
             heads[head[1]] = head[2]
         elif head:
             start.append(_statement(head[2], show, number))
         elif line.strip():
-            statements.append(_statement(line, show, number))
-    if set(heads) != {"code", "example"}:
+            repeat = repeat if line.startswith("  ") else None
+            statements.append(_statement(line, show, number, repeat))
+    if not {"code", "example"} <= set(heads):
         raise BookError("needs a 'code:' line and an 'example:' line", show, 1)
     return Equations(show, tuple(statements), tuple(start),
                      tuple(heads["code"].split()),
-                     tuple(heads["example"].split()))
+                     tuple(heads["example"].split()),
+                     float(heads.get("within", _CLOSE)))
 
 
-def _statement(text, show, number):
+def _statement(text, show, number, repeat=None):
     try:
         parsed = ast.parse(text.strip()).body
     except SyntaxError as error:
@@ -159,7 +195,7 @@ def _statement(text, show, number):
     if len(parsed) != 1 or not isinstance(parsed[0], ast.Assign) or not (
             isinstance(parsed[0].targets[0], ast.Name)):
         raise BookError("not an assignment", show, number)
-    return Statement(number, parsed[0].targets[0].id, parsed[0].value)
+    return Statement(number, parsed[0].targets[0].id, parsed[0].value, repeat)
 
 
 def printed(book, equations):
@@ -190,21 +226,27 @@ def _printed(example, equations):
 
 
 def _numbers(text):
-    found = Elements(map(float, text.split(",")))
+    rows = [line.split(",") for line in text.split(";")]
+    found = Elements(map(float, itertools.chain(*rows)))
+    if len(rows) > 1:
+        found.columns = len(rows[0])
     return found if len(found) > 1 else found[0]
 
 
 def computed(equations, options, gradients, start):
     """The states after every step, by a plain loop over the statements."""
     if isinstance(gradients[0], Elements):
-        start = Elements([start] * len(gradients[0]))
+        start = gradients[0].each(lambda _: start)
     now = {**options, **{name: 0.0 for name in equations.targets}, "p": start}
     for statement in equations.start:
         now[statement.target] = _value(equations, statement, now)
     for t, gradient in enumerate(gradients, 1):
         now.update(t=t, grad=gradient)
-        for statement in equations.statements:
-            now[statement.target] = _value(equations, statement, now)
+        for repeat, group in itertools.groupby(equations.statements,
+                                               lambda each: each.repeat):
+            lines = list(group)
+            for statement in lines * (int(now[repeat[1]]) if repeat else 1):
+                now[statement.target] = _value(equations, statement, now)
         yield dict(now)
 
 
@@ -226,16 +268,16 @@ def difference(equations, found):
     for number, (now, (_, states)) in enumerate(zip(loop, found.steps), 1):
         for name in (s.target for s in equations.statements):
             value = states.get(name, now[name])
-            if not _close(now[name], value):
+            if not _close(now[name], value, equations.within):
                 return number, name, now[name], value
     return None
 
 
-def _close(a, b):
+def _close(a, b, within):
     if not isinstance(a, Elements) or not isinstance(b, Elements):
         return not isinstance(a, Elements) and not isinstance(b, Elements) and (
-            math.isclose(a, b, rel_tol=_CLOSE))
-    return len(a) == len(b) and all(map(_close, a, b))
+            math.isclose(a, b, rel_tol=within))
+    return len(a) == len(b) and all(map(_close, a, b, itertools.repeat(within)))
 
 
 def check(book, equations):

@@ -9,7 +9,8 @@ _SYMBOLS = {
     "eps": "ε", "eta1": ("η", "−"), "eta2": ("η", "+"),
     "initial_accumulator_value": "δ", "lambd": "κ", "lr": "γ", "lr_decay": "η",
     "momentum": "μ", "momentum_decay": "ψ", "mu": "μ", "nu": "ν", "p": "θ",
-    "rate": ("γ", "′"), "rho": "ρ", "rho_inf": ("ρ", "∞"), "step": "η",
+    "rate": ("γ", "′"), "ns_coefficient1": "a", "ns_coefficient2": "b", "ns_coefficient3": "c",
+    "ns_steps": "N", "rho": "ρ", "rho_inf": ("ρ", "∞"), "step": "η",
     "step_size1": ("Γ", "min"), "step_size2": ("Γ", "max"), "t0": ("t", "0"),
     "trust_coefficient": "η", "weight_decay": "λ", "ax": "a",
 }
@@ -27,18 +28,29 @@ class Writer:
     def __init__(self, equations):
         self.equations = equations
         self.targets, self.constants = equations.targets, equations.constants
+        # What a loop changes has no step's index.
+        self.turning = {each.target for each in equations.statements if each.repeat}
         self.assigned = set()
 
     def statements(self):
+        return (text for _, text in self.lines())
+
+    def lines(self):
+        """(the loop around it, MathML) of every statement."""
         for statement in self.equations.statements:
             value = self._expression(statement.value)
             self.assigned.add(statement.target)
-            yield (f"{self._name(statement.target)}<mo>=</mo>{value}")
+            sign = "←" if statement.target in self.turning else "="
+            yield (statement.repeat,
+                   f"{self._name(statement.target)}<mo>{sign}</mo>{value}")
 
     def options(self):
         """(symbol, name) of every option, in order of their names."""
         for name in sorted(self.equations.options):
             yield self._name(name), name
+
+    def symbol(self, name):
+        return self._name(name)
 
     def start(self):
         for statement in self.equations.start:
@@ -72,7 +84,7 @@ class Writer:
         if name == "grad":
             return (f"<mrow><mo>∇</mo><mi>f</mi>{_OPEN}"
                     f"{_symbol('p', 't−1')}{_SHUT}</mrow>")
-        if name not in self.targets or name in self.constants:
+        if name not in self.targets or name in self.constants | self.turning:
             return _symbol(name)
         return _symbol(name, "t" if name in self.assigned else "t−1")
 
@@ -95,6 +107,9 @@ class Writer:
                     and isinstance(right.left, ast.Constant)) else _TIMES
                 return (f"{self._inside(left, _PRODUCT)}<mo>{sign}</mo>"
                         f"{self._inside(right, _PRODUCT)}", _PRODUCT)
+            case ast.MatMult():
+                return (f"{self._inside(left, _PRODUCT)}<mo>{_TIMES}</mo>"
+                        f"{self._inside(right, _PRODUCT)}", _PRODUCT)
             case ast.Div():
                 return (f"<mfrac><mrow>{self._expression(left)}</mrow><mrow>"
                         f"{self._expression(right)}</mrow></mfrac>", _PRODUCT)
@@ -108,6 +123,9 @@ class Writer:
         inside = [self._expression(each) for each in node.args]
         if name == "sqrt":
             return f"<msqrt><mrow>{inside[0]}</mrow></msqrt>", _ATOM
+        if name == "transpose":
+            return (f"<msup>{self._inside(node.args[0], _ATOM)}<mo>⊤</mo></msup>",
+                    _POWER)
         if name == "abs":
             return f"<mrow>{_BAR}{inside[0]}{_BAR}</mrow>", _ATOM
         if name == "norm":

@@ -4,6 +4,7 @@ They are drawn from docs/equations/NAME.txt and computed at every build: formula
 that are not what the optimizer printed end it, with file and line.
 """
 
+import itertools
 import textwrap
 
 from docutils import nodes
@@ -63,7 +64,14 @@ def _block(code):
 
 def _drawn(found):
     writer = mathml.Writer(found)
-    rows = [f"<li>{_math(text)}</li>" for text in writer.statements()]
+    rows = []
+    for repeat, group in itertools.groupby(writer.lines(), lambda line: line[0]):
+        lines = "".join(f"<li>{_math(text)}</li>" for _, text in group)
+        if repeat:
+            count = say("{symbol} times, in turns:", symbol=_math(
+                writer.symbol(repeat[1])))
+            lines = f"<li>{count}<ol>{lines}</ol></li>"
+        rows.append(lines)
     given = [say("{symbol} is {name}", symbol=_math(symbol),
                  name=f"<code>{_option(name)}</code>")
              for symbol, name in writer.options()]

@@ -171,6 +171,57 @@ class Toys(BookCase):
                                   wrong.exception.line),
                                  ("docs/equations/toy.txt", line))
 
+    def matrices(self, lines, printed):
+        """Equations of matrices, and what an optimizer is said to have printed."""
+        self.file.write_text("code: toy_engine.h roll\nexample: maths_toy\n" + lines)
+        folder = self.root / "docs/examples"
+        name, _, options = printed.partition("\n")
+        text = (folder / "maths.txt").read_text()
+        (folder / "maths.txt").write_text(text.split("\n")[0] + "\n" + name + "\n"
+                                          + options)
+        return equations.read(self.book, "toy")
+
+    def test_matrices(self):
+        lines = ("s = norm(grad)\n"
+                 "x = grad / max(s, eps)\n"
+                 "repeat: turns\n"
+                 "  a = x @ transpose(x)\n"
+                 "  x = 2 * x - a @ x\n"
+                 "p = p - sqrt(rows(p) / columns(p)) * x\n")
+        # By hand: 3, 0 and 0, 4 have the norm 5; each turn takes c to 2 c - c^3.
+        c, d = 0.6, 0.8
+        for _ in range(3):
+            c, d = 2 * c - c**3, 2 * d - d**3
+        printed = (f"eps = 1e-7\nturns = 3\np = 1\n"
+                   f"3,0;0,4 -> {1 - c!r},1;1,{1 - d!r}\n")
+        found = self.matrices(lines, printed)
+        equations.check(self.book, found)
+        self.assertEqual(found.options, {"eps", "turns"})
+        for old, new in (("transpose(x)", "x + x"), ("repeat: turns", "repeat: eps"),
+                         ("2 * x", "3 * x"), ("rows(p) / columns(p)", "rows(p)"),
+                         ("norm(grad)", "norm(grad) * 2")):
+            with self.subTest(new), self.assertRaisesRegex(
+                    BookError, "does not match its code"):
+                equations.check(self.book,
+                                self.matrices(lines.replace(old, new), printed))
+
+    def test_matrices_are_multiplied(self):
+        one = equations.Elements.of_matrix((1.0, 2.0, 3.0, 4.0, 5.0, 6.0), 3)
+        other = equations._FUNCTIONS["transpose"](one)
+        self.assertEqual(other.lines, [(1, 4), (2, 5), (3, 6)])
+        self.assertEqual((one @ other).lines, [(14, 32), (32, 77)])
+        self.assertEqual((other @ one).columns, 3)
+        self.assertEqual((2 * one).columns, 3)
+
+    def test_a_loop_on_the_page(self):
+        found = self.matrices("x = grad\nrepeat: turns\n  x = x @ transpose(x)\n"
+                              "p = p - x\n", "turns = 1\np = 1\n1 -> 1\n")
+        lines = list(mathml.Writer(found).lines())
+        self.assertEqual([repeat and repeat[1] for repeat, _ in lines],
+                         [None, "turns", None])
+        self.assertIn("<mi>x</mi><mo>←</mo>", lines[1][1])
+        self.assertIn("<mo>⊤</mo>", lines[1][1])
+
     def test_what_cannot_be_read(self):
         for old, new, word in (
                 ("p = p - lr * m", "p - lr * m", "not an assignment"),
