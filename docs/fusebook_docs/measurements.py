@@ -59,11 +59,16 @@ class Measurement:
                         + ", ".join(known or here))
 
     def labelled(self, kind, of_case, variant, label):
-        """A row whose label is not the name of another row beside it."""
-        if label != variant and any((row.of_case, row.variant) ==
-                                    (of_case, label) for row in self.rows[kind]):
+        """A row whose label does not name another row beside it."""
+        found, said = self.row(kind, of_case, variant), _words(label)
+        is_peer = _PEER.match(found.variant) is not None
+        others = [row.variant for row in self.rows[kind] if row.of_case == of_case
+                  and (_PEER.match(row.variant) is not None) == is_peer]
+        if label.startswith("PyTorch") != is_peer or any(
+                _words(other) <= said and not _words(found.variant) <= said
+                for other in others):
             raise BookError(f"{label}: {variant!r} is not what has this name")
-        return self.row(kind, of_case, variant)
+        return found
 
     def provenance(self):
         """Where and when, in one line."""
@@ -77,6 +82,11 @@ class Measurement:
             facts["compiler"], *sorted(peers), facts["date"],
             many("medians over {count} process", "medians over {count} processes",
                  processes)])
+
+
+def _words(name):
+    """Of the name of a variant or of a label, without a peer and its version."""
+    return set(re.findall(r"[^\s,()]+", _PEER.sub("", name)))
 
 
 def path(book, name="cpu"):

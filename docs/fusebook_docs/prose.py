@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from . import literate, numbers, quotes
 from .errors import BookError
 
-# Credits name other works; operations are read from the table of the library.
-UNCHECKED = ("credits.rst", "ops.rst")
+# Credits name other works and their licences.
+UNCHECKED = ("credits.rst",)
 SENTENCES = 3  # of an answer, at most
 LANGUAGES = ("c", "cmake", "cpp", "cuda", "diff", "json", "python", "sh")
 _VERBATIM = re.compile(r"(\s*)\.\. (code-block|literalinclude|parsed-literal|"

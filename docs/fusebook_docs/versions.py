@@ -38,7 +38,7 @@ def _wrong(book, whole):
     known = pinned(book)
     spelled = {name.lower(): name for name in (*numbers.VERSIONED, *known)}
     names = "|".join(map(re.escape, sorted(spelled, key=len, reverse=True)))
-    for match in re.finditer(rf"(?<![\w-])({names})(?:'s)?\s?{_NUMBER}(?![\w-])",
+    for match in re.finditer(rf"(?<![\w-])({names})(?:'s)?[\s-]?{_NUMBER}(?!\w)",
                              whole, re.IGNORECASE):
         name, version = spelled[match[1].lower()], match[2]
         if name not in known:

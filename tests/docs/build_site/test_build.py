@@ -157,7 +157,7 @@ class Page(BuiltOnce):
         lines = [p.get_text() for p in
                  self.page("recipes").select(".recipe-card .recipe-meta")]
         self.assertEqual(lines, [
-            "first steps · 1 minute · captured on CPU",
+            "first steps · 5 minutes · captured on CPU",
             "some C++ · 5 minutes · captured on CPU, GPU · builds on "
             "A plain recipe"])
 

@@ -118,6 +118,16 @@ class OfTheBook(unittest.TestCase):
         shown = re.findall(r"^\.\. equations:: (\w+)$", page, re.MULTILINE)
         self.assertEqual(sorted(shown), sorted(self.all))
 
+    def test_each_stands_below_its_optimizers_heading(self):
+        heading = ""
+        lines = (ROOT / "docs/background/maths.rst").read_text().split("\n")
+        for number, (line, after) in enumerate(itertools.pairwise(lines), 1):
+            if after and set(after) == {"-"}:
+                heading = line.lower()
+            if match := re.fullmatch(r"\.\. equations:: (\w+)", line):
+                with self.subTest(line=number):
+                    self.assertEqual(self.all[match[1]].code[0], f"{heading}.h")
+
     def test_they_are_well_formed(self):
         for name, found in self.all.items():
             writer = mathml.Writer(found)

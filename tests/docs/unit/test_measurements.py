@@ -62,6 +62,28 @@ class Kept(BookCase):
         with self.assertRaises(BookError):
             found.row("step", LARGE, "torch # foreach")
 
+    def test_a_label_of_another_row(self):
+        result = toy_result()
+        result["rows"] += [step(LARGE, f"torch 2.1.0 {name}", 6000, 1.2)
+                           for name in ("fused", "foreach", "torch.compile")]
+        self.keep(result)
+        found = measurements.load(self.book)
+        for label, variant in (("PyTorch, fused", "torch # fused"),
+                               ("PyTorch, eager (foreach)", "torch # foreach"),
+                               ("PyTorch, compiled", "torch # torch.compile"),
+                               ("here, compiled", "compiled"),
+                               ("one list after the other", "foreach")):
+            self.assertEqual(found.labelled("step", LARGE, variant, label).us,
+                             found.row("step", LARGE, variant).us)
+        for label, variant in (("PyTorch, fused", "torch # foreach"),
+                               ("PyTorch, fused", "compiled"),
+                               ("here, fused", "torch # fused"),
+                               ("here, compiled", "foreach"),
+                               ("compiled", "by hand")):
+            with self.subTest(label), self.assertRaisesRegex(
+                    BookError, "is not what has this name"):
+                found.labelled("step", LARGE, variant, label)
+
     def test_a_name_that_nothing_has(self):
         self.keep(toy_result())
         found = measurements.load(self.book)

@@ -130,6 +130,12 @@ class Lies(unittest.TestCase):
                  "the versions of PyTorch are"),
                 ("recipes/foreach_map.cpp", "C++20", "C++23", "of C++ are 20"),
                 ("docs/commands.md", "Python 3.11", "Python 3.9", "of Python are"),
+                ("docs/credits.rst", "a BSD-3-Clause", "a BSD-2-Clause",
+                 "the versions of BSD are 3"),
+                ("docs/credits.rst", "Apache License 2.0", "Apache License 1.1",
+                 "the versions of Apache License are 2.0"),
+                ("docs/background/use_it.rst", "fusebook 0.1", "fusebook 0.2",
+                 "the versions of fusebook are 0.1.0"),
                 ("docs/commands.md", "Python 3.11", "CUDA 11.8",
                  "CUDA has no [[version]]")):
             self.lie(versions, name, old, new, words)
