@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "fusebook/checkpoint/checkpoint.h"
 #include "fusebook/compile/compile.h"
+#include "fusebook/jit/scratch_directory.h"
 #include "fusebook/runtime/parallel.h"
 #include "fusebook/support/error.h"
 #include "support/step_testing.h"
@@ -351,16 +353,23 @@ TEST_CASE("a run goes on from its states") {
   const double first = params[0].grad().to_vector()[0];
   CHECK(muon.state(params[0], "momentum_buffer").to_vector()[0] ==
         doctest::Approx(0.05 * first));
-  const Params others = copies(params);
-  Muon other(others, {.lr = 0.3});
-  other.load_state_dict(muon.state_dict());
+  const Params in_memory = copies(params);
+  Muon loaded(in_memory, {.lr = 0.3});
+  loaded.load_state_dict(muon.state_dict());
+  const ScratchDirectory folder;
+  const std::string path = folder.path() + "/run.safetensors";
+  save_checkpoint(path, muon);
+  const Params from_file = make_params(shapes, 5);
+  Muon resumed(from_file);
+  load_checkpoint(path, resumed);
   for (int n = 1; n < 4; ++n) {
-    set_grads(params, n);
-    set_grads(others, n);
-    muon.step();
-    other.step();
+    for (const Params& each : {params, in_memory, from_file}) {
+      set_grads(each, n);
+    }
+    for (Muon* const each : {&muon, &loaded, &resumed}) each->step();
   }
-  CHECK(same_bits(params, others));
+  CHECK(same_bits(in_memory, params));
+  CHECK(same_bits(from_file, params));
 }
 
 TEST_CASE("a skipped step changes nothing") {
