@@ -220,14 +220,17 @@ class Contents:
         return sorted(seen)
 
 
+def uses_libtorch(path):
+    """Whether a recipe includes LibTorch, whose headers clang-tidy's clang refuses."""
+    return (path.parent == ROOT / "recipes" and
+            b'"fusebook/libtorch/' in path.read_bytes())
+
+
 def built_elsewhere(path):
     """Whether a source is a probe of clang, belongs to a sanitizer preset, is a
-    program outside of the build, or needs what is not there: Python packages, or
-    LibTorch."""
+    program outside of the build, or needs Python packages that are not there."""
     name = str(path.relative_to(ROOT))
-    return (name.startswith("tests/consumers/") or
-            name.startswith("recipes/") and
-            b'"fusebook/libtorch/' in path.read_bytes() or
+    return (name.startswith("tests/consumers/") or uses_libtorch(path) or
             name.startswith("python/") and not MODULE.is_file() or
             name in ("tests/fuzz/empty_fuzz.cpp",
                      "tests/hardening/sanitized_kernels_test.cpp"))
@@ -242,7 +245,7 @@ def entries(build):
     commands = {}
     for entry in json.loads(database.read_text()):
         path = pathlib.Path(entry["directory"], entry["file"]).resolve()
-        if path.is_relative_to(ROOT) and not any(
+        if path.is_relative_to(ROOT) and not uses_libtorch(path) and not any(
                 path.is_relative_to(folder) for folder in (build, ROOT / "build")):
             commands.setdefault(path, []).append(entry["command"])
     unknown = [str(path.relative_to(ROOT)) for path in sources(".cpp")
