@@ -158,7 +158,9 @@ def _is_file(known, name):
     if name.startswith("build/"):
         return _is_made(known, name.rstrip("/"))
     if name.startswith("fusebook/"):  # as code includes it
-        return any(f"{folder}/{name[9:]}" in known.files
+        return any(f"{folder}/{name[9:]}" in known.files or name.endswith("/")
+                   and any(path.startswith(f"{folder}/{name[9:]}")
+                           for path in known.files)
                    for folder in ("kernels", "common"))
     pattern = _glob(name)
     return any(pattern.search(path) for path in known.files) or (

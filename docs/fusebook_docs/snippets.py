@@ -6,7 +6,7 @@ In a recipe they have to stand in its program; on another page in the example
 
 import re
 
-from . import cpp, examples
+from . import examples, languages
 from .errors import BookError
 
 LANGUAGES = ("cpp", "cuda", "python")
@@ -38,7 +38,7 @@ def _around(book, text, before):
     """The numbers of the code beside a block, and what that is."""
     if text.home is not None and text.home.recipe:
         path = book.recipe_path(text.home.recipe)
-        code = cpp.blanked(path.read_text(encoding="utf-8"), path)
+        code = languages.of(path).blanked(path.read_text(encoding="utf-8"), path)
         return _numbers(code), "the recipe's program"
     shown = _EXAMPLE.findall(before)
     if not shown:
