@@ -1,20 +1,34 @@
+#include <algorithm>
+
 #include "example.h"
 
 using namespace fuse;
 
+// With semicolons between the rows of a matrix.
 static std::string text_of(const Tensor& tensor) {
+  const std::int64_t columns = tensor.dim() == 2 ? tensor.shape()[1] : 0;
   std::string text;
+  std::int64_t place = 0;
   for (const double value : tensor.to_vector()) {
-    text += (text.empty() ? "" : ",") + number_text(value);
+    const bool ends = columns > 0 && place % columns == 0;
+    text += (place == 0 ? "" : ends ? ";" : ",") + number_text(value);
+    ++place;
   }
   return text;
 }
 
-// A parameter of as many elements as there are `factors` of their gradients.
+// A parameter of as many elements as there are `factors` of their gradients; with
+// `columns` it is a matrix, whose factors change places from step to step.
 struct Run {
   double start = 1.0;
   std::vector<double> grads = {0.5, 0.25, -1.0, -0.5, 2.0, 0.125, 0.75, -0.25};
   std::vector<double> factors = {1.0};
+  std::int64_t columns = 0;
+
+  [[nodiscard]] Shape shape() const {
+    const auto count = std::int64_t(factors.size());
+    return columns > 0 ? Shape{count / columns, columns} : Shape{count};
+  }
 };
 
 // What the page of the formulas is checked with: the numbers of an optimizer, and
@@ -30,13 +44,14 @@ static void print_steps(const Options& options, auto numbers,
                       number.value());
               });
   print("p = ", run.start);
-  Tensor p =
-      full({std::int64_t(run.factors.size())}, run.start, DType::float64);
+  Tensor p = full(run.shape(), run.start, DType::float64);
   Optimizer optimizer({p}, options);
+  std::vector<double> factors = run.factors;
   for (const double g : run.grads) {
-    std::vector<double> grads = run.factors;
+    std::vector<double> grads = factors;
     for (double& each : grads) each *= g;
-    p.set_grad(tensor(grads, DType::float64));
+    p.set_grad(tensor(grads, DType::float64).view(run.shape()));
+    if (run.columns > 0) std::ranges::rotate(factors, factors.begin() + 1);
     optimizer.step();
     std::string line = text_of(p.grad()) + " -> " + text_of(p);
     for (const std::string& name : states) {
@@ -131,7 +146,8 @@ EXAMPLE(maths_asgd) {
 EXAMPLE(maths_lamb) {
   const LAMBOptions options{
       .lr = 0.1, .betas = {0.9, 0.99}, .eps = 1e-3, .weight_decay = 0.05};
-  print_steps<LAMB>(options, options, {}, {.start = 0.0, .factors = {1.0, -0.5}});
+  print_steps<LAMB>(options, options, {},
+                    {.start = 0.0, .factors = {1.0, -0.5}});
 }
 
 // And a direction without length.
@@ -152,4 +168,28 @@ EXAMPLE(maths_lars) {
                     {.start = 0.0,
                      .grads = {0.5, 0.25, -1.0, 0.0, 2.0, 0.125},
                      .factors = {1.0, -0.5}});
+}
+
+static MuonOptions muon_options() {
+  return {.lr = 0.1, .weight_decay = 0.05, .momentum = 0.75, .eps = 0.5};
+}
+
+// The last gradients are shorter than eps.
+EXAMPLE(maths_muon) {
+  const MuonOptions options = muon_options();
+  print("ns_steps = ", options.ns_steps);
+  print_steps<Muon>(options, options, {},
+                    {.grads = {0.5, -0.25, 1.0, 0.125, 0.0625, -0.03125},
+                     .factors = {1.0, -0.5, 0.25, 0.75, -0.125, 0.5},
+                     .columns = 2});
+}
+
+// A matrix with more columns than rows.
+EXAMPLE(maths_muon_wide) {
+  const MuonOptions options = muon_options();
+  print("ns_steps = ", options.ns_steps);
+  print_steps<Muon>(options, options, {},
+                    {.grads = {0.5, -0.25, 1.0},
+                     .factors = {1.0, -0.5, 0.25, 0.75, -0.125, 0.5},
+                     .columns = 3});
 }
