@@ -18,8 +18,9 @@ using namespace fuse;
 // <https://pytorch.org/tutorials/recipes/compiling_optimizer.html>`_ by Michael
 // Lazos. Where the original asserts that compiled code was faster, we assert
 // what does not vary between runs: the number of launches, and results that are
-// equal to the last bit. Times are printed: medians of calls that were made in
-// turns, so that what else the machine does slows all of them alike.
+// equal to the last bit. Times are only printed. Where they are compared, each
+// is the median of many calls, made in turns, so that other load on the machine
+// slows all of them alike.
 
 static void compiling_optimizer(const Options& options) {
   step("Model setup");
@@ -31,9 +32,10 @@ static void compiling_optimizer(const Options& options) {
   print(params.size(), " parameters of shape ", params[0].shape());
 
   step("The optimizer, twice");
-  // An optimizer for the model, and an equal one for a copy of the model. One
-  // of them stays :term:`eager`. The step of the other is wrapped in
-  // ``compile``, and that is all there is to do.
+  // An optimizer for the model, and an equal one for a clone of the model. The
+  // first stays :term:`eager`: each operation runs at once, for all tensors. The
+  // step of the other is wrapped in ``compile``; nothing else changes. Models,
+  // tensors and compiled functions are handles: a copy shares the data.
   const auto twin = model.clone();
   Adam eager(params, {.lr = 0.01});
   Adam compiled(twin.parameters(), {.lr = 0.01});
@@ -44,10 +46,14 @@ static void compiling_optimizer(const Options& options) {
   // ``backward`` makes new ones, at other addresses. Every call of the compiled
   // step runs the lambda and records what it does. The first call also
   // generates a :term:`kernel` for that and has the host compiler build it.
-  // Later calls compare, find that every :term:`guard` holds, and launch what
-  // is there. That gradients are other tensors each time is no reason to
-  // compile again: a kernel is told where they are. When this program runs
-  // again, its first call finds the kernel in a cache on disk.
+  // Later calls compare what they record with that, and check the
+  // :term:`guards <guard>`: conditions such as a learning rate that still is
+  // what it was. While all hold, the kernel is launched again; when one fails,
+  // or the operations are others, the step is compiled again. New gradients are
+  // no reason for that: the kernel is told where they are. Here the first call
+  // waited for the compiler. When this program runs again, it finds the kernel
+  // in a cache on disk, and need not wait (:ref:`what a first call costs
+  // <first-call>`).
   std::vector<double> call_ms;
   for (int i = 0; i < 5; ++i) {
     for (const auto& net : {model, twin}) {
@@ -67,14 +73,15 @@ static void compiling_optimizer(const Options& options) {
   print("the fifth call:      ", measured("fifth_ms", call_ms[4], "ms"));
 
   step("The ladder");
-  // Each call was one :term:`launch`. What does it contain? Work is fused in
-  // one direction or the other: :term:`horizontal fusion` does one operation
-  // for all tensors in one launch, :term:`vertical fusion` does everything for
-  // one tensor in one launch, and what comes in between never leaves the
-  // registers. We go from no fusion (``.foreach = false``) to both kinds;
-  // ``split`` has an optimizer per tensor. Each grid is traced from a real
-  // step; a cell holds the number of the launch that did this operation for
-  // this tensor, so equal numbers were fused.
+  // Each call was one :term:`launch`. What does it contain? Fusion has a
+  // direction. :term:`Horizontal fusion <horizontal fusion>` runs one operation
+  // on all tensors in one launch. :term:`Vertical fusion <vertical fusion>` runs
+  // all operations on one tensor in one launch, and what comes in between stays
+  // in registers. The rungs of our ladder go from no fusion (``.foreach =
+  // false``) to both kinds; ``split`` has an optimizer per tensor, and ``fused``
+  // takes the optimizer as an argument, so that one kernel serves them all. Each
+  // grid is traced from a real step. A cell holds the number of the launch that
+  // did this operation for this tensor, so equal numbers were fused.
   Adam single(model.clone().parameters(), {.foreach = false});
   std::vector<Adam> split;
   const auto parts = model.clone().parameters();
@@ -99,20 +106,20 @@ static void compiling_optimizer(const Options& options) {
   // :value:`horizontal_us / op_by_op_us` the time of no fusion, although it
   // moves the same bytes: between one operation on a tensor and the next it
   // goes over all other tensors, and what the first left in the cache is gone
-  // when the next one needs it. The vertical rung and the last also move the
-  // same bytes, beside which a few launches cost next to nothing. They ran one
-  // kernel, which knows the operations, never how many tensors there are or
-  // what shapes they have. The bias corrections depend on the step count alone,
-  // so they are worked out once per tensor (eager, on the host). The bytes per
-  // element are :value:`four <loads: ...>` loads and :value:`three <stores:
+  // when the next one needs it. ``vertical`` and ``both`` also move equal bytes;
+  // beside those, a few launches hardly count. They ran one kernel, which knows
+  // the operations, never how many tensors there are or what shapes they have.
+  // Adam's :term:`bias corrections <bias correction>` depend only on the step
+  // count, which each tensor has for itself, so the kernel computes them once
+  // per tensor; an eager step leaves them to the host. The bytes per element are :value:`four <loads: ...>` loads and :value:`three <stores:
   // ...>` stores of a 32-bit number each.
   print("compilations:     ", fused.counters().compilations);
   print_block(fused.summary());
 
   step("Eager against compiled");
-  // The optimizers from the beginning were the horizontal rung and the last, so
-  // their times are known. Now the one that made fewer steps catches up, and
-  // both must have arrived at the same numbers.
+  // The optimizers from the beginning were the rungs ``horizontal`` and
+  // ``both``, so their times are known. Now the one that made fewer steps
+  // catches up, and both must have arrived at the same numbers.
   print("eager runtime:    ", measured("eager_us", costs[1].us, "us"), ", ",
         exact("eager_launches", costs[1].launches), " launches");
   print("compiled runtime: ", measured("compiled_us", costs[3].us, "us"), ", ",
@@ -128,8 +135,9 @@ static void compiling_optimizer(const Options& options) {
   // <stores: ...>`. The limit is a loop that does just that and next to no
   // arithmetic, over arrays of its own, in the fastest of several ways. We time
   // it in turns with the compiled step and with an Adam written by hand as a
-  // loop per tensor, and divide the medians. A ratio a little below one means
-  // that a step is as fast as the limit: where arrays lie matters as much.
+  // loop per tensor, and divide the medians. A ratio near one means that no time
+  // is left to gain. It may come out just below, because times also depend on
+  // where arrays lie; far below, it is refused, for then the limit is wrong.
   AdamByHand hand(model.clone().parameters());
   const TrafficLimit limit(std::vector(params.size(), params[0].numel()));
   const auto t = interleaved(

@@ -85,9 +85,9 @@ class Exercise(SphinxDirective):
         timings = answers.timings(answer, recipe, steps)
         if timings:
             fold += _paragraph(say(
-                "In the other sections, these timings are more than a quarter from "
-                "those on this page. What the answer does not mention may just be "
-                "another run:"))
+                "In the other sections, these timings differ from those on this page by "
+                "more than a quarter. Unless the answer mentions it, that may just be "
+                "noise:"))
             fold += _list(timings)
         if len(steps) < len(answer.steps):
             still = not timings and answers.has_timings(answer, steps)

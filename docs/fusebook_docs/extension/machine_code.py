@@ -134,9 +134,9 @@ def _jumped_over(kernel):
     count = kernel.sass_loop().jumped_over
     if count == 0:
         return []
-    text = say("The SASS loop also holds {count} calls to the compiler's own functions, "
-               "for quotients and roots of what is not ordinary: infinities, zeros, and "
-               "numbers at the ends of the range. Ordinary numbers jump over them.",
+    text = say("The table leaves out {count} calls in the SASS, to the compiler's own "
+               "quotients and roots for infinities, zeros and numbers at the ends of "
+               "the range. Ordinary numbers jump over them.",
                count=count)
     return [nodes.paragraph("", text)]
 
