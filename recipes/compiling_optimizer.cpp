@@ -8,19 +8,18 @@ using namespace fuse;
 //
 // Every training step ends with the :term:`optimizer`, and that touches
 // everything: each parameter, its gradient, and what it remembers about both.
-// Its arithmetic is trivial; what takes the time is memory. Written as a list
-// of small operations, a step carries the same arrays from memory to the
-// processor and back again and again. Here ``compile`` turns the step of
-// :term:`Adam` into one kernel. Then we take that apart: where does the gain
-// come from, and how much is left to get?
+// Its arithmetic is trivial; what takes the time is memory. As a list of small
+// operations, a step carries the same arrays from memory to the processor and
+// back again and again. Here ``compile`` turns the step of :term:`Adam` into
+// one kernel. Then we take that apart: where is the gain from, and is more
+// left?
 //
 // This retells `Compiling the optimizer with torch.compile
 // <https://pytorch.org/tutorials/recipes/compiling_optimizer.html>`_ by Michael
 // Lazos. Where the original asserts that compiled code was faster, we assert
 // what does not vary between runs: the number of launches, and results that are
-// equal to the last bit. Times are only printed. Where they are compared, each
-// is the median of many calls, made in turns, so that other load on the machine
-// slows all of them alike.
+// equal to the last bit. Times are only printed; those that are compared are
+// medians of calls made in turns, which other load on the machine slows alike.
 
 static void compiling_optimizer(const Options& options) {
   step("Model setup");
@@ -32,28 +31,24 @@ static void compiling_optimizer(const Options& options) {
   print(params.size(), " parameters of shape ", params[0].shape());
 
   step("The optimizer, twice");
-  // An optimizer for the model, and an equal one for a clone of the model. The
-  // first stays :term:`eager`: each operation runs at once, for all tensors. The
-  // step of the other is wrapped in ``compile``; nothing else changes. Models,
-  // tensors and compiled functions are handles: a copy shares the data.
+  // An optimizer for the model, and an equal one for a clone. The first stays
+  // :term:`eager`: each operation runs at once, for all tensors. The step of
+  // the other is wrapped in ``compile``. Models, tensors and compiled functions
+  // are handles: copies share the data.
   const auto twin = model.clone();
   Adam eager(params, {.lr = 0.01});
   Adam compiled(twin.parameters(), {.lr = 0.01});
   auto fn = compile([&] { compiled.step(); });
 
   step("Warm-up");
-  // Both go through a training loop: ``zero_grad`` drops the gradients, and
-  // ``backward`` makes new ones, at other addresses. Every call of the compiled
-  // step runs the lambda and records what it does. The first call also
-  // generates a :term:`kernel` for that and has the host compiler build it.
-  // Later calls compare what they record with that, and check the
-  // :term:`guards <guard>`: conditions such as a learning rate that still is
-  // what it was. While all hold, the kernel is launched again; when one fails,
-  // or the operations are others, the step is compiled again. New gradients are
-  // no reason for that: the kernel is told where they are. Here the first call
-  // waited for the compiler. When this program runs again, it finds the kernel
-  // in a cache on disk, and need not wait (:ref:`what a first call costs
-  // <first-call>`).
+  // Both go through a training loop, with new gradients in every step. Every
+  // call of the compiled step runs the lambda and records what it does. The
+  // first call also generates a :term:`kernel` for that and waits until the
+  // host's compiler has built it. Later calls compare what they record, and
+  // check :term:`guards <guard>` such as a learning rate that still is what it
+  // was. If all hold, the kernel is launched again, wherever the gradients are
+  // now; if not, the step is compiled again. When this program runs again, it
+  // finds the kernel in a cache on disk (its cost: :ref:`first-call`).
   std::vector<double> call_ms;
   for (int i = 0; i < 5; ++i) {
     for (const auto& net : {model, twin}) {
@@ -73,15 +68,13 @@ static void compiling_optimizer(const Options& options) {
   print("the fifth call:      ", measured("fifth_ms", call_ms[4], "ms"));
 
   step("The ladder");
-  // Each call was one :term:`launch`. What does it contain? Fusion has a
-  // direction. :term:`Horizontal fusion <horizontal fusion>` runs one operation
-  // on all tensors in one launch. :term:`Vertical fusion <vertical fusion>` runs
-  // all operations on one tensor in one launch, and what comes in between stays
-  // in registers. The rungs of our ladder go from no fusion (``.foreach =
-  // false``) to both kinds; ``split`` has an optimizer per tensor, and ``fused``
-  // takes the optimizer as an argument, so that one kernel serves them all. Each
-  // grid is traced from a real step. A cell holds the number of the launch that
-  // did this operation for this tensor, so equal numbers were fused.
+  // Each call was one :term:`launch`. In one launch, :term:`horizontal fusion`
+  // runs one operation on all tensors; :term:`vertical fusion` runs all
+  // operations on one tensor, and what comes in between stays in registers. The
+  // rungs of our ladder go from no fusion (``.foreach = false``) to both;
+  // ``split`` has an optimizer per tensor, and ``fused`` takes it as an
+  // argument, so that one kernel serves all. Each grid is traced from a real
+  // step; a cell holds the number of the launch that did it.
   Adam single(model.clone().parameters(), {.foreach = false});
   std::vector<Adam> split;
   const auto parts = model.clone().parameters();
@@ -106,20 +99,20 @@ static void compiling_optimizer(const Options& options) {
   // :value:`horizontal_us / op_by_op_us` the time of no fusion, although it
   // moves the same bytes: between one operation on a tensor and the next it
   // goes over all other tensors, and what the first left in the cache is gone
-  // when the next one needs it. ``vertical`` and ``both`` also move equal bytes;
-  // beside those, a few launches hardly count. They ran one kernel, which knows
-  // the operations, never how many tensors there are or what shapes they have.
-  // Adam's :term:`bias corrections <bias correction>` depend only on the step
-  // count, which each tensor has for itself, so the kernel computes them once
-  // per tensor; an eager step leaves them to the host. The bytes per element are :value:`four <loads: ...>` loads and :value:`three <stores:
-  // ...>` stores of a 32-bit number each.
+  // when the next one needs it. ``vertical`` and ``both`` also move equal
+  // bytes, beside which a few launches hardly count. They ran one kernel, which
+  // knows the operations, never how many tensors there are or what shapes they
+  // have. :term:`Bias corrections <bias correction>` depend on a step count
+  // alone, so they are worked out once per tensor (eager, on the host). The
+  // bytes per element are :value:`four <loads: ...>` loads and :value:`three
+  // <stores: ...>` stores of a 32-bit number each.
   print("compilations:     ", fused.counters().compilations);
   print_block(fused.summary());
 
   step("Eager against compiled");
-  // The optimizers from the beginning were the rungs ``horizontal`` and
-  // ``both``, so their times are known. Now the one that made fewer steps
-  // catches up, and both must have arrived at the same numbers.
+  // The optimizers from the beginning were ``horizontal`` and ``both``, so
+  // their times are known. Now the one that made fewer steps catches up, and
+  // both must have arrived at the same numbers.
   print("eager runtime:    ", measured("eager_us", costs[1].us, "us"), ", ",
         exact("eager_launches", costs[1].launches), " launches");
   print("compiled runtime: ", measured("compiled_us", costs[3].us, "us"), ", ",
@@ -133,11 +126,10 @@ static void compiling_optimizer(const Options& options) {
   step("The distance to the limit");
   // Adam must read :value:`four <loads: ...>` arrays and write :value:`three
   // <stores: ...>`. The limit is a loop that does just that and next to no
-  // arithmetic, over arrays of its own, in the fastest of several ways. We time
-  // it in turns with the compiled step and with an Adam written by hand as a
-  // loop per tensor, and divide the medians. A ratio near one means that no time
-  // is left to gain. It may come out just below, because times also depend on
-  // where arrays lie; far below, it is refused, for then the limit is wrong.
+  // arithmetic, over arrays of its own, in the fastest of several ways. It
+  // takes turns with the compiled step and with Adam written by hand as a loop
+  // per tensor. Near one, no time is left to gain; just below it, the limit's
+  // arrays happen to lie less well.
   AdamByHand hand(model.clone().parameters());
   const TrafficLimit limit(std::vector(params.size(), params[0].numel()));
   const auto t = interleaved(
