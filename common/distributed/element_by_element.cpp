@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <exception>
 #include <set>
+#include <span>
+#include <string>
 #include <tuple>
 #include <utility>
 
+#include "fusebook/support/content_hash.h"
 #include "fusebook/trace/recorder.h"
 
 namespace fuse {
@@ -14,15 +17,27 @@ namespace {
 // Ends a recording that was only looked at.
 struct Seen {};
 
+template <class T>
+std::uint64_t hash_of(std::span<const T> items, std::uint64_t seed) {
+  return content_hash(
+      {reinterpret_cast<const char*>(items.data()), items.size_bytes()}, seed);
+}
+
+std::uint64_t hash_of(const Program& program) {
+  return hash_of(program.stores(),
+                 hash_of(program.slots(), hash_of(program.nodes(), 0)));
+}
+
 class Look final : public Executor {
  public:
   void execute(const Program& program) override {
-    reduces = reduces || !program.reductions().empty();
+    seen.is_by_element = program.reductions().empty() && !breaks;
+    seen.hash = hash_of(program);
     throw Seen();
   }
   void graph_break(const std::string& /*why*/) override { breaks = true; }
 
-  bool reduces = false;
+  RecordedStep seen;
   bool breaks = false;
 };
 
@@ -64,7 +79,7 @@ class StandIns {
 
 }  // namespace
 
-bool works_element_by_element(Optimizer& optimizer) {
+RecordedStep record_step(Optimizer& optimizer) {
   std::vector<std::unique_ptr<StandIns>> groups;
   for (std::size_t g = 0; g < optimizer.group_count(); ++g) {
     groups.push_back(std::make_unique<StandIns>(optimizer.group(g)));
@@ -76,9 +91,9 @@ bool works_element_by_element(Optimizer& optimizer) {
     optimizer.step();
     recorder.finish();
   } catch (const Seen&) {
-    return !look.reduces && !look.breaks;
+    return look.seen;
   }
-  return false;
+  return {};
 }
 
 }  // namespace fuse

@@ -272,6 +272,18 @@ std::vector<std::string> Ranks::gather_in(int first, const std::string& own,
   return texts;
 }
 
+void Ranks::send_from_first(std::span<std::byte> bytes,
+                            std::int64_t RankTraffic::* counter) {
+  const auto piece = std::size_t(
+      std::min<std::int64_t>(largest_, std::numeric_limits<int>::max()));
+  for (std::size_t done = 0; done < bytes.size(); done += piece) {
+    const auto count = int(std::min(piece, bytes.size() - done));
+    check(MPI_Bcast(bytes.data() + done, count, MPI_BYTE, 0, communicator_),
+          "MPI_Bcast");
+  }
+  if (rank_ == 0) traffic_.*counter += std::int64_t(bytes.size()) * (size_ - 1);
+}
+
 void Ranks::exchange(std::span<const std::span<const std::byte>> out,
                      std::span<const std::span<std::byte>> in,
                      std::int64_t RankTraffic::* counter) {

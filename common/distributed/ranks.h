@@ -78,6 +78,9 @@ class Ranks {
   void exchange(std::span<const std::span<const std::byte>> out,
                 std::span<const std::span<std::byte>> in,
                 std::int64_t RankTraffic::* counter);
+  /// Overwrites the bytes of all ranks with those of rank 0.
+  void send_from_first(std::span<std::byte> bytes,
+                       std::int64_t RankTraffic::* counter);
   /// The texts of all ranks.
   std::vector<std::string> gather(const std::string& own,
                                   std::int64_t RankTraffic::* counter);

@@ -17,6 +17,7 @@
 #include "fusebook/foreach/reductions.h"
 #include "fusebook/prelude/sums.h"
 #include "fusebook/support/call_place.h"
+#include "fusebook/support/content_hash.h"
 #include "fusebook/support/number_text.h"
 #include "fusebook/support/source_place.h"
 #include "fusebook/tensor/kept_gradients.h"
@@ -91,28 +92,29 @@ ShardedOptimizer::ShardedOptimizer(Ranks& ranks, Optimizer& optimizer,
                                    std::source_location place)
     : ranks_(ranks), optimizer_(optimizer) {
   const RankCall call = {"ShardedOptimizer", place, {}};
-  bool may_cut = false;
+  RecordedStep recorded;
   ranks_.together(call, [&] {
     take_params();
-    may_cut = works_element_by_element(optimizer_);
+    recorded = record_step(optimizer_);
   });
   std::vector<std::string> facts = machine_facts();
   for (std::string& each : this->facts()) facts.push_back(std::move(each));
   for (std::string& each : facts_of_params(params_, group_of_)) {
     facts.push_back(std::move(each));
   }
-  facts.emplace_back(may_cut ? "shares that are cut" : "whole tensors");
+  facts.push_back("a step recorded as " + hex_digits(recorded.hash));
   ranks_.agree({call.name, place, std::move(facts)});
   std::vector<Shareable> sizes;
   for (std::size_t p = 0; p < params_.size(); ++p) {
-    sizes.push_back(
-        shareable(params_[p], optimizer_.group(group_of_[p]), may_cut));
+    sizes.push_back(shareable(params_[p], optimizer_.group(group_of_[p]),
+                              recorded.is_by_element));
   }
   shares_ = make_shares(sizes, ranks_.size());
   ranks_.together(call, [&] {
     share_out();
     parts_ = std::make_unique<Parts>(*this, options);
   });
+  ranks_.or_end(call, [&] { take_first_params(); });
 }
 
 ShardedOptimizer::~ShardedOptimizer() = default;
@@ -149,6 +151,17 @@ void ShardedOptimizer::share_out() {
   for (std::size_t g = 0; g < groups.size(); ++g) {
     optimizer_.group(g).params = std::move(groups[g]);
     optimizer_.group(g).param_names = std::move(names[g]);
+  }
+}
+
+// All ranks begin with the parameters of rank 0.
+void ShardedOptimizer::take_first_params() {
+  for (Tensor& each : params_) {
+    std::vector<std::byte> bytes(each.nbytes());
+    Tensor packed = from_blob(bytes.data(), each.shape(), each.dtype());
+    packed.copy_(each);
+    ranks_.send_from_first(bytes, &RankTraffic::parameters);
+    each.copy_(packed);
   }
 }
 

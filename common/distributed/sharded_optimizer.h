@@ -94,6 +94,7 @@ class ShardedOptimizer {
   std::vector<std::string> facts() const;
   void take_params();
   void share_out();
+  void take_first_params();
   void send_params(const RankCall& call);
   bool round(bool contributes, const RankCall& call);
   bool find_finite(const RankCall& call);

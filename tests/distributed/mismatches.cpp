@@ -86,6 +86,31 @@ TEST_CASE("other sizes, dtypes, classes") {
   CHECK(contains(kind, "Adam"));
 }
 
+namespace {
+
+// An optimizer of the user's, whose code differs on one rank.
+class Odd final : public SGD {
+ public:
+  using SGD::SGD;
+
+ protected:
+  void update(const SGDOptions& options, const Batch& batch) const override {
+    if (is_last()) foreach_clamp_(batch.grads, -1.0, 1.0);
+    SGD::update(options, batch);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("other operations") {
+  if (given_ranks->size() == 1) return;
+  const std::string message = agreed_message([&] {
+    Odd opt({zeros({4})});
+    const ShardedOptimizer sharded(*given_ranks, opt);
+  });
+  CHECK(contains(message, name_of_last() + " has a step recorded as "));
+}
+
 TEST_CASE("a rate that moved on one rank alone") {
   if (given_ranks->size() == 1) return;
   Training training;

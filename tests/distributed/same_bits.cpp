@@ -6,6 +6,7 @@
 #include "distributed/run_testing.h"
 #include "fusebook/lr_scheduler/all.h"
 #include "fusebook/optim/all.h"
+#include "fusebook/optim_products/muon.h"
 #include "support/optimizer_rules.h"
 
 using namespace run_testing;
@@ -62,6 +63,14 @@ TEST_CASE("every optimizer, with clipping and a schedule") {
   optimizer_rules::for_each_kind(check_kind);
   check_kind.template operator()<Adam>(AdamOptions{.weight_decay = 0.1});
   check_kind.template operator()<AdamW>(AdamWOptions{.amsgrad = true});
+}
+
+TEST_CASE("matrices that an optimizer needs whole") {
+  Run run{{{{{64, 48}, DType::float32}, {{200, 100}, DType::float32}}},
+          maker<Muon>(MuonOptions{})};
+  run.options = {.divide_by = micro_gradients, .max_norm = 1.0};
+  run.steps = 4;
+  check_same(run);
 }
 
 TEST_CASE("two hundred steps") {
@@ -157,6 +166,15 @@ TEST_CASE("groups, and more ranks than parameters") {
   };
   Run run{{{{{3}, DType::float32}, {{2}, DType::float32}}}, make};
   check_same(run);
+}
+
+TEST_CASE("all begin with the parameters of the first") {
+  Tensor param = filled({8192 + 5}, DType::float32, 1, 1);
+  Tensor wanted = param.clone();
+  if (given_ranks->rank() > 0) param.fill_(double(given_ranks->rank()));
+  SGD opt({param});
+  const ShardedOptimizer sharded(*given_ranks, opt);
+  CHECK(bitwise_equal(param, wanted));
 }
 
 TEST_CASE("messages in pieces") {
