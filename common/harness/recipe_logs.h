@@ -9,8 +9,8 @@ namespace fuse {
 
 class Printable;
 
-/// The log channels that are part of a recipe's output. Its end takes them back
-/// to where they were.
+/// The log channels that are part of a recipe's output. The destructor restores
+/// them.
 class ShownLogs {
  public:
   ShownLogs() = default;
