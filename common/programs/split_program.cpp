@@ -62,11 +62,13 @@ class SplitProgram::Maker {
     auto store = part_.stores.begin();
     for (ValueId id = part_.begin; id < part_.end; ++id) {
       while (store != part_.stores.end() && store->at <= id) add(*store++);
-      if (from_.node(id).arity == 0) continue;
-      static_cast<void>(value(id));
-      keep(id);
+      if (from_.node(id).arity > 0) static_cast<void>(value(id));
     }
     while (store != part_.stores.end()) add(*store++);
+    // Into memory of their own, and last: what is reduced is read before any store.
+    for (ValueId id = part_.begin; id < part_.end; ++id) {
+      if (from_.node(id).arity > 0) keep(id);
+    }
   }
 
  private:

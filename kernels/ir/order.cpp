@@ -298,11 +298,12 @@ class Walk {
   }
 
   // Each tensor is read before it is stored: by the same loop, or in a phase
-  // before the last one.
+  // before the last one. What is only reduced is read by another loop.
   bool is_harmless(const StoreEvent& event, const Neighbour& read) const {
     if (is_read_first(read.slot)) return true;
     if (is_kept(event, read.slot)) return true;
     return read.overlap->coincident && !is_uniform(read.slot) &&
+           read_last_[std::size_t(read.slot)] &&
            joined_.are_joined(event.slot, read.slot);
   }
 

@@ -194,10 +194,13 @@ ValueId Program::apply(OpCode op, std::span<const ValueId> in,
   return append(result, domain, place);
 }
 
+// What is stored since may share memory with the list that the value stands for.
 ValueId Program::reduce(OpCode op, ValueId value, std::source_location place) {
+  const std::int32_t stored = events_.empty() ? 0 : events_.back().at;
   const auto same =
       std::find_if(reductions_.begin(), reductions_.end(), [&](ValueId known) {
-        return node(known).op == op && node(known).in[0] == value;
+        return known >= stored && node(known).op == op &&
+               node(known).in[0] == value;
       });
   if (same != reductions_.end()) return *same;
   return append({op, Rate::entry, DType::float64, 1, {value, -1, -1, -1}},

@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +18,7 @@
 #include "fusebook/compile/compile.h"
 #include "fusebook/foreach/foreach.h"
 #include "fusebook/foreach/foreach_map.h"
+#include "fusebook/foreach/reductions.h"
 #include "fusebook/support/error.h"
 #include "support/step_testing.h"
 
@@ -26,6 +30,7 @@ namespace {
 constexpr std::size_t tensors = 2;  // of each list
 constexpr std::int64_t space = 48;  // floats that all lists lie in
 constexpr std::size_t steps_in_all = 3;
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Where a list of floats lies, and one of per-tensor numbers.
 struct FloatList {
@@ -43,7 +48,12 @@ enum class What {
   keep,      // r = y * number
   add_kept,  // x += r
   map,       // (x, y) = (x * 2, y + x)
+  largest,   // l = the largest of each tensor of y
+  by_each,   // x += l
+  norm,      // n = the largest size in y
+  by_norm,   // x += n
 };
+constexpr int kinds_of_operations = 12;
 
 struct Operation {
   What what{};
@@ -90,7 +100,7 @@ Script random_script(std::uint64_t seed) {
   const int count = 2 + random.below(8);
   for (int k = 0; k < count; ++k) {
     Operation operation;
-    operation.what = What(random.below(8));
+    operation.what = What(random.below(kinds_of_operations));
     operation.x = std::size_t(random.below(6));
     const bool of_steps =
         operation.what == What::count || operation.what == What::by_steps;
@@ -119,6 +129,11 @@ Memory first_memory() {
 }
 
 using Values = std::array<std::vector<float>, tensors>;
+using Each = std::array<double, tensors>;
+
+bool only_reads(What what) {
+  return what == What::keep || what == What::largest || what == What::norm;
+}
 
 class Oracle {
  public:
@@ -128,13 +143,19 @@ class Oracle {
   // Everything in order; false for what has none, before anything is done.
   bool run() {
     std::vector<std::size_t> kept_of;
+    bool any_each = false;
+    bool any_norm = false;
     for (const Operation& operation : script_.operations) {
       if (operation.what == What::keep) kept_of.push_back(operation.y);
+      any_each = any_each || operation.what == What::largest;
+      any_norm = any_norm || operation.what == What::norm;
       const bool nothing =
-          operation.what == What::add_kept &&
-          std::none_of(kept_of.begin(), kept_of.end(), [&](std::size_t k) {
-            return script_.same_shape(k, operation.x);
-          });
+          (operation.what == What::by_each && !any_each) ||
+          (operation.what == What::by_norm && !any_norm) ||
+          (operation.what == What::add_kept &&
+           std::none_of(kept_of.begin(), kept_of.end(), [&](std::size_t k) {
+             return script_.same_shape(k, operation.x);
+           }));
       if (!nothing && !has_order(operation)) return false;
     }
     std::vector<Values> kept;
@@ -172,7 +193,7 @@ class Oracle {
   }
 
   bool has_order(const Operation& op) const {
-    if (op.what == What::count || op.what == What::keep) return true;
+    if (op.what == What::count || only_reads(op.what)) return true;
     if (crosses(op.x, op.x, true)) return false;  // a tensor meets another
     if (op.what == What::add || op.what == What::copy) {
       return !crosses(op.x, op.y, false);
@@ -242,6 +263,27 @@ class Oracle {
           return write(op.x, combine(read(op.x), kept[k], sum));
         }
         return;
+      case What::largest: {
+        const Values of = read(op.y);
+        for (std::size_t e = 0; e < tensors; ++e) {
+          largest_[e] = *std::max_element(of[e].begin(), of[e].end());
+        }
+        has_largest_ = true;
+        return;
+      }
+      case What::by_each:
+        if (has_largest_) add_numbers(op.x, largest_);
+        return;
+      case What::norm:
+        norm_ = 0;
+        for (const auto& tensor : read(op.y)) {
+          for (const float x : tensor) norm_ = std::fmax(norm_, std::fabs(x));
+        }
+        has_norm_ = true;
+        return;
+      case What::by_norm:
+        if (has_norm_) add_numbers(op.x, {norm_, norm_});
+        return;
       case What::map: {
         const Values x = read(op.x);
         const Values y = read(op.y);
@@ -251,8 +293,20 @@ class Oracle {
     }
   }
 
+  void add_numbers(std::size_t list, const Each& numbers) {
+    Values values = read(list);
+    for (std::size_t e = 0; e < tensors; ++e) {
+      for (float& value : values[e]) value += float(numbers[e]);
+    }
+    write(list, values);
+  }
+
   const Script& script_;
   Memory& memory_;
+  Each largest_{};
+  double norm_ = 0;
+  bool has_largest_ = false;
+  bool has_norm_ = false;
 };
 
 // ---- the library ------------------------------------------------------------
@@ -283,7 +337,16 @@ class Lists {
   void run() const {
     std::vector<TensorList> kept;
     std::vector<std::size_t> kept_of;
-    for (const Operation& op : script_.operations) apply(op, kept, kept_of);
+    std::optional<TensorList> largest;
+    std::optional<Scalar> norm;
+    for (const Operation& op : script_.operations) {
+      if (op.what == What::largest) largest = foreach_amax(lists_[op.y]);
+      if (op.what == What::norm) norm = total_norm(lists_[op.y], infinity);
+      const TensorList& x = lists_[op.x];
+      if (op.what == What::by_each && largest) foreach_add_(x, *largest);
+      if (op.what == What::by_norm && norm) foreach_add_(x, *norm);
+      apply(op, kept, kept_of);
+    }
   }
 
   Memory memory() const {
@@ -324,6 +387,11 @@ class Lists {
         return foreach_map_(
             [](auto a, auto b) { return std::pair(a * 2, b + a); },
             into(x, lists_[op.y]));
+      case What::largest:
+      case What::by_each:
+      case What::norm:
+      case What::by_norm:
+        return;
     }
   }
 
@@ -349,7 +417,7 @@ Backend backend_for(std::uint64_t seed) {
 int program_count() {
   const char* const wanted = std::getenv("FUSEBOOK_FUZZ");
   return wanted != nullptr ? std::max(1, int(std::strtol(wanted, nullptr, 10)))
-                           : 600;
+                           : 1300;
 }
 
 struct Seen {
