@@ -98,10 +98,11 @@ struct UnsignedCodes {
 };
 
 // Of a block whose largest size is this one. What is encoded again has the same
-// scale: only few floats differ from what `top` makes of a quotient by it.
+// scale: only few floats differ from what `top` makes of a quotient by it. Of the
+// largest float that would be infinity; it takes the scale of the one before it.
 template <class Codes>
 FUSE_FN float scale_of(unsigned largest) {
-  const float size = float_of(largest);
+  const float size = float_of(largest < 0x7f7fffffU ? largest : 0x7f7ffffeU);
   const float scale = size < 0x1p-80f ? 0x1p-80f : size;
   return scale / Codes::top * Codes::top;
 }

@@ -239,6 +239,20 @@ TEST_CASE_TEMPLATE("the scale is the largest finite magnitude", Codes,
   }
 }
 
+TEST_CASE_TEMPLATE("the largest floats have a scale", Codes, SignedCodes,
+                   UnsignedCodes) {
+  const float largest = std::numeric_limits<float>::max();
+  for (float each = largest; each > largest / 1.00001f;
+       each = std::nextafter(each, 0.0f)) {
+    const Coded<Codes> coded({each, each / 4, 0.0f});
+    CHECK(std::abs(coded.scale - each) <= each * 0x1p-22f);
+    CHECK(coded.values[0] == coded.scale);
+    CHECK(std::abs(coded.values[1] - each / 4) <= each / 32);
+    CHECK(coded.values[2] == 0);
+    CHECK(Coded<Codes>(coded.values).scale == coded.scale);
+  }
+}
+
 TEST_CASE_TEMPLATE("zero stays zero, and nothing else becomes it", Codes,
                    SignedCodes, UnsignedCodes) {
   const float least = std::numeric_limits<float>::denorm_min();

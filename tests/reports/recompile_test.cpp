@@ -122,6 +122,21 @@ TEST_CASE("masters of a group") {
             0) == 0);
 }
 
+TEST_CASE("states in 8 bits, of a group that has some already") {
+  Tensor first = full({300}, 1), second = full({300}, 1);
+  for (Tensor each : {first, second}) each.set_grad(full({300}, 1));
+  Adam adam({{{first}, AdamOptions{}}, {{second}, AdamOptions{}}});
+  adam.use_8bit_states(true, 1);
+  auto step = compile([&] { adam.step(); }, {.backend = Backend::interpreted});
+  step();
+  adam.group(1).states_8bit = false;
+  step();
+  CHECK(reason(step).rfind(differ +
+                               "param_groups[1][\"states_8bit\"] was true and "
+                               "is false",
+                           0) == 0);
+}
+
 TEST_CASE("gradients of another dtype: no other list is blamed") {
   const auto params = params_of(0);
   Adam adam({{params, AdamOptions{}}});
