@@ -45,7 +45,10 @@ _ENGLISH_NAMES = """() => {
   for (const part of document.querySelectorAll(
       "symbol title, .toc-title, .output-label, .recipe-label, .exercise-label"))
     names.push(part.textContent);
-  return names.filter(name => !/[\u3400-\u9fff]/.test(name));
+  // Names of programs, and units, are the same in both.
+  const same = /LibTorch|NumPy|PyTorch|Fusebook|\\b(?:us|ms)\\b/g;
+  return names.filter(name => !/[\u3400-\u9fff]/.test(name) &&
+                              /[A-Za-z]/.test(name.replace(same, "")));
 }"""
 
 

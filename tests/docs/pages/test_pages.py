@@ -240,7 +240,7 @@ class Site:
             self.assertTrue(program.is_visible())
             self.assertEqual(program.text_content(), source.read_text())
             with page.expect_download() as download:
-                page.locator("a.download[href$=cpp]").last.click()
+                page.locator(f"a.download[href$='{source.suffix}']").last.click()
             self.assertEqual(download.value.suggested_filename, source.name)
             self.assertEqual(Path(download.value.path()).read_bytes(),
                              source.read_bytes())
