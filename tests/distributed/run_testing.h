@@ -32,11 +32,11 @@ inline double number_at(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
 
 inline Tensor filled(const Shape& shape, DType dtype, std::uint64_t a,
                      std::uint64_t b) {
-  Tensor all = empty(shape, DType::float32);
+  Tensor all = empty(shape, DType::float32, cpu_device);
   for (std::int64_t i = 0; i < all.numel(); ++i) {
     all.data<float>()[i] = float(number_at(a, b, std::uint64_t(i)));
   }
-  return all.to(dtype);
+  return all.to(dtype).to(default_device());
 }
 
 /// Shapes and dtypes of parameters, and which micro-gradients are missing.

@@ -8,6 +8,7 @@
 #include "fusebook/optim/all.h"
 #include "fusebook/optim_products/muon.h"
 #include "support/optimizer_rules.h"
+#include "support/tested_device.h"
 
 using namespace run_testing;
 
@@ -94,7 +95,7 @@ TEST_CASE("gradients in 16 bits are rounded after each addition") {
 }
 
 TEST_CASE("states in 8 bits") {
-  Run run{{{{{8192 * 2}, DType::float32}, {{40, 40}, DType::float32}}},
+  Run run{{{{{8192 + 100}, DType::float32}, {{40, 40}, DType::float32}}},
           [](std::vector<Tensor> params) {
             auto opt = std::make_unique<AdamW>(std::move(params));
             opt->use_8bit_states();
@@ -177,6 +178,15 @@ TEST_CASE("all begin with the parameters of the first") {
   CHECK(bitwise_equal(param, wanted));
 }
 
+TEST_CASE("parameters on a GPU") {
+  const testing::DefaultDevice device(testing::tested_device());
+  Run run{{{{{8192 * 2 + 9}, DType::float32}, {{4, 6}, DType::float32}}},
+          maker<AdamW>(AdamWOptions{})};
+  run.options = {.divide_by = micro_gradients, .max_norm = 0.5};
+  run.steps = 3;
+  check_same(run);
+}
+
 TEST_CASE("messages in pieces") {
   given_ranks->set_largest_message(1000);
   Run run{tensors, maker<Adam>(AdamOptions{})};
@@ -213,6 +223,32 @@ TEST_CASE("each rank holds the states of its share") {
   CHECK(own >= 8192 * (70 / ranks));
   CHECK(own <= 8192 * (70 / ranks + 1));
   CHECK(std::int64_t(opt.memory().states) == own * 8 + 8);
+}
+
+TEST_CASE("each micro-gradient travels once, and each parameter to everybody") {
+  const Model model = {
+      {{{8192 * 9 + 7}, DType::float32}, {{3}, DType::bfloat16}}};
+  auto params = model.params();
+  SGD opt(params);
+  ShardedOptimizer sharded(*given_ranks, opt,
+                           {.backend = Backend::interpreted});
+  std::int64_t own = 0;
+  std::int64_t all = 0;
+  for (const Tensor& each : sharded.own()) own += std::int64_t(each.nbytes());
+  for (const Tensor& each : params) all += std::int64_t(each.nbytes());
+  const RankTraffic before = given_ranks->traffic();
+  add_own_gradients(sharded, model, params, 0);
+  sharded.step();
+  const RankTraffic after = given_ranks->traffic();
+  std::int64_t micros = 0;
+  for (int m = given_ranks->rank(); m < micro_gradients;
+       m += given_ranks->size()) {
+    ++micros;
+  }
+  CHECK(after.gradients - before.gradients == micros * (all - own));
+  CHECK(after.parameters - before.parameters ==
+        own * (given_ranks->size() - 1));
+  CHECK(after.sums == before.sums);
 }
 
 TEST_CASE("an optimizer that has stepped before it is shared") {
