@@ -1,4 +1,4 @@
-"""Numbers in code that pages write out are those of code that runs.
+"""Numbers and switches in code that pages write out are those of code that runs.
 
 In a recipe they have to stand in its program; on another page in the example
 (`.. api-example::`) that is shown before them, whose counterpart they are.
@@ -13,43 +13,49 @@ LANGUAGES = ("cpp", "cuda", "python")
 _BLOCK = re.compile(r"^( *)\.\. code-block:: *(\w+)\n((?:\1 +[^\n]*\n|\s*\n)*)", re.M)
 _EXAMPLE = re.compile(r"^ *\.\. api-example:: (\w+)$", re.M)
 _NUMBER = re.compile(r"(?<![\w.])\d[\d']*(?:\.\d*)?(?:e[-+]?\d+)?(?![\w.])")
+_SWITCH = re.compile(r"\b(\w+) *= *([Tt]rue|[Ff]alse)\b")
 _BESIDE = re.compile(r"//.*|#.*")
 
 
 def in_prose(book, text):
-    """Numbers of one of prose.py's texts that no program has."""
+    """What no program has, in the blocks of code of one of prose.py's texts."""
     whole = "\n".join(line.text for line in text.lines) + "\n"
     for block in _BLOCK.finditer(whole):
-        if block[2] not in LANGUAGES:
+        code = _BESIDE.sub(_blank, block[3])
+        said = list(_NUMBER.finditer(code)) + list(_SWITCH.finditer(code))
+        if block[2] not in LANGUAGES or not said:
             continue
-        numbers = list(_NUMBER.finditer(_BESIDE.sub(_blank, block[3])))
-        if not numbers:
-            continue
-        known, where = _around(book, text, whole[:block.start()])
-        for number in numbers:
-            if _worth(number[0]) not in known:
-                offset = block.start(3) + number.start()
-                line = text.lines[whole.count("\n", 0, offset)].number
-                yield BookError(f"{number[0]!r} is not a number of {where}",
-                                text.path, line)
+        around, where = _around(book, text, whole[:block.start()])
+        for match, problem in _wrong(said, around, where):
+            line = text.lines[whole.count("\n", 0, block.start(3) + match.start())]
+            yield BookError(problem, text.path, line.number)
+
+
+def _wrong(said, around, where):
+    """Numbers and switches that the code around does not have, each with why."""
+    numbers = {_worth(number) for number in _NUMBER.findall(around)}
+    switches = {(name, value.lower()) for name, value in _SWITCH.findall(around)}
+    named = {name for name, _ in switches}
+    for match in said:
+        if match.re is _NUMBER:
+            if _worth(match[0]) not in numbers:
+                yield match, f"{match[0]!r} is not a number of {where}"
+        elif match[1] in named and (match[1], match[2].lower()) not in switches:
+            yield match, f"{match[0]!r} is the opposite of what {where} has"
 
 
 def _around(book, text, before):
-    """The numbers of the code beside a block, and what that is."""
+    """The code beside a block, and what that is."""
     if text.home is not None and text.home.recipe:
         path = book.recipe_path(text.home.recipe)
         code = languages.of(path).blanked(path.read_text(encoding="utf-8"), path)
-        return _numbers(code), "the recipe's program"
+        return code, "the recipe's program"
     shown = _EXAMPLE.findall(before)
     if not shown:
-        return set(), ("an example: show the code that runs before it, by "
-                       ".. api-example::")
-    return (_numbers(examples.read(book)[shown[-1]].code),
-            f"the example {shown[-1]}, which stands before it")
-
-
-def _numbers(code):
-    return {_worth(number) for number in _NUMBER.findall(code)}
+        return "", ("an example: show the code that runs before it, by "
+                    ".. api-example::")
+    return (examples.read(book)[shown[-1]].code,
+            f"the example {shown[-1]} before it")
 
 
 def _worth(number):

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 
 from ..errors import BookError
-from . import catalogues, numerals, terms, typography
+from . import catalogues, meaning, numerals, terms, typography
 
 # ``code``, `code` of a .md file, :role:`...`, `text <address>`_, |name|, {value}.
 _ROLE = re.compile(r":([\w:-]+):`([^`]*)`")
@@ -57,6 +57,7 @@ def _of(message, table):
     yield from differences(message.msgid, message.msgstr)
     yield from terms.wrong(table, message.msgid, message.msgstr)
     yield from numerals.wrong(message.msgid, message.msgstr)
+    yield from meaning.wrong(message.msgid, message.msgstr)
     yield from typography.wrong(message.msgstr)
 
 

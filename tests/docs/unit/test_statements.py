@@ -149,6 +149,11 @@ class Lies(unittest.TestCase):
                  "'50' is not a number of the example torch_scheduler")
         self.lie(snippets, page, "lr=0.01", "lr=0.001", "torch_compile")
 
+    def test_a_switch_in_code(self):
+        self.lie(snippets, "docs/background/from_pytorch.rst", "fullgraph=True",
+                 "fullgraph=False",
+                 "'fullgraph=False' is the opposite of what the example torch_fullgraph")
+
     def test_a_pinned_link(self):
         self.lie(links, "recipes/compiling_optimizer_lr_scheduler.cpp",
                  "blob/258955cec", "blob/258955ced", "is not in docs/links.txt")

@@ -7,8 +7,8 @@ from support import ROOT, BookCase
 from fusebook_docs import words
 from fusebook_docs.book import Book
 from fusebook_docs.errors import BookError
-from fusebook_docs.translation import (catalogues, checks, entries, numerals, po,
-                                       spoken, terms, typography)
+from fusebook_docs.translation import (catalogues, checks, entries, meaning, numerals,
+                                       po, spoken, terms, typography)
 
 GOOD = """\
 msgid ""
@@ -191,6 +191,27 @@ class Numerals(unittest.TestCase):
                 self.assertEqual(
                     [*numerals.wrong(original, translation)],
                     [f"says '{what}', which the original does not say"])
+
+
+class Meaning(unittest.TestCase):
+    def test_the_same_in_both(self):
+        for original, translation in (
+                (":term:`Across <b>` or :term:`a`.", ":term:`横向 <b>`或:term:`甲 <a>`。"),
+                ("No GPU is needed.", "不需要 GPU。"),
+                ("It is nothing but ``not``.", "它就是 ``not``。"),
+                ("See :doc:`not here`.", "见:doc:`not here`。")):
+            with self.subTest(translation):
+                self.assertEqual([*meaning.wrong(original, translation)], [])
+
+    def test_terms_that_changed_places(self):
+        found = [*meaning.wrong("Across (:term:`a`), down (:term:`b`).",
+                                "横向（:term:`乙 <b>`），纵向（:term:`甲 <a>`）。")]
+        self.assertEqual(len(found), 1)
+        self.assertIn("has its terms in another order (b, a)", found[0])
+
+    def test_negation_that_was_lost(self):
+        self.assertEqual([*meaning.wrong("No GPU is needed.", "需要 GPU。")],
+                         ["has no negation, but the original says 'No'"])
 
 
 class Typography(unittest.TestCase):
