@@ -63,7 +63,7 @@ class Page(BuiltOnce):
         self.assertIn(["stores in a round", "3 of 32 bytes, to 3 lists",
                        *["3 of 16 bytes, to 3 lists"] * 2], rows)
         self.assertIn(["bytes stored per element", "12", "12", "12"], rows)
-        self.assertIn("holds 12 calls to the compiler",
+        self.assertIn("leaves out 12 calls in the SASS, to the compiler",
                       section.get_text(" ", strip=True))
         gpus = section.select("table")[1].get_text(" ", strip=True)
         used = next(gpu.registers for gpu in self.kernel.gpus
