@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <exception>
 #include <set>
-#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "fusebook/support/content_hash.h"
 #include "fusebook/trace/recorder.h"
 
 namespace fuse {
@@ -17,22 +15,11 @@ namespace {
 // Ends a recording that was only looked at.
 struct Seen {};
 
-template <class T>
-std::uint64_t hash_of(std::span<const T> items, std::uint64_t seed) {
-  return content_hash(
-      {reinterpret_cast<const char*>(items.data()), items.size_bytes()}, seed);
-}
-
-std::uint64_t hash_of(const Program& program) {
-  return hash_of(program.stores(),
-                 hash_of(program.slots(), hash_of(program.nodes(), 0)));
-}
-
 class Look final : public Executor {
  public:
   void execute(const Program& program) override {
     seen.is_by_element = program.reductions().empty() && !breaks;
-    seen.hash = hash_of(program);
+    seen.hash = program.structure_hash();
     throw Seen();
   }
   void graph_break(const std::string& /*why*/) override { breaks = true; }

@@ -50,10 +50,6 @@ class Unpacked {
   std::string_view rest_;
 };
 
-bool is_number(const Tensor& state, const Tensor& view) {
-  return state.dim() == 0 && view.dim() != 0;
-}
-
 void pack_states(Packed& out, const Optimizer& optimizer, const Tensor& view) {
   const ParamStates states = optimizer.states(view);
   out.add(std::uint64_t(states.size()));

@@ -3,6 +3,7 @@
 #include "fusebook/codegen/template_text.h"
 #include "fusebook/prelude/gpu_layout.h"
 #include "fusebook/prelude/prelude_text.h"
+#include "fusebook/support/content_hash.h"
 
 namespace fuse {
 namespace {
@@ -86,6 +87,10 @@ std::string generate_gpu_part(const Plan& plan) {
   return "\nnamespace fuse {\nnamespace device {\n" +
          bodies_text(plan, Target::gpu, nullptr) + entry_point(plan) +
          "}  // namespace device\n}  // namespace fuse\n";
+}
+
+std::string gpu_part_hash(const Plan& plan) {
+  return hex_digits(content_hash(generate_gpu_part(plan)));
 }
 
 std::string gpu_sums_source() {

@@ -31,6 +31,9 @@ std::string generate_gpu_source(const Plan& plan);
 /// without a GPU generates what one with a GPU runs.
 std::string generate_gpu_part(const Plan& plan);
 
+/// A hash of that part, as hexadecimal digits: it is the same on every device.
+std::string gpu_part_hash(const Plan& plan);
+
 /// The complete source for a GPU of the kernel `sum_chunks`, which sums.h
 /// describes.
 std::string gpu_sums_source();

@@ -293,14 +293,20 @@ def _results(name: str, run: _Run) -> dict[str, Any]:
 
 
 def _save(path: str, document: dict[str, Any]) -> None:
-    """Writes a file aside first, then renames it into place."""
+    """Writes a file aside first, then renames it into place; leaves nothing if it
+    fails."""
     target = Path(path)
-    handle, aside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(document, file, indent=2, ensure_ascii=False)
-        file.write("\n")
-    Path(aside).chmod(0o644)
-    Path(aside).replace(target)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    aside = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=2, ensure_ascii=False)
+            file.write("\n")
+        aside.chmod(0o644)
+        aside.replace(target)
+    except BaseException:
+        aside.unlink()
+        raise
 
 
 class _Parser(argparse.ArgumentParser):

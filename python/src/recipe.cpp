@@ -12,7 +12,6 @@
 #include "fusebook/ir/plan.h"
 #include "fusebook/programs/plan_observer.h"
 #include "fusebook/runtime/parallel.h"
-#include "fusebook/support/content_hash.h"
 #include "fusebook/support/machine.h"
 
 namespace nb = nanobind;
@@ -32,7 +31,7 @@ Kernels& kernels() {
 }
 
 void remember(const Plan& plan) {
-  std::string hash = hex_digits(content_hash(generate_gpu_part(plan)));
+  std::string hash = gpu_part_hash(plan);
   const std::lock_guard lock(kernels().mutex);
   kernels().hashes.push_back(std::move(hash));
 }
