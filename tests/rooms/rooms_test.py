@@ -20,7 +20,7 @@ OTHER_TESTS = {
     "rooms", "undefined_objects"}
 # Of code, in a room and in one of its files: what is more wants to be two.
 MOST_FILES = 40
-MOST_LINES = 450
+MOST_LINES = 400
 # Made when a copy is installed.
 INSTALLED = {"fusebook/support/headers.h"}
 _ROW = re.compile(r"^\| `((?:kernels|common)/\w+)/` \| (.+) \| (.+) \|$", re.M)
