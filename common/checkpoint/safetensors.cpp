@@ -280,7 +280,7 @@ TensorMap tensors_in(const SafetensorsHeader& header, std::string& file) {
 UniqueFd open_file(const std::string& path, std::size_t* size) {
   // Without O_NONBLOCK, opening a pipe would wait for its writer.
   UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat found {};
+  struct stat found{};
   if (!file.valid() || fstat(file.get(), &found) != 0) {
     throw Error(errno_text());
   }
