@@ -166,7 +166,7 @@ CompiledProgram& Function::compile(const Request& request, int segment) {
   made->hash = request.hash;
   made->program = request.program;
   made->facts = facts_;
-  made->plan = plan_for(request);
+  made->plan = plan_for(request, segment);
   made->segment = segment;
   made->new_operations = !eager_ && kernels_.has_new_operations(request);
   made->counts_as_launch = !eager_ || touches_elements(made->plan);
@@ -192,24 +192,16 @@ void Function::prepare_recompile(const RecompileReport& why,
   }
 }
 
-// If a program shares bodies with earlier ones, its kernel also gets their
-// other bodies: groups of parameters come and go.
-Plan Function::plan_for(const Request& request) {
+// Its kernel also gets the other bodies of programs that it may come to share a
+// launch with: groups of parameters come and go.
+Plan Function::plan_for(const Request& request, int segment) {
   const auto may_bake = [this](const Origin& origin) {
     return promotion_.may_bake(origin);
   };
-  const auto pieces = request.pieces();
-  Plan plan = make_plan(request.program, pieces, may_bake);
+  Plan plan = make_plan(request.program, request.pieces(), may_bake);
   if (eager_) return plan;
-  const auto& programs = kernels_.programs();
-  for (std::size_t i = programs.size(); i-- > 0;) {
-    const CompiledProgram& known = *programs[i];
-    const bool shares = std::any_of(
-        pieces.begin(), pieces.end(),
-        [&](const Piece& piece) { return has_body_for(known.plan, piece); });
-    if (known.made && shares) {
-      add_bodies(plan, known.plan, may_bake);
-    }
+  for (const CompiledProgram* known : kernels_.companions(request, segment)) {
+    add_bodies(plan, known->plan, may_bake);
   }
   return plan;
 }

@@ -106,7 +106,7 @@ class Function final : public Executor {
     return explain(options_.name, place_, kernels_, request, facts_, segment);
   }
   void prepare_recompile(const RecompileReport& why, const Request& request);
-  Plan plan_for(const Request& request);
+  Plan plan_for(const Request& request, int segment);
   void observe(const Program& program, const Plan& plan) const;
   void run_eagerly(const Request& request, KernelLimit limit);
   bool bind(CompiledProgram& compiled, const Program& program);

@@ -2,10 +2,31 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "fusebook/ir/plan_reuse.h"
 
 namespace fuse {
+namespace {
+
+// The parameter groups whose numbers a program reads.
+std::set<int> groups_of(const Program& program) {
+  std::set<int> groups;
+  for (const ScalarLeaf& leaf : program.scalars()) {
+    for_each_number(leaf, [&](double, const Origin& origin) {
+      if (origin.group >= 0) groups.insert(origin.group);
+    });
+  }
+  return groups;
+}
+
+bool are_others(const std::set<int>& a, const std::set<int>& b) {
+  return !a.empty() && !b.empty() &&
+         std::none_of(a.begin(), a.end(),
+                      [&](int group) { return b.contains(group); });
+}
+
+}  // namespace
 
 std::span<const Piece> Request::pieces() const {
   if (pieces_.empty()) pieces_ = cut_pieces(program);
@@ -89,6 +110,25 @@ bool KernelStore::has_new_operations(const Request& request) const {
   };
   const auto pieces = request.pieces();
   return !std::all_of(pieces.begin(), pieces.end(), has_body);
+}
+
+std::vector<const CompiledProgram*> KernelStore::companions(
+    const Request& request, int segment) const {
+  const auto pieces = request.pieces();
+  const auto groups = groups_of(request.program);
+  const auto may_meet = [&](const CompiledProgram& known) {
+    const bool shares_a_body = std::any_of(
+        pieces.begin(), pieces.end(),
+        [&](const Piece& piece) { return has_body_for(known.plan, piece); });
+    return shares_a_body || (known.segment == segment &&
+                             are_others(groups, groups_of(known.program)));
+  };
+  std::vector<const CompiledProgram*> found;
+  for (std::size_t i = programs_.size(); i-- > 0;) {
+    const CompiledProgram& known = *programs_[i];
+    if (known.made && may_meet(known)) found.push_back(&known);
+  }
+  return found;
 }
 
 void KernelStore::use(CompiledProgram& compiled, int segment) {

@@ -60,6 +60,12 @@ class KernelStore {
   /// True if some piece consists of operations that no kernel has a body for.
   bool has_new_operations(const Request& request) const;
 
+  /// The programs that have a kernel of their own and may come to share a launch
+  /// with this one: some body serves both, or they are the same segment's for
+  /// other parameter groups, whose gradients come and go. The latest first.
+  std::vector<const CompiledProgram*> companions(const Request& request,
+                                                 int segment) const;
+
   /// Starts a call: programs it uses are kept until it ends.
   void begin_call() { ++calls_; }
   /// Notes that the current call uses this program.
