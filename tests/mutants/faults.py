@@ -513,7 +513,7 @@ FUNCTIONS = (
           "if (known.made && may_meet(known) && false)", "kernel_reuse_test"),
     fault("groups that come one after the other never meet",
           "common/programs/kernel_store.cpp", "known.segment == segment &&",
-          "false &&", "kernel_reuse_test"),
+          "known.segment != segment &&", "kernel_reuse_test"),
     fault("loops of every length are compiled", "common/reports/recompile.cpp",
           "is_full && kernels.has_new_operations(request)",
           "is_full && false", "kernel_reuse_test"),
