@@ -1,6 +1,6 @@
-"""Numbers in the `///` comments of the library are those of its code.
+"""What the `///` comments of the library say is what its code has.
 
-A number there, zero, one and two aside, has to stand in the code of the header, of its
+`CLASS::member` is a member of that class (members.py), in `kernels/` too. A number there, zero, one and two aside, has to stand in the code of the header, of its
 `.cpp`, of its room or of a header that one of both includes. Years, versions, what is
 in quotes and examples in code are not looked at.
 """
@@ -8,10 +8,11 @@ in quotes and examples in code are not looked at.
 import re
 from functools import cache
 
-from . import cpp, numbers
+from . import cpp, members, numbers
 from .errors import BookError
 
 FOLDER = "common"
+_FOLDERS = ("common", "kernels")
 _SMALL = (0, 1, 2)
 _COMMENT = re.compile(r"///<?(.*)")
 _CODE = re.compile(r"`[^`]*`|\"[^\"]*\"|^    .*$", re.M)
@@ -27,18 +28,32 @@ _MEASURED = {"common/device/allocator.h": {1.5}}
 
 
 def problems(book):
-    """Every number of a header's comments that its code does not have."""
-    for path in sorted((book.root / FOLDER).rglob("*.h")):
-        yield from of_header(book, path, path.read_text(encoding="utf-8"))
+    """Every number of a header's comments that its code does not have, and every
+    member that its class does not have."""
+    for folder in _FOLDERS:
+        for path in sorted((book.root / folder).rglob("*.h")):
+            source = path.read_text(encoding="utf-8")
+            if folder == FOLDER:
+                yield from of_header(book, path, source)
+            yield from members_of(book, path, source)
+
+
+def comments(source):
+    """The `///` comments of a header; what is code is empty, so that lines stay."""
+    return "\n".join(match[1] if (match := _COMMENT.search(line)) else ""
+                     for line in source.split("\n"))
+
+
+def members_of(book, path, source):
+    show = path.relative_to(book.root).as_posix()
+    yield from members.in_comments(book, show, comments(source))
 
 
 def of_header(book, path, source):
     show = path.relative_to(book.root).as_posix()
     known = _around(book, path, show) | _in(cpp.blanked(source, path,
                                                         keep_strings=True))
-    text = "\n".join(
-        match[1] if (match := _COMMENT.search(line)) else ""
-        for line in source.split("\n"))
+    text = comments(source)
     for pattern in (_CODE, _YEAR, _OTHERS):
         text = pattern.sub(_blank, text)
     for found in numbers.bare(text):

@@ -17,6 +17,7 @@ _FOLDERS = ("kernels", "common", "tests/support")
 _LITERAL = re.compile(r"``(.+?)``", re.S)
 _MD_LITERAL = re.compile(r"(?<!`)(`{1,2})(?!`)(.+?)(?<!`)\1(?!`)", re.S)
 _PATH = re.compile(r"(?<![\w:./<-])([A-Za-z_]\w*)((?:(?:::|\.)~?[A-Za-z_]\w*)+)")
+_SCOPED = re.compile(r"(?<![\w:])[A-Za-z_]\w*(?:::~?[A-Za-z_]\w*)+")
 _HEAD = re.compile(r"\b(?:class|struct|union|enum(?:\s+class)?|namespace)\s+"
                    r"(?:\[\[\w+\]\]\s*)?(?P<path>(?:\w+::)*\w+)\s*"
                    r"(?:final\s*)?"
@@ -25,6 +26,9 @@ _ALIAS = re.compile(r"\busing (\w+) =\s*(?:\w+::)*(\w+)")
 _DECLARED = re.compile(r"(\w+)\s*(?=[(;=,{}\[:]|$)")
 _INSIDE = re.compile(r"<[^<>]*>")
 _FOREIGN = ("std", "torch")
+# Classes whose members a list or a text for GPUs has.
+_MADE = {"CudaApi": "kernels/cuda/cuda_calls.def",
+         "Arguments": "kernels/codegen/emit_gpu.cpp"}
 _ENDINGS = ("cpp", "h", "json", "md", "po", "py", "rst", "toml", "txt")  # of files
 
 
@@ -47,6 +51,15 @@ def in_prose(book, text):
 def in_markdown(book, show, text):
     for start, message in _in_literals(book, text, _MD_LITERAL, 2):
         yield BookError(message, show, text.count("\n", 0, start) + 1)
+
+
+def in_comments(book, show, text):
+    """Of a header: `CLASS::member` alone, with backquotes or without."""
+    for path in _SCOPED.finditer(text):
+        words = re.findall(r"\w+", path[0])
+        if words[0] not in _FOREIGN:
+            for problem in _unknown(classes(book.root), words, path[0]):
+                yield BookError(problem, show, text.count("\n", 0, path.start()) + 1)
 
 
 def _in_literals(book, whole, literals, group):
@@ -98,6 +111,9 @@ def classes(root):
     found = {}
     paths = [path for folder in _FOLDERS
              for path in sorted((root / folder).rglob("*.h"))]
+    for name, file in _MADE.items():
+        found.setdefault(name, Class()).names |= set(re.findall(
+            r"\w+", (root / file).read_text(encoding="utf-8")))
     for path in [*paths, *(root / "cmake").glob("*.h.in")]:
         try:
             _read(path, found)

@@ -1,10 +1,13 @@
 """Numbers and switches in code that pages write out are those of code that runs.
 
 In a recipe they have to stand in its program; on another page in the example
-(`.. api-example::`) that is shown before them, whose counterpart they are.
+(`.. api-example::`) that is shown before them, whose counterpart they are. A switch in
+``literals``, such as ``.foreach = false``, has to stand in the program of the recipe
+or one of its answers, on another page in that of any recipe.
 """
 
 import re
+from functools import cache
 
 from . import examples, languages
 from .errors import BookError
@@ -14,12 +17,14 @@ _BLOCK = re.compile(r"^( *)\.\. code-block:: *(\w+)\n((?:\1 +[^\n]*\n|\s*\n)*)",
 _EXAMPLE = re.compile(r"^ *\.\. api-example:: (\w+)$", re.M)
 _NUMBER = re.compile(r"(?<![\w.])\d[\d']*(?:\.\d*)?(?:e[-+]?\d+)?(?![\w.])")
 _SWITCH = re.compile(r"\b(\w+) *= *([Tt]rue|[Ff]alse)\b")
+_LITERAL = re.compile(r"``([^`]+)``")
 _BESIDE = re.compile(r"//.*|#.*")
 
 
 def in_prose(book, text):
-    """What no program has, in the blocks of code of one of prose.py's texts."""
+    """What no program has, in the code of one of prose.py's texts."""
     whole = "\n".join(line.text for line in text.lines) + "\n"
+    yield from _in_literals(book, text, whole)
     for block in _BLOCK.finditer(whole):
         code = _BESIDE.sub(_blank, block[3])
         said = list(_NUMBER.finditer(code)) + list(_SWITCH.finditer(code))
@@ -29,6 +34,30 @@ def in_prose(book, text):
         for match, problem in _wrong(said, around, where):
             line = text.lines[whole.count("\n", 0, block.start(3) + match.start())]
             yield BookError(problem, text.path, line.number)
+
+
+def _in_literals(book, text, whole):
+    names = ([text.home.recipe] if text.home is not None and text.home.recipe
+             else book.recipe_names())
+    for literal in _LITERAL.finditer(whole):
+        switches = list(_SWITCH.finditer(literal[1]))
+        if switches:
+            programs = "\n".join(_programs(book, name) for name in names)
+            where = "its program" if len(names) == 1 else "any recipe's program"
+            for _, problem in _wrong(switches, programs, where):
+                line = text.lines[whole.count("\n", 0, literal.start())]
+                yield BookError(problem, text.path, line.number)
+
+
+@cache
+def _programs(book, name):
+    """The code of a recipe, and what its answers add."""
+    path = book.recipe_path(name)
+    code = [languages.of(path).blanked(path.read_text(encoding="utf-8"), path)]
+    for exercise in book.exercise_names(name):
+        patch = book.patch_path(name, exercise).read_text(encoding="utf-8")
+        code += (line[1:] for line in patch.split("\n") if line.startswith("+"))
+    return "\n".join(code)
 
 
 def _wrong(said, around, where):

@@ -4,12 +4,14 @@ Each of the modules looks at one kind of statement: `in_prose` in one of prose.p
 texts, `in_markdown` in a page of Markdown.
 """
 
-from . import (claims, code_names, command_lines, docstrings, formulas, links, members,
-               snippets, versions)
+from . import (bound_words, claims, code_names, command_lines, command_words, docstrings,
+               formulas, links, members, promised, snippets, versions)
 
 PAGES = claims.PAGES
-_OF_PROSE = (code_names, members, formulas, snippets, command_lines, versions, links)
-_OF_MARKDOWN = (code_names, members, command_lines, versions, links)
+_OF_PROSE = (code_names, members, formulas, snippets, command_lines, command_words,
+             versions, links, bound_words)
+_OF_MARKDOWN = (code_names, members, command_lines, command_words, versions, links,
+                bound_words)
 
 
 def problems(book, texts):
@@ -31,9 +33,13 @@ def of_the_house(book, texts):
         for check in _OF_MARKDOWN:
             yield from check.in_markdown(book, name, page)
     yield from claims.problems(book)
-    yield from command_lines.of_help(
-        book, (book.root / "fusebook").read_text(encoding="utf-8"))
+    help_text = (book.root / "fusebook").read_text(encoding="utf-8")
+    for check in (command_lines, command_words, bound_words):
+        yield from check.of_help(book, help_text)
     yield from docstrings.problems(book)
+    yield from bound_words.of_headers(book)
+    yield from bound_words.misplaced(book, texts)
+    yield from promised.problems(book)
     yield from links.unused(book, [*pages.values(), *(
         "\n".join(line.text for line in text.lines) for text in texts)])
 

@@ -6,8 +6,9 @@ import unittest
 
 from support import ROOT
 
-from fusebook_docs import (command_lines, docstrings, formulas, links, literate, members,
-                           prose, snippets, statements, versions)
+from fusebook_docs import (bound_words, command_lines, command_words, docstrings,
+                           formulas, links, literate, members, promised, prose, snippets,
+                           statements, versions)
 from fusebook_docs.book import Book
 from fusebook_docs.literate import Line
 from fusebook_docs.quotes import Home
@@ -50,17 +51,20 @@ class Lies(unittest.TestCase):
             self.assertIn(word, found)
 
     def said(self, check, name, text):
+        if check is promised:
+            return promised.problems(BOOK, text)
         if name.endswith(".h"):
-            return docstrings.of_header(BOOK, ROOT / name, text)
+            look = {bound_words: bound_words.of_header, members: docstrings.members_of}
+            return look.get(check, docstrings.of_header)(BOOK, ROOT / name, text)
         if name == "fusebook":
-            return command_lines.of_help(BOOK, text)
+            return check.of_help(BOOK, text)
         if name.endswith(".md"):
             return check.in_markdown(BOOK, name, text)
         lines = tuple(Line(n, x) for n, x in enumerate(text.split("\n"), 1))
         home = Home(name.removeprefix("recipes/").removesuffix(".cpp")
                     if name.endswith(".cpp") else None)
-        if name.endswith(".cpp"):
-            lines = tuple(Line(each.number, re.sub("^// ?", "", each.text))
+        if name.startswith("recipes/"):
+            lines = tuple(Line(each.number, re.sub("^ *(//|#) ?", "", each.text))
                           for each in lines)
         return check.in_prose(BOOK, prose.Text(name, lines, home))
 
@@ -153,6 +157,99 @@ class Lies(unittest.TestCase):
         self.lie(snippets, "docs/background/from_pytorch.rst", "fullgraph=True",
                  "fullgraph=False",
                  "'fullgraph=False' is the opposite of what the example torch_fullgraph")
+
+    def test_a_switch_in_words(self):
+        self.lie(snippets, "docs/glossary.rst", ".foreach = false", ".foreach = true",
+                 "'foreach = true' is the opposite of what any recipe's program has")
+        self.lie(snippets, "recipes/compiling_optimizer.cpp", "``.foreach = false``",
+                 "``.foreach = true``", "the opposite of what its program has")
+        self.lie(snippets, "recipes/compiling_optimizer.cpp", ".amsgrad = true``",
+                 ".amsgrad = false``", "the opposite of what its program has")
+
+    def test_a_command_for_another(self):
+        page = "docs/first_five_minutes.rst"
+        for old, new, words in (
+                ("fusebook verify", "fusebook capture",
+                 "stands where 'compares your' is said, which is './fusebook verify'"),
+                ("fusebook verify", "fusebook run", "'compares your' is said"),
+                ("fusebook doctor", "fusebook run", "which is './fusebook doctor'"),
+                ("fusebook run", "fusebook verify", "says what it does")):
+            self.lie(command_words, page, old, new, words)
+        self.lie(command_words, "README.md", "./fusebook run     #",
+                 "./fusebook verify  #", "nothing around './fusebook verify'")
+        self.lie(command_words, "docs/background/benchmarks.rst",
+                 "``./fusebook bench`` measures", "``./fusebook capture`` measures",
+                 "which is './fusebook bench'")
+        self.lie(command_words, "CONTRIBUTING.md", "./fusebook verify NAME      # run it",
+                 "./fusebook doctor NAME      # run it", "nothing around")
+        self.lie(command_words, "fusebook", "show how your own run differs",
+                 "show how your own run went", "'verify' (differ, compare)")
+
+    def test_a_default(self):
+        page = "docs/commands.md"
+        for old, new, words in (
+                ("| `auto` | the first usable", "| `cuda` | the first usable",
+                 "there is no '(default cuda: a GPU if there '"),
+                ("use, `cuda-sim` by default", "use, `cuda` by default",
+                 "there is no 'name == nullptr ?"),
+                ("may take, 600 by default", "may take, 900 by default",
+                 "FUSEBOOK_BUDGET\", \"900"),
+                ("`~/.cache/fusebook`", "`~/.fusebook`", "there is no 'home + \"/.fusebook"),
+                ("| exit code |", "| exit code (default `3`) |",
+                 "what is called the default is not bound")):
+            self.lie(bound_words, page, old, new, words)
+        self.lie(bound_words, "docs/background/scalars_and_guards.rst", "* - ``promote``",
+                 "* - ``specialize``", "Policy::specialize;")
+        self.lie(bound_words, "docs/background/from_pytorch.rst",
+                 "the default is to allow", "the default is to refuse", "is not bound")
+        self.lie(bound_words, "fusebook", "release (default)", "debug (default)",
+                 "there is no 'preset=debug")
+        self.lie(bound_words, "common/lr_scheduler/cycles.h", "default: step_size_up",
+                 "default: gamma", "there is no 'step_size_down.value_or(gamma)'")
+        self.lie(bound_words, "common/tensor/tensor.h", "true by default",
+                 "false by default", "requires_grad = false)'")
+
+    def test_an_exception_for_another(self):
+        for name, old, new, words in (
+                ("docs/reference/optimizers.rst", "but Muon is", "but LAMB is",
+                 "names LAMB, but the optimizers with products of matrices are Muon"),
+                ("docs/reference/optimizers.rst", "LAMB and LARS, which",
+                 "LAMB and Muon, which", "that torch does not have are LAMB, LARS"),
+                ("docs/background/maths.rst", "but for LAMB's", "but for Adamax's",
+                 "names Adamax, LARS"),
+                ("recipes/in_a_libtorch_program.cpp", "has no RAdam", "has no RMSprop",
+                 "that LibTorch does not have are ASGD"),
+                ("recipes/from_python.py", "Lion, an optimizer", "LAMB, an optimizer",
+                 "names LAMB"),
+                ("common/optim/all.h", "but Muon,", "but LARS,", "names LARS"),
+                ("README.md", "## The house", "No optimizer but SGD is fused.\n",
+                 "what is said of SGD is not bound")):
+            self.lie(bound_words, name, old, new, words)
+
+    def test_words_of_the_list_that_no_page_has(self):
+        text = prose.Text("docs/background/maths.rst", (Line(1, "Nothing."),), Home())
+        found = " ".join(map(str, bound_words.misplaced(BOOK, [text])))
+        self.assertIn("docs/background/maths.rst:1: 'Every formula is that of", found)
+        self.assertIn("does not stand there once", found)
+
+    def test_a_test_beside_another_promise(self):
+        page = "docs/promises.md"
+        for old, new, words in (
+                ("`fork_test`, `parallel_test`, `jit_test`",
+                 "`cuda_graph_test`, `parallel_test`, `jit_test`",
+                 "names cuda_graph_test, jit_test, parallel_test, but what proves it is "
+                 "fork_test"),
+                ("`huge_tensor_test`", "`disk_full_test`", "names disk_full_test"),
+                ("| Ctrl-C ends", "| Ctrl-D ends", "does not say, under [[promise]]")):
+            self.lie(promised, page, old, new, words)
+
+    def test_a_member_in_a_comment_of_a_header(self):
+        self.lie(members, "common/tensor/move_tensors.h", "Tensor::set_data",
+                 "Optimizer::set_data", "Optimizer has no 'set_data'")
+        self.lie(members, "common/dlpack/dlpack.h", "Tensor::from_memory",
+                 "Tensor::foreach_add", "Tensor has no 'foreach_add'")
+        self.lie(members, "common/programs/policy.h", "Policy::specialize",
+                 "Rate::specialize", "Rate has no 'specialize'")
 
     def test_a_pinned_link(self):
         self.lie(links, "recipes/compiling_optimizer_lr_scheduler.cpp",
