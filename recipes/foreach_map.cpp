@@ -196,15 +196,15 @@ static void foreach_map_recipe(const Options& options) {
   print("that of the original: ", still);
 
   step("Eager against compiled");
-  // Outside of ``compile`` the same function runs operation by operation, and
-  // every list in between goes through memory. Each pass over the lists is a
-  // launch. The gradients take a product and a sum, the averages a ``lerp``,
-  // and a product and an ``addcmul``; the parameters a root, divisions and
-  // sums; then come the copies. That makes :value:`thirteen <eager,
-  // launches: #>` where the compiled step makes :value:`one <compiled,
-  // launches: #>`, and eager takes :value:`eager_us / compiled_us` the time.
-  // (The original asserts that its compiled time is the smaller one. We print
-  // both, timed in turns; other pages have the times of another moment.)
+  // Outside of ``compile`` the same function runs :term:`eager`, and every list
+  // in between goes through memory. Each pass over the lists is a launch. The
+  // gradients take a product and a sum, the averages a ``lerp``, and a product
+  // and an ``addcmul``; the parameters a root, divisions and sums; then come
+  // the copies. That makes :value:`thirteen <eager, launches: #>` where the
+  // compiled step makes :value:`one <compiled, launches: #>`, and eager takes
+  // :value:`eager_us / compiled_us` the time. (The original asserts that its
+  // compiled time is the smaller one. We print both, timed in turns; other
+  // pages have the times of another moment.)
   const auto eager = [&] { foreach_map_adam(library, {}); };
   const auto t = interleaved({eager, compiled_adam});
   print("eager, launches: ", counters_of(eager).launches, ", ",

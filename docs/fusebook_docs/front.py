@@ -32,7 +32,7 @@ def parts(book):
 
 
 def _results(book):
-    rows = ["| a step of Adam | op by op | one launch per operation "
+    rows = ["| a step of Adam | op by op | eager: one launch per operation "
             "| compiled: one launch | faster than op by op |",
             "|---|---|---|---|---|"]
     for what, recipe, exercise in RESULTS:

@@ -1,8 +1,8 @@
 """What belongs to the site as a whole: where it comes from.
 
 `.. clone::` shows the commands that lead into a clone of the repository; without a
-configured address (`fusebook_repository`) there is nothing to clone from, and only
-the way in is shown. Under every page stand its last change and,
+configured address (`fusebook_repository`, which whoever publishes the book sets once)
+a placeholder says so. Under every page stand its last change and,
 with an address, a link to edit it.
 """
 
@@ -13,7 +13,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from .. import gallery, history
 from ..translation import catalogues
-from ..words import later
+from ..words import later, say
 from . import editions
 from . import page as pages
 
@@ -26,8 +26,9 @@ class Clone(SphinxDirective):
     def run(self):
         address = self.config.fusebook_repository
         name = address.rstrip("/").split("/")[-1] or "fusebook"
-        text = (f"git clone {address}\ncd {name}" if address else
-                f"cd {name}  # your clone")
+        where = address or "<" + say("address of this repository") + ">"
+        text = f"git clone {where}" + (
+            "" if address else f" {name}") + f"\ncd {name}"
         return [nodes.literal_block(text, text, language="sh")]
 
 

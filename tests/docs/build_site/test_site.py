@@ -24,7 +24,9 @@ class Site(SiteCase):
         for name in (TOY, "index", "404"):
             page = self.whole(name)
             self.assertEqual(page.select(".page-facts, base"), [])
-            self.assertNotIn("git clone", page.get_text())
+            self.assertNotIn("git clone http", page.get_text())
+        self.assertIn("git clone <address of this repository> fusebook\ncd fusebook",
+                      self.whole("index").get_text())
 
     def test_addresses_that_are_configured(self):
         subprocess.run(["git", "init", "-q"], cwd=self.root, check=True)
