@@ -4,12 +4,12 @@ Each of the modules looks at one kind of statement: `in_prose` in one of prose.p
 texts, `in_markdown` in a page of Markdown.
 """
 
-from . import (bound_words, claims, code_names, command_lines, command_words, docstrings,
-               formulas, links, members, promised, snippets, versions)
+from . import (alt_texts, bound_words, claims, code_names, command_lines, command_words, docstrings,
+               formulas, links, members, promised, see_also, snippets, versions)
 
 PAGES = claims.PAGES
 _OF_PROSE = (code_names, members, formulas, snippets, command_lines, command_words,
-             versions, links, bound_words)
+             versions, links, bound_words, see_also, alt_texts)
 _OF_MARKDOWN = (code_names, members, command_lines, command_words, versions, links,
                 bound_words)
 

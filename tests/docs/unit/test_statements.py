@@ -6,10 +6,11 @@ import unittest
 
 from support import ROOT
 
-from fusebook_docs import (bound_words, command_lines, command_words, docstrings,
-                           formulas, links, literate, members, promised, prose, snippets,
-                           statements, versions)
+from fusebook_docs import (alt_texts, bound_words, command_lines, command_words, docstrings,
+                           formulas, links, literate, members, promised, prose, see_also,
+                           snippets, statements, versions)
 from fusebook_docs.book import Book
+from fusebook_docs.errors import BookError
 from fusebook_docs.literate import Line
 from fusebook_docs.quotes import Home
 
@@ -242,6 +243,53 @@ class Lies(unittest.TestCase):
                 ("`huge_tensor_test`", "`disk_full_test`", "names disk_full_test"),
                 ("| Ctrl-C ends", "| Ctrl-D ends", "does not say, under [[promise]]")):
             self.lie(promised, page, old, new, words)
+
+    def test_an_alt_text_of_curves(self):
+        page = "docs/background/benchmarks.rst"
+        for old, new, words in (
+                ("Comparing the guards and binding stay", "Recording and binding stay",
+                 "does not say 'Comparing the guards and binding stay flat"),
+                ("Cold calls take longest", "Calls from disk take longest",
+                 "does not say 'Cold calls take longest")):
+            self.alt_lie(page, old, new, words)
+        self.alt_lie("recipes/mixed_precision_training.cpp", "stays far above them",
+                     "stays far below them", "stays far below them.' is not bound")
+
+    def alt_lie(self, name, old, new, words):
+        """Told in the line where the alt text begins."""
+        text = (ROOT / name).read_text()
+        self.assertIn(old, text)
+        at = text.rindex(":alt:", 0, text.index(old) + len(old))
+        found = " | ".join(map(str, self.said(alt_texts, name,
+                                              text.replace(old, new, 1))))
+        for word in (f"{name}:{text.count(chr(10), 0, at) + 1}: :alt: ", words):
+            self.assertIn(word, found)
+
+    def test_curves_that_do_not_go_so(self):
+        columns = {"a": [4.0, 2.0, 1.0], "b": [4.0, 4.0, 4.0]}
+        for true in ("last('a') < last('b')", "apart('a', 'b') == 4",
+                     "all(x < 1 for x in steps('a'))"):
+            self.assertIsNone(alt_texts.untrue(true, columns))
+        self.assertEqual(alt_texts.untrue("first('a') > 5 * last('a')", columns),
+                         "first('a') > 5 * last('a') does not hold")
+        with self.assertRaisesRegex(BookError, "there is no column 'c' but a, b"):
+            alt_texts.untrue("last('c') > 0", columns)
+
+    def test_a_link_to_another_page(self):
+        folder = "docs/about"
+        for name, old, new, words in (
+                ("compiling_optimizer", "`/background/how_it_works`", "`/background/use_it`",
+                 "a link to /background/use_it, but tells of /background/how_it_works"),
+                ("foreach_map", "`/ops`", "`/glossary`", "but tells of /ops"),
+                ("the_whole_tail", "`/reference/lists`", "`/reference/models`",
+                 "/reference/models does not describe 'clip_grad_norm_'"),
+                ("fewer_bytes", "`mixed_precision_training`", "`the_whole_tail`",
+                 "but tells of /recipes/mixed_precision_training"),
+                ("replaying_a_step", "numbers that may move", "more of the same",
+                 "nothing in 'more of the same.' is known to tell of")):
+            self.lie(see_also, f"{folder}/{name}.rst", old, new, words)
+        self.lie(see_also, "docs/index.rst", "card:: Benchmarks", "card:: Operations",
+                 "/background/benchmarks, whose title is 'Benchmarks'")
 
     def test_a_member_in_a_comment_of_a_header(self):
         self.lie(members, "common/tensor/move_tensors.h", "Tensor::set_data",
