@@ -184,7 +184,7 @@ std::vector<std::uint64_t> Ranks::agree(const RankCall& call,
   check(MPI_Allgather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own),
                       MPI_BYTE, communicator_),
         "MPI_Allgather");
-  traffic_.agreement += std::int64_t(sizeof(own)) * (size_ - 1);
+  count_call(sizeof(own));
   const std::uint64_t left = content_hash(leaving);
   for (const Digest& each : all) is_over_ = is_over_ || each.call == left;
   std::vector<std::uint64_t> notes;
@@ -193,6 +193,13 @@ std::vector<std::uint64_t> Ranks::agree(const RankCall& call,
     notes.push_back(each.note);
   }
   return notes;
+}
+
+// One in which each rank sends as many bytes to every other.
+void Ranks::count_call(std::size_t bytes) {
+  ++traffic_.calls;
+  traffic_.messages += size_ - 1;
+  traffic_.agreement += std::int64_t(bytes) * (size_ - 1);
 }
 
 void Ranks::explain(const RankCall& call) {
@@ -259,6 +266,7 @@ std::vector<std::string> Ranks::gather_in(int first, const std::string& own,
   check(MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T,
                       communicator_),
         "MPI_Allgather");
+  count_call(sizeof(length));
   std::vector<std::string> texts(ranks);
   std::vector<std::span<std::byte>> in(ranks);
   std::vector<std::span<const std::byte>> out(ranks);
@@ -284,26 +292,37 @@ void Ranks::send_from_first(std::span<std::byte> bytes,
   if (rank_ == 0) traffic_.*counter += std::int64_t(bytes.size()) * (size_ - 1);
 }
 
+void Ranks::count_exchange(std::span<const std::span<const std::byte>> out,
+                           std::int64_t RankTraffic::* counter) {
+  ++traffic_.exchanges;
+  for (std::size_t r = 0; r < out.size(); ++r) {
+    if (int(r) == rank_) continue;
+    const auto bytes = std::int64_t(out[r].size());
+    traffic_.*counter += bytes;
+    traffic_.messages += (bytes + largest_ - 1) / largest_;
+  }
+}
+
 void Ranks::exchange(std::span<const std::span<const std::byte>> out,
                      std::span<const std::span<std::byte>> in,
                      std::int64_t RankTraffic::* counter) {
-  std::int64_t most = 0;
   std::int64_t received = 0;
   std::int64_t sent = 0;
   for (std::size_t r = 0; r < out.size(); ++r) {
     sent += std::int64_t(out[r].size());
     received += std::int64_t(in[r].size());
   }
-  most = std::max(sent, received);
+  const std::int64_t most = std::max(sent, received);
   std::int64_t largest = 0;
   check(MPI_Allreduce(&most, &largest, 1, MPI_INT64_T, MPI_MAX, communicator_),
         "MPI_Allreduce");
+  count_call(sizeof(largest));
+  count_exchange(out, counter);
   if (largest > largest_) {
     exchange_in_pieces(out, in);
   } else {
     exchange_at_once(out, in);
   }
-  traffic_.*counter += sent - std::int64_t(out[std::size_t(rank_)].size());
 }
 
 void Ranks::exchange_at_once(std::span<const std::span<const std::byte>> out,

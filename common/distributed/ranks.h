@@ -29,19 +29,28 @@ struct RankCall {
   const char* kind = nullptr;
 };
 
-/// Bytes that this rank has sent to others.
+/// Bytes that this rank has sent to others, and in how many calls.
 struct RankTraffic {
   std::int64_t gradients = 0;   ///< gradients, to the owners of their shares
   std::int64_t parameters = 0;  ///< parameters, to everybody
   std::int64_t sums = 0;        ///< sums of chunks, for norms
   std::int64_t agreement = 0;   ///< what keeps the ranks together
   std::int64_t states = 0;      ///< states, for files
+  std::int64_t calls = 0;      ///< no bytes: calls that send a few to everybody
+  std::int64_t exchanges = 0;  ///< no bytes: calls that send any number
+  /// No bytes: messages, if each goes straight to its rank.
+  std::int64_t messages = 0;
+
+  bool operator==(const RankTraffic&) const = default;
 };
 
 /// The processes of an MPI communicator, which make the same calls in the same
 /// order. All members but `rank`, `size` and `traffic` are such calls.
 class Ranks {
  public:
+  /// Messages of more bytes are sent in pieces.
+  static constexpr std::int64_t largest_message = std::int64_t(1) << 30;
+
   /// Takes part in a copy of `communicator`, on all of its ranks. Starts MPI
   /// unless the program has; then it also ends it, at the end of the program.
   /// Throws Error where MPI was started without support of threads
@@ -58,7 +67,7 @@ class Ranks {
   int rank() const { return rank_; }
   /// Number of processes.
   int size() const { return size_; }
-  /// Bytes sent so far.
+  /// What was sent so far.
   const RankTraffic& traffic() const { return traffic_; }
 
   /// Returns the notes of all ranks, if all make the same call with the same
@@ -93,6 +102,9 @@ class Ranks {
  private:
   [[noreturn]] void explain(const RankCall& call);
   void say_goodbye() noexcept;
+  void count_call(std::size_t bytes);
+  void count_exchange(std::span<const std::span<const std::byte>> out,
+                      std::int64_t RankTraffic::* counter);
   std::vector<std::string> gather_in(int first, const std::string& own,
                                      std::int64_t RankTraffic::* counter);
   void exchange_in_pieces(std::span<const std::span<const std::byte>> out,
@@ -104,7 +116,7 @@ class Ranks {
   int rank_ = 0;
   int size_ = 1;
   bool is_over_ = false;  // somebody has left
-  std::int64_t largest_ = std::int64_t(1) << 30;
+  std::int64_t largest_ = largest_message;
   RankTraffic traffic_;
 };
 
