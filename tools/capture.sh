@@ -1,5 +1,6 @@
 # shellcheck shell=sh
-# ./fusebook capture [--fresh] [RECIPE...] [examples] [kernels] [bench | peers], and
+# ./fusebook capture [--fresh] [RECIPE...] [examples] [kernels] [bench | peers |
+# ranks], and
 # on a GPU --device NAME
 : "${root:?}" # set by ./fusebook
 
@@ -19,7 +20,7 @@ update_front() {
   "$python" -B "$root/docs/fusebook_docs" front --write
 }
 
-device=cpu fresh='' names='' out='' only='' examples=no kernels=no bench=no peers=no
+device=cpu fresh='' names='' out='' only='' examples=no kernels=no bench=no peers=no ranks=no
 while [ $# -gt 0 ]; do
   case $1 in
     --device)
@@ -45,6 +46,7 @@ while [ $# -gt 0 ]; do
     kernels) kernels=only ;;
     bench) bench=only ;;
     peers) peers=only ;;
+    ranks) ranks=only ;;
     -*) unknown "capture option" "$1" --device --out --only --fresh ;;
     *)
       choose_recipes "$1"
@@ -53,11 +55,12 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-if [ "$bench" = only ] || [ "$peers" = only ]; then
-  [ -z "$names" ] || fail 2 "capture bench and capture peers measure the" \
-    "library, not recipes"
+if [ "$bench$peers$ranks" != nonono ]; then
+  [ -z "$names" ] || fail 2 "capture bench, capture peers and capture ranks" \
+    "measure the library, not recipes"
   [ "$bench" = no ] || capture_bench || return 1
-  [ "$peers" = no ] || capture_peers
+  [ "$peers" = no ] || capture_peers || return 1
+  [ "$ranks" = no ] || capture_ranks
   return
 fi
 if [ "$examples" = only ] && [ -z "$names" ]; then

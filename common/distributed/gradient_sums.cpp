@@ -57,24 +57,30 @@ GradientSums::GradientSums(Ranks& ranks, const std::vector<Share>& shares,
 void GradientSums::add(bool contributes, const RankCall& call) {
   const auto all = codes_of_all(own_codes(contributes));
   check_codes(all, call);
-  ranks_.or_end(call, [&] {
-    const auto ranks = std::size_t(ranks_.size());
-    const auto me = std::size_t(ranks_.rank());
-    std::vector<std::vector<std::byte>> packed(ranks);
-    std::vector<std::vector<std::byte>> arrived(ranks);
-    std::vector<std::span<const std::byte>> out;
-    std::vector<std::span<std::byte>> in;
-    for (std::size_t r = 0; r < ranks; ++r) {
-      packed[r] = pack(int(r), all[me]);
-      arrived[r].resize(bytes_for(ranks_.rank(), all[r]));
-      out.emplace_back(packed[r]);
-      in.emplace_back(arrived[r]);
-    }
-    ranks_.exchange(out, in, &RankTraffic::gradients);
-    for (std::size_t r = 0; r < ranks; ++r) add_from(all[r], arrived[r]);
-  });
+  ranks_.or_end(call, [&] { add_all(all); });
   if (!contributes) return;
   for (Tensor& param : params_) param.set_grad(Tensor());
+}
+
+// In the order of the ranks. What this rank has for itself is added where it was
+// packed.
+void GradientSums::add_all(const std::vector<Codes>& all) {
+  const auto ranks = std::size_t(ranks_.size());
+  const auto me = std::size_t(ranks_.rank());
+  std::vector<std::size_t> sent;
+  std::vector<std::size_t> received;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    sent.push_back(bytes_for(int(r), all[me]));
+    received.push_back(r == me ? 0 : bytes_for(int(me), all[r]));
+  }
+  const auto out = packed_.parts(sent);
+  auto in = arrived_.parts(received);
+  in[me] = out[me];
+  for (std::size_t r = 0; r < ranks; ++r) pack(int(r), all[me], out[r].data());
+  ranks_.exchange(
+      std::vector<std::span<const std::byte>>(out.begin(), out.end()), in,
+      &RankTraffic::gradients);
+  for (std::size_t r = 0; r < ranks; ++r) add_from(all[r], in[r].data());
 }
 
 GradientSums::Codes GradientSums::own_codes(bool contributes) const {
@@ -123,9 +129,7 @@ std::size_t GradientSums::bytes_for(int owner, const Codes& codes) const {
   return bytes;
 }
 
-std::vector<std::byte> GradientSums::pack(int owner, const Codes& codes) const {
-  std::vector<std::byte> packed(bytes_for(owner, codes));
-  std::byte* next = packed.data();
+void GradientSums::pack(int owner, const Codes& codes, std::byte* next) const {
   for (const Share& each : shares_) {
     const std::uint8_t code = codes[each.param];
     if (each.owner != owner || code == 0) continue;
@@ -133,14 +137,11 @@ std::vector<std::byte> GradientSums::pack(int owner, const Codes& codes) const {
         .copy_(part_of(params_[each.param].grad(), each));
     next += bytes_of_share(each, code);
   }
-  return packed;
 }
 
-void GradientSums::add_from(const Codes& codes,
-                            std::vector<std::byte>& packed) {
+void GradientSums::add_from(const Codes& codes, std::byte* next) {
   Pairs added;
   Pairs first;
-  std::byte* next = packed.data();
   for (std::size_t i = 0; i < own_.size(); ++i) {
     const std::size_t p = own_params_[i];
     if (codes[p] == 0) continue;

@@ -5,6 +5,7 @@
 #include <source_location>
 #include <vector>
 
+#include "fusebook/distributed/message_buffer.h"
 #include "fusebook/distributed/ranks.h"
 #include "fusebook/distributed/shares.h"
 #include "fusebook/tensor/tensor.h"
@@ -42,8 +43,9 @@ class GradientSums {
   std::vector<Codes> codes_of_all(const Codes& own);
   void check_codes(const std::vector<Codes>& all, const RankCall& call);
   std::size_t bytes_for(int owner, const Codes& codes) const;
-  std::vector<std::byte> pack(int owner, const Codes& codes) const;
-  void add_from(const Codes& codes, std::vector<std::byte>& packed);
+  void add_all(const std::vector<Codes>& all);
+  void pack(int owner, const Codes& codes, std::byte* next) const;
+  void add_from(const Codes& codes, std::byte* next);
 
   Ranks& ranks_;
   const std::vector<Share>& shares_;
@@ -53,6 +55,8 @@ class GradientSums {
   std::vector<Tensor> sums_;             // undefined: none so far
   std::vector<Tensor> spare_;            // of earlier steps
   std::vector<std::optional<DType>> dtypes_;
+  MessageBuffer packed_;
+  MessageBuffer arrived_;
 };
 
 }  // namespace fuse

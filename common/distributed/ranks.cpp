@@ -6,10 +6,9 @@
 #include <atomic>
 #include <cstdlib>
 #include <exception>
-#include <limits>
-#include <numeric>
 
 #include "fusebook/distributed/last_word.h"
+#include "fusebook/distributed/mpi_check.h"
 #include "fusebook/support/content_hash.h"
 #include "fusebook/support/source_place.h"
 
@@ -17,15 +16,6 @@ namespace fuse {
 namespace {
 
 std::atomic<int> alive = 0;  // objects of this process
-
-void check(int code, const char* call) {
-  if (code == MPI_SUCCESS) return;
-  std::string text(MPI_MAX_ERROR_STRING, '\0');
-  int length = 0;
-  MPI_Error_string(code, text.data(), &length);
-  text.resize(std::size_t(length));
-  throw Error(fmt::format("{} failed: {}", call, text));
-}
 
 bool asks(int (*question)(int*)) {
   int answer = 0;
@@ -48,14 +38,14 @@ void end_mpi() {
 
 void start_mpi() {
   int provided = MPI_THREAD_SINGLE;
-  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided),
-        "MPI_Init_thread");
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided),
+            "MPI_Init_thread");
   std::atexit(end_mpi);
 }
 
 void check_threads(std::source_location place) {
   int provided = MPI_THREAD_SINGLE;
-  check(MPI_Query_thread(&provided), "MPI_Query_thread");
+  check_mpi(MPI_Query_thread(&provided), "MPI_Query_thread");
   if (provided < MPI_THREAD_FUNNELED) {
     throw Error(fmt::format(
         "Ranks at {}: MPI was started without threads, and a step uses "
@@ -150,7 +140,7 @@ std::string difference(int r, const std::vector<std::string>& other,
 
 Ranks::Ranks(MPI_Comm communicator, std::source_location place) {
   prepare(place);
-  check(MPI_Comm_dup(communicator, &communicator_), "MPI_Comm_dup");
+  check_mpi(MPI_Comm_dup(communicator, &communicator_), "MPI_Comm_dup");
   MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
   MPI_Comm_rank(communicator_, &rank_);
   MPI_Comm_size(communicator_, &size_);
@@ -181,9 +171,9 @@ std::vector<std::uint64_t> Ranks::agree(const RankCall& call,
   }
   const Digest own = digest_of(call, note);
   std::vector<Digest> all(std::size_t(size_), own);
-  check(MPI_Allgather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own),
-                      MPI_BYTE, communicator_),
-        "MPI_Allgather");
+  check_mpi(MPI_Allgather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own),
+                          MPI_BYTE, communicator_),
+            "MPI_Allgather");
   count_call(sizeof(own));
   const std::uint64_t left = content_hash(leaving);
   for (const Digest& each : all) is_over_ = is_over_ || each.call == left;
@@ -263,9 +253,9 @@ std::vector<std::string> Ranks::gather_in(int first, const std::string& own,
   const auto ranks = std::size_t(size_);
   const std::uint64_t length = own.size();
   std::vector<std::uint64_t> lengths(ranks);
-  check(MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T,
-                      communicator_),
-        "MPI_Allgather");
+  check_mpi(MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1,
+                          MPI_UINT64_T, communicator_),
+            "MPI_Allgather");
   count_call(sizeof(length));
   std::vector<std::string> texts(ranks);
   std::vector<std::span<std::byte>> in(ranks);
@@ -278,105 +268,6 @@ std::vector<std::string> Ranks::gather_in(int first, const std::string& own,
   }
   exchange(out, in, counter);
   return texts;
-}
-
-void Ranks::send_from_first(std::span<std::byte> bytes,
-                            std::int64_t RankTraffic::* counter) {
-  const auto piece = std::size_t(
-      std::min<std::int64_t>(largest_, std::numeric_limits<int>::max()));
-  for (std::size_t done = 0; done < bytes.size(); done += piece) {
-    const auto count = int(std::min(piece, bytes.size() - done));
-    check(MPI_Bcast(bytes.data() + done, count, MPI_BYTE, 0, communicator_),
-          "MPI_Bcast");
-  }
-  if (rank_ == 0) traffic_.*counter += std::int64_t(bytes.size()) * (size_ - 1);
-}
-
-void Ranks::count_exchange(std::span<const std::span<const std::byte>> out,
-                           std::int64_t RankTraffic::* counter) {
-  ++traffic_.exchanges;
-  for (std::size_t r = 0; r < out.size(); ++r) {
-    if (int(r) == rank_) continue;
-    const auto bytes = std::int64_t(out[r].size());
-    traffic_.*counter += bytes;
-    traffic_.messages += (bytes + largest_ - 1) / largest_;
-  }
-}
-
-void Ranks::exchange(std::span<const std::span<const std::byte>> out,
-                     std::span<const std::span<std::byte>> in,
-                     std::int64_t RankTraffic::* counter) {
-  std::int64_t received = 0;
-  std::int64_t sent = 0;
-  for (std::size_t r = 0; r < out.size(); ++r) {
-    sent += std::int64_t(out[r].size());
-    received += std::int64_t(in[r].size());
-  }
-  const std::int64_t most = std::max(sent, received);
-  std::int64_t largest = 0;
-  check(MPI_Allreduce(&most, &largest, 1, MPI_INT64_T, MPI_MAX, communicator_),
-        "MPI_Allreduce");
-  count_call(sizeof(largest));
-  count_exchange(out, counter);
-  if (largest > largest_) {
-    exchange_in_pieces(out, in);
-  } else {
-    exchange_at_once(out, in);
-  }
-}
-
-void Ranks::exchange_at_once(std::span<const std::span<const std::byte>> out,
-                             std::span<const std::span<std::byte>> in) const {
-  std::vector<std::byte> sent;
-  std::vector<int> counts_out;
-  std::vector<int> places_out;
-  std::vector<int> counts_in;
-  std::vector<int> places_in;
-  int received = 0;
-  for (std::size_t r = 0; r < out.size(); ++r) {
-    counts_out.push_back(int(out[r].size()));
-    places_out.push_back(int(sent.size()));
-    sent.insert(sent.end(), out[r].begin(), out[r].end());
-    counts_in.push_back(int(in[r].size()));
-    places_in.push_back(received);
-    received += counts_in.back();
-  }
-  std::vector<std::byte> arrived(std::size_t(received) + 1);
-  check(MPI_Alltoallv(sent.data(), counts_out.data(), places_out.data(),
-                      MPI_BYTE, arrived.data(), counts_in.data(),
-                      places_in.data(), MPI_BYTE, communicator_),
-        "MPI_Alltoallv");
-  for (std::size_t r = 0; r < in.size(); ++r) {
-    const auto* const begin = arrived.data() + places_in[r];
-    std::copy(begin, begin + counts_in[r], in[r].begin());
-  }
-}
-
-// MPI counts in int: what is longer goes from rank to rank.
-void Ranks::exchange_in_pieces(std::span<const std::span<const std::byte>> out,
-                               std::span<const std::span<std::byte>> in) const {
-  const auto piece = std::size_t(
-      std::min<std::int64_t>(largest_, std::numeric_limits<int>::max()));
-  std::vector<MPI_Request> requests;
-  for (int r = 0; r < size_; ++r) {
-    const auto to = in[std::size_t(r)];
-    for (std::size_t done = 0; done < to.size(); done += piece) {
-      check(MPI_Irecv(to.data() + done, int(std::min(piece, to.size() - done)),
-                      MPI_BYTE, r, 0, communicator_, &requests.emplace_back()),
-            "MPI_Irecv");
-    }
-  }
-  for (int r = 0; r < size_; ++r) {
-    const auto from = out[std::size_t(r)];
-    for (std::size_t done = 0; done < from.size(); done += piece) {
-      check(MPI_Isend(from.data() + done,
-                      int(std::min(piece, from.size() - done)), MPI_BYTE, r, 0,
-                      communicator_, &requests.emplace_back()),
-            "MPI_Isend");
-    }
-  }
-  check(MPI_Waitall(int(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
-        "MPI_Waitall");
 }
 
 int run_ranks(const std::function<int(Ranks&)>& program) {

@@ -42,6 +42,13 @@ struct RankTraffic {
   std::int64_t messages = 0;
 
   bool operator==(const RankTraffic&) const = default;
+  /// What was sent since.
+  RankTraffic operator-(const RankTraffic& earlier) const {
+    return {gradients - earlier.gradients, parameters - earlier.parameters,
+            sums - earlier.sums,           agreement - earlier.agreement,
+            states - earlier.states,       calls - earlier.calls,
+            exchanges - earlier.exchanges, messages - earlier.messages};
+  }
 };
 
 /// The processes of an MPI communicator, which make the same calls in the same
@@ -83,7 +90,8 @@ class Ranks {
   void or_end(const RankCall& call, const std::function<void()>& action) const;
 
   /// Sends `out[r]` to rank r, whose `in` at this rank's place it fills; sizes
-  /// must match. `counter` grows by what went to others.
+  /// must match. `counter` grows by what went to others. Nothing is copied where
+  /// a rank's own `in` and `out` are the same memory.
   void exchange(std::span<const std::span<const std::byte>> out,
                 std::span<const std::span<std::byte>> in,
                 std::int64_t RankTraffic::* counter);

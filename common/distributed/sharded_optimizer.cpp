@@ -10,6 +10,7 @@
 #include "fusebook/distributed/element_by_element.h"
 #include "fusebook/distributed/gradient_sums.h"
 #include "fusebook/distributed/machine_facts.h"
+#include "fusebook/distributed/message_buffer.h"
 #include "fusebook/distributed/optimizer_facts.h"
 #include "fusebook/distributed/share_states.h"
 #include "fusebook/foreach/clip_grad.h"
@@ -85,6 +86,7 @@ struct ShardedOptimizer::Parts {
   Scalar total = 0.0;
   std::optional<Scalar> skip;
   Compiled<std::function<void()>> step;
+  MessageBuffer sent;  // all parameters, in the order of their owners
 };
 
 ShardedOptimizer::ShardedOptimizer(Ranks& ranks, Optimizer& optimizer,
@@ -275,23 +277,22 @@ ShardedResult ShardedOptimizer::step(const ShardedStep& options,
 
 void ShardedOptimizer::send_params(const RankCall& call) {
   ranks_.or_end(call, [&] {
-    const auto ranks = std::size_t(ranks_.size());
-    std::vector<std::vector<std::byte>> shares(ranks);
     const auto& dtypes = parts_->sums.dtypes();
+    std::vector<std::size_t> sizes(std::size_t(ranks_.size()));
     for (const Share& each : shares_) {
       if (!dtypes[each.param]) continue;  // has not moved
-      std::vector<std::byte>& bytes = shares[std::size_t(each.owner)];
-      bytes.resize(bytes.size() + std::size_t(each.count) *
-                                      size_of(params_[each.param].dtype()));
+      sizes[std::size_t(each.owner)] +=
+          std::size_t(each.count) * size_of(params_[each.param].dtype());
     }
+    const auto all = parts_->sent.parts(sizes);
     const auto for_each_part = [&](auto work) {
-      std::vector<std::size_t> next(ranks);
+      std::vector<std::size_t> next(all.size());
       for (const Share& each : shares_) {
         if (!dtypes[each.param]) continue;
         const auto r = std::size_t(each.owner);
         Tensor view = view_of(each, params_[each.param]);
         work(each,
-             from_blob(shares[r].data() + next[r], view.shape(), view.dtype()),
+             from_blob(all[r].data() + next[r], view.shape(), view.dtype()),
              view);
         next[r] += view.nbytes();
       }
@@ -299,11 +300,8 @@ void ShardedOptimizer::send_params(const RankCall& call) {
     for_each_part([&](const Share& share, Tensor packed, const Tensor& view) {
       if (share.owner == ranks_.rank()) packed.copy_(view);
     });
-    const auto& own = shares[std::size_t(ranks_.rank())];
-    const std::vector<std::byte> sent = own;
-    std::vector<std::span<std::byte>> in;
-    for (auto& each : shares) in.emplace_back(each);
-    ranks_.exchange(std::vector(ranks, std::span<const std::byte>(sent)), in,
+    const std::span<const std::byte> own = all[std::size_t(ranks_.rank())];
+    ranks_.exchange(std::vector(all.size(), own), all,
                     &RankTraffic::parameters);
     for_each_part([&](const Share& share, const Tensor& packed, Tensor view) {
       if (share.owner != ranks_.rank()) view.copy_(packed);

@@ -167,6 +167,9 @@ class CommandLine(Entry):
                 (["clean", "--all"], "'--all'"),
                 (["doctor", "now"], "does not take 'now'"),
                 (["bench", "now"], "does not take 'now'"),
+                (["bench", "--ranks"], "--ranks needs a number of at least 2"),
+                (["bench", "--ranks=1"], "--ranks needs a number of at least 2"),
+                (["bench", "--ranks", "x"], "--ranks needs a number of at least 2"),
                 (["run", "--preset", "relase"], "Did you mean 'release'?"),
                 (["run", "--preset"], "--preset needs a name"),
                 (["run", "--json", "x"], "use it with one recipe")):
@@ -225,6 +228,12 @@ class Missing(Entry):
         self.assertIn("apt-get install -y --no-install-recommends "
                       "g++ cmake ninja-build\n", done.stderr)
         self.assertEqual(self.logged(), "")
+        self.assertFalse((self.checkout / "build").exists())
+
+    def test_ranks_need_mpi(self):
+        self.bare_path(apt_get=self.log_call("apt-get"), id="echo 0\n")
+        done = self.expect(1, "bench", "--ranks", "2", "--no-install")
+        self.assertIn("libopenmpi-dev openmpi-bin", done.stdout)
         self.assertFalse((self.checkout / "build").exists())
 
     def test_root_installs_without_sudo(self):

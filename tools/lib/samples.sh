@@ -76,6 +76,19 @@ capture_peers() {
     --command "./fusebook capture peers"
 }
 
+# What the page about many ranks draws.
+capture_ranks() {
+  need_to_build python mpi
+  get_missing
+  find_python
+  build bench_ranks
+  end_turn
+  sh "$root/tests/launch.sh" ranks 4 "$build/tests/bench_ranks" \
+    --json "$build/ranks.json" &&
+    "$python" -B "$root/docs/fusebook_docs" measurements --name ranks \
+      --json "$build/ranks.json" --command "./fusebook bench --ranks 4"
+}
+
 # The examples of the API reference, all in one program.
 run_examples() { # OPTION...
   need_to_build python
