@@ -10,7 +10,8 @@
 #                                            has PyTorch
 #   launch.sh libtorch ARGUMENTS...          Python, where LibTorch is installed
 #   launch.sh ranks COUNT PROGRAM ARGUMENTS...  a program on that many ranks of MPI,
-#                                            each with one thread
+#                                            each with one thread; of MPICH, if
+#                                            FUSEBOOK_MPI is mpich
 #   launch.sh without WHAT PACKAGES          what the build did not find and need not
 #   launch.sh absent PACKAGE                 what the build did not find
 # Without it the test is skipped (exit code 77), or fails when nothing may be
@@ -81,10 +82,12 @@ case $kind in
   ranks)
     count=$1
     shift
+    export FUSEBOOK_THREADS=1
+    [ "${FUSEBOOK_MPI:-}" != mpich ] || exec mpirun.mpich -n "$count" "$@"
     as_root=
     [ "$(id -u)" != 0 ] || as_root=--allow-run-as-root
     # shellcheck disable=SC2086 # one word or none
-    FUSEBOOK_THREADS=1 exec mpirun $as_root --oversubscribe -n "$count" "$@"
+    exec mpirun $as_root --oversubscribe -n "$count" "$@"
     ;;
   without)
     echo "skipped: $1 is not installed; Debian calls it $2."

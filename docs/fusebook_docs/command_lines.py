@@ -24,6 +24,7 @@ _CALL = re.compile(r"\./fusebook ([a-z]+)\b([^`\n#&|;)]*)")
 _HELP = re.compile(r"^  ([a-z]+)\b(.*\n(?:    .*\n)*)", re.M)
 _HELP_OF_ALL = re.compile(r"^options of every command:\n((?:  .*\n)+)", re.M)
 _OWN = re.compile(r'\{"([a-z][a-z-]*)",\s*[-\d"]')
+_TAKEN = re.compile(r"^\s+--([a-z][a-z-]*)\)$", re.M)
 _OF_SAMPLE = re.compile(r'"options": (\{[^}]*\})')
 _HARNESS = re.compile(r'^\s+app, "([a-z-]+)"', re.M)
 
@@ -59,7 +60,9 @@ def known(root):
         commands[path.stem] = frozenset(
             _OPTION.findall(" ".join(_REFUSED.findall(text))))
     commands["run"] |= recipes
-    commands["bench"] |= recipes | set(_OWN.findall(bench))
+    script = (root / "tools/bench.sh").read_text(encoding="utf-8")
+    commands["bench"] |= (recipes | set(_OWN.findall(bench))
+                          | set(_TAKEN.findall(script)))
     return Known(of_all, recipes, commands,
                  {path.stem: frozenset(json.loads(_OF_SAMPLE.search(
                      path.read_text(encoding="utf-8"))[1]))

@@ -1,6 +1,7 @@
 """What `./fusebook bench --json` measured and was committed:
 `docs/measurements/cpu.json`, and `peers.json` with PyTorch beside some cases, as the
-benchmark wrote it, with the command and a digest over both.
+benchmark wrote it, with the command and a digest over both. `ranks.json` is of another
+kind (rank_measurements.py).
 
 Nothing is measured when the book is built, and no number is typed: the page of
 benchmarks draws these.
@@ -12,13 +13,14 @@ import math
 import re
 from dataclasses import dataclass
 
-from . import samples
+from . import rank_measurements, samples
 from .book import check_name
 from .errors import BookError
 from .words import many
 
 FORMAT = 1
-HOW = {"cpu": "./fusebook capture bench", "peers": "./fusebook capture peers"}
+HOW = {"cpu": "./fusebook capture bench", "peers": "./fusebook capture peers",
+       rank_measurements.NAME: rank_measurements.HOW}
 KINDS = {"step": "rows", "tail": "tail", "gradients": "gradients", "groups": "groups",
          "host": "host", "compile": "compile"}
 _FACTS = ("device", "compiler", "system", "date")
@@ -102,8 +104,7 @@ def _digest(command, result):
 def store(book, result, command, name="cpu"):
     """Keeps what the benchmark wrote; refuses what cannot be shown."""
     show = book.show(path(book, name))
-    found = _read(result, command, show)
-    for problem in unfit(found):
+    for problem in _problems(result, command, show, name):
         raise BookError(f"not captured: {problem}. Measure again when the machine "
                         "is quiet")
     document = {"format": FORMAT, "command": command, "result": result,
@@ -139,8 +140,21 @@ def merged(result, again):
     return found
 
 
+def _problems(result, command, show, name):
+    if name == rank_measurements.NAME:
+        rank_measurements.read(result, command, show)
+        return ()
+    return unfit(_read(result, command, show))
+
+
 def load(book, name="cpu"):
     """Reads them; a file that was edited since it was captured is refused."""
+    command, result, show = kept(book, name)
+    return _read(result, command, show)
+
+
+def kept(book, name):
+    """(command, result, name of the file) of one that was not edited."""
     if name not in HOW:
         raise BookError(f"there is no measurement {name!r}; there are: "
                         + ", ".join(HOW))
@@ -159,7 +173,7 @@ def load(book, name="cpu"):
         raise BookError("was edited after it was captured: it is not what the "
                         f"digest was made of. Take it from a run: {HOW[name]}",
                         show)
-    return _read(result, command, show)
+    return command, result, show
 
 
 def unfit(measurement):

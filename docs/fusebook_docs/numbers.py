@@ -33,7 +33,7 @@ _FACTOR = re.compile(
 VERSIONED = ("PyTorch", "Python", "Debian", "Ubuntu", "CUDA", "NVRTC", "CMake", "C++")
 # What has digits or number words in it and counts nothing.
 _NAMES = re.compile(
-    rf"\b(?:{'|'.join(map(re.escape, VERSIONED))})\s?\d+(?:\.\d+)*|\bPT2\b"
+    rf"\b(?:{'|'.join(map(re.escape, VERSIONED))})\s?\d+(?:\.\d+)*|\bPT2\b|\bZeRO(?:-\d)?\b|\bGPT-2\b"
     r"|\b\d+-(?:d|D|bit)\b|\b(?:8|16|32|64)[ -]bits?\b"  # types and formats
     r"|\b[Tt]he(?:se)?\s+two\b"  # both of what was just named
     r"|\b(?:an|the|this|that|each|every|no|other|which|any)\s+one\b"

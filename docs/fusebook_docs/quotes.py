@@ -16,14 +16,15 @@ for any blanks, line ends included in code.
 
 A printed line is looked up in the step around it, then in the whole sample of
 the page, and code in the whole program. ` @ ` and a step's title, a recipe
-(`recipe.exercise` for its answer), a device (`cpu`, `h200`) or, for code, a
-file says where else.
+(`recipe.exercise` for its answer), a device (`cpu`, `h200`), what was measured on ranks
+(`docs/measurements/ranks.json`) or, for code, a file says where else.
 """
 
 import re
 from dataclasses import dataclass, replace
 
-from . import languages, literate, numbers, patches, samples
+from . import (languages, literate, measurements, numbers, patches,
+               rank_measurements, samples)
 from .errors import BookError
 from .values import quantity_text
 
@@ -123,6 +124,8 @@ def _place(book, target, home, *, code=False):
                             prefer=None)
         elif (book.samples / where).is_dir():
             place = replace(place, device=where)
+        elif not code and file == measurements.path(book, rank_measurements.NAME):
+            place = replace(place, file=file, prefer=None)
         elif code and file.suffix and file.is_file():
             place = replace(place, file=file, prefer=None)
         else:
@@ -139,26 +142,34 @@ def _place(book, target, home, *, code=False):
 def _value(book, content, home):
     shown, target = _parsed(content)
     what, place = _place(book, target, home)
+    if place.file is not None:
+        return _named(shown, what, rank_measurements.load(book).values,
+                      (place.file,), book.show(place.file))
     sample = samples.load(book, place.device, place.recipe, place.exercise)
     files = book.sample_paths(place.device, place.recipe, place.exercise)
     if any(hole in what for hole in _HOLES):
         found, where = _printed(book, what, sample, place, files[0])
         return Quote(_agreed(shown, found, where), None, files)
+    return _named(shown, what, sample.values, files, book.show(files[1]))
+
+
+def _named(shown, what, known, files, show):
+    """A value by its name, or a ratio of two."""
     if shown is not None:
         raise BookError(f"{what!r} is the name of a value that varies, so the "
                         f"text {shown!r} would go stale: write only the name")
     parts = [part.strip() for part in what.split(" / ")]
     for part in parts:
-        if part not in sample.values:
-            raise BookError(_unknown(part, sample, book.show(files[1])))
-    values = [sample.values[part] for part in parts]
+        if part not in known:
+            raise BookError(_unknown(part, known, show))
+    values = [known[part] for part in parts]
     if len(values) == 1:
         return Quote(values[0].shown.strip(), values[0].kind, files)
     return Quote(_ratio(what, values), "measured", files)
 
 
-def _unknown(name, sample, path):
-    known = ", ".join(sorted(name for name, value in sample.values.items()
+def _unknown(name, values, path):
+    known = ", ".join(sorted(name for name, value in values.items()
                              if value.kind != "place")) or "none"
     return (f"no value {name!r} in {path}; it has: {known}. To quote a line of "
             "output, write # in place of its number")

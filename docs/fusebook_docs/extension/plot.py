@@ -30,6 +30,7 @@ _WIDTH, _LEFT, _RIGHT = 360, 46, 56
 _PANEL, _HEAD, _GAP, _FOOT = 120, 22, 14, 36
 _DASHES = ("5 3", "none", "2 3", "8 3 2 3")
 _LINE = 14  # the height of a line of text
+_CHART = 190  # the height of a chart with a legend
 
 
 class RecipePlot(SphinxDirective):
@@ -155,6 +156,75 @@ def sketch(names, rows):
     return "\n".join([*body, "</svg>"])
 
 
+def chart(across_name, up_name, lines, marked, alt):
+    """Lines and points with marks, `(label, [(x, y)])`, over two logarithmic axes. What
+    a line or a mark is called stands below, so that no colour is needed."""
+    everything = [point for _, points in [*lines, *marked] for point in points]
+    across = Scale([x for x, _ in everything], _LEFT, _WIDTH - 10, True)
+    bottom = _HEAD + _CHART
+    up = Scale([y for _, y in everything], bottom - 4, _HEAD + 4, True)
+    names = len(lines) + len(marked)
+    height = bottom + _FOOT + names * _LINE + 6
+    body = [f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" '
+            f'aria-label="{html.escape(alt)}" '
+            'xmlns="http://www.w3.org/2000/svg">',
+            _text(2, _HEAD - 8, up_name, "title")]
+    for value in up.ticks(8):
+        body += [_line(_LEFT, up(value), _WIDTH - 10, up(value), "grid"),
+                 _text(_LEFT - 6, up(value) + 4, _short(value), "tick", "end")]
+    body += _curves_of(lines, across, up)
+    for index, (_, points) in enumerate(marked):
+        body += [_mark(index, across(x), up(y)) for x, y in points]
+    body.append(_line(_LEFT, bottom, _WIDTH - 10, bottom, "axis"))
+    for value in across.ticks():
+        body.append(_text(across(value), bottom + 15, _short(value), "tick",
+                          "middle"))
+    body.append(_text((_LEFT + _WIDTH) / 2, bottom + 31, across_name, "title",
+                      "middle"))
+    body += _legend(lines, marked, bottom + _FOOT + _LINE)
+    return "\n".join([*body, "</svg>"])
+
+
+def _short(value):
+    """A power of ten as few digits as it needs: 1e+06 is a million."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{unit}"
+    return f"{value:g}"
+
+
+def _curves_of(lines, across, up):
+    for index, (_, points) in enumerate(lines):
+        yield from _curves([("", [y for _, y in points])], [x for x, _ in points],
+                           across, up, index)
+
+
+def _mark(index, x, y):
+    """The shapes differ, so that they can be told in black and white."""
+    shape = (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" fill="currentColor"',
+             f'<rect x="{x - 3.2:.1f}" y="{y - 3.2:.1f}" width="6.4" height="6.4" '
+             'fill="none"',
+             f'<path d="M{x:.1f} {y - 4:.1f} l4 7 h-8 z" fill="none"',
+             f'<path d="M{x - 3.2:.1f} {y - 3.2:.1f} l6.4 6.4 m0 -6.4 l-6.4 6.4" '
+             'fill="none"')
+    return (f'{shape[index % len(shape)]} class="mark" stroke="currentColor" '
+            'stroke-width="1.4"/>')
+
+
+def _legend(lines, marked, y):
+    for index, (label, _) in enumerate(lines):
+        dash = _DASHES[index % len(_DASHES)]
+        yield (f'<polyline points="{_LEFT},{y - 4} {_LEFT + 30},{y - 4}" '
+               f'fill="none" stroke="currentColor" stroke-width="1.8" '
+               f'stroke-dasharray="{dash}"/>')
+        yield _text(_LEFT + 38, y, label, "series")
+        y += _LINE
+    for index, (label, _) in enumerate(marked):
+        yield _mark(index, _LEFT + 15, y - 4)
+        yield _text(_LEFT + 38, y, label, "series")
+        y += _LINE
+
+
 def _panel(quantity, curves, places, across, top):
     values = [value for _, series in curves for value in series]
     up = Scale(values, top + _PANEL - 4, top + 4)
@@ -169,8 +239,8 @@ def _panel(quantity, curves, places, across, top):
         yield _text(_WIDTH - _RIGHT + 6, y + 4, name, "series")
 
 
-def _curves(curves, places, across, up):
-    for index, (_, series) in enumerate(curves):
+def _curves(curves, places, across, up, first=0):
+    for index, (_, series) in enumerate(curves, first):
         points = " ".join(f"{across(x):.1f},{up(y):.1f}"
                           for x, y in zip(places, series))
         dash = _DASHES[index % len(_DASHES)]
