@@ -148,8 +148,8 @@ class Writer:
         rows.append((self._expression(node), "<mtext>otherwise</mtext>"))
         cells = "".join(f"<mtr><mtd><mrow>{value}</mrow></mtd><mtd><mrow>{when}"
                         "</mrow></mtd></mtr>" for value, when in rows)
-        return (f"<mrow><mo>{{</mo><mtable>{cells}</mtable></mrow>",
-                _SUM)
+        return ('<mrow><mo class="brace">{</mo>'
+                f"<mtable>{cells}</mtable></mrow>", _SUM)
 
 
 def _symbol(name, time=None):

@@ -456,14 +456,18 @@ class RealSite(Site, unittest.TestCase):
         self.assertEqual(page.locator(
             ".machine-texts > .sd-tab-content:visible").count(), 1)
 
-    def test_a_wide_table_scrolls_in_its_own_box(self):
-        with self.visits("ops.html", "phone") as page:
-            wide, room, flow = page.locator("table.op-table").evaluate(
-                "table => { const box = table.parentElement; return ["
-                "box.scrollWidth, box.clientWidth,"
-                " getComputedStyle(box).overflowX]; }")
-            self.assertGreater(wide, room)
-            self.assertEqual(flow, "auto")
+    def test_rows_of_large_tables_are_cards_on_a_phone(self):
+        for name, kind in (("ops.html", "op-table"),
+                           ("background/promises.html", "readme-table")):
+            with self.subTest(name), self.visits(name, "phone") as page:
+                wide, room = page.locator(f"table.{kind}").last.evaluate(
+                    "table => { const box = table.parentElement;"
+                    " return [box.scrollWidth, box.clientWidth]; }")
+                self.assertEqual(wide, room)
+                row = page.locator(f"table.{kind}").last.locator("tbody tr").first
+                first, last = (row.locator("td").nth(n).bounding_box()
+                               for n in (0, -1))
+                self.assertGreaterEqual(last["y"], first["y"] + first["height"])
 
 
 class ToySite(Site, unittest.TestCase):
