@@ -295,6 +295,13 @@ void Function::count_break(const std::string& why, const char* advice) {
             "graph break in function " + options_.name + ": " + why);
 }
 
+void Function::count_outside(int launches, std::int64_t bytes) {
+  last_call_.push_back(
+      {nullptr, fmt::format("{} of means of rows and columns",
+                            launches == 1 ? "launch" : "launches")});
+  count({.launches = launches, .bytes_moved = bytes});
+}
+
 std::string Function::output_code() const {
   const CompiledProgram* const newest = kernels_.newest();
   return newest == nullptr

@@ -8,6 +8,7 @@
 #include "fusebook/codegen/emit_body.h"
 #include "fusebook/device/device.h"
 #include "fusebook/ir/plan.h"
+#include "fusebook/prelude/matrix_means.h"
 #include "fusebook/prelude/sums.h"
 #include "fusebook/runtime/kernel.h"
 
@@ -83,6 +84,9 @@ class DeviceBackend {
   /// Sums chunks in the order defined by prelude/sums.h. All addresses are on
   /// the device.
   virtual void sum_chunks(int index, const SumWork& work) = 0;
+  /// Averages rows and columns in the order defined by prelude/matrix_means.h;
+  /// returns how many launches that took. All addresses are on the device.
+  virtual int average_matrices(int index, const MatrixWork& work) = 0;
 };
 
 /// The backend of a device. Throws Error for Kind::registered before one is

@@ -7,6 +7,7 @@
 #include "fusebook/codegen/emit_kernel.h"
 #include "fusebook/cpu/cpu_kernel.h"
 #include "fusebook/device/allocator.h"
+#include "fusebook/device/matrix_means_on_host.h"
 #include "fusebook/device/sum_on_host.h"
 #include "fusebook/support/error.h"
 #include "fusebook/support/machine.h"
@@ -63,6 +64,10 @@ class CpuBackend final : public DeviceBackend {
     return make_interpreter(plan);
   }
   void sum_chunks(int, const SumWork& work) override { sum_on_host(work); }
+  int average_matrices(int, const MatrixWork& work) override {
+    average_on_host(work);
+    return 1;
+  }
 
  private:
   static void copy(void* to, const void* from, std::size_t bytes) {

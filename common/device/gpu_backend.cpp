@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <string>
+#include <utility>
 
 #include "fusebook/codegen/emit_kernel.h"
 #include "fusebook/cuda/gpu_platform.h"
@@ -56,27 +58,41 @@ class GpuBackend : public DeviceBackend {
     return make_gpu_kernel(generate_gpu_source(plan), gpu(index));
   }
   void sum_chunks(int index, const SumWork& work) override {
-    const CudaKernel& kernel = sum_kernel(index);
-    const i64 blocks =
-        std::min<i64>(chunk_count(work), i64(kernel.resident_blocks()));
-    kernel.launch({unsigned(blocks), 1, 1}, {unsigned(sum_lanes), 1, 1}, work);
+    run(kernel(index, gpu_sums_source, "sum_chunks"), chunk_count(work), work);
+  }
+  int average_matrices(int index, const MatrixWork& work) override {
+    const auto run_all = [&](const char* name, i64 parts) {
+      if (parts == 0) return 0;
+      run(kernel(index, gpu_matrix_means_source, name), parts, work);
+      return 1;
+    };
+    return run_all("average_bands", work.bands) +
+           run_all("join_columns", work.blocks);
   }
 
  private:
+  // A block of threads for each part, as many at a time as there is room for.
+  template <class Work>
+  static void run(const CudaKernel& kernel, i64 parts, const Work& work) {
+    const i64 blocks = std::min<i64>(parts, i64(kernel.resident_blocks()));
+    kernel.launch({unsigned(blocks), 1, 1}, {unsigned(sum_lanes), 1, 1}, work);
+  }
+
   // Compiled once per device.
-  const CudaKernel& sum_kernel(int index) {
+  const CudaKernel& kernel(int index, std::string (*source)(),
+                           const char* name) {
     const std::scoped_lock lock(mutex_);
-    std::unique_ptr<CudaKernel>& kernel = sum_kernels_[index];
+    std::unique_ptr<CudaKernel>& kernel = kernels_[{index, name}];
     if (kernel == nullptr) {
-      kernel = std::make_unique<CudaKernel>(Device{kind_, index},
-                                            gpu_sums_source(), "sum_chunks");
+      kernel =
+          std::make_unique<CudaKernel>(Device{kind_, index}, source(), name);
     }
     return *kernel;
   }
 
   Device::Kind kind_;
   std::mutex mutex_;
-  std::map<int, std::unique_ptr<CudaKernel>> sum_kernels_;
+  std::map<std::pair<int, std::string>, std::unique_ptr<CudaKernel>> kernels_;
 };
 
 class CudaBackend final : public GpuBackend {

@@ -1,9 +1,10 @@
 #pragma once
 
-/// Every optimizer of torch.optim but Muon, which multiplies matrices, LAMB and LARS;
+/// Every optimizer of torch.optim but Muon, which multiplies matrices; LAMB and LARS;
 /// making one of unsupported.h throws Error.
 
 #include "fusebook/optim/adadelta.h"
+#include "fusebook/optim/adafactor.h"
 #include "fusebook/optim/adagrad.h"
 #include "fusebook/optim/adam.h"
 #include "fusebook/optim/adamax.h"

@@ -27,6 +27,11 @@ const TensorList& Batch::state(std::string_view name) const {
   return states[found - names.begin()];
 }
 
+std::any& Batch::kept_place(const std::string& name) const {
+  if (kept == nullptr) throw Error("Batch::keep: the batch was moved from");
+  return (*kept)[name];
+}
+
 Batch make_batch(std::vector<Tensor> params, std::span<const StateSpec> specs,
                  const StateStore& store,
                  const std::optional<GivenGradients>& gradients) {
@@ -41,8 +46,10 @@ Batch make_batch(std::vector<Tensor> params, std::span<const StateSpec> specs,
     steps.push_back(entry.step);
     for (std::size_t s = 0; s < specs.size(); ++s) {
       const auto state = entry.tensors.find(specs[s].name);
-      // Only 16-bit parameters have masters; a batch is of one dtype.
-      if (state == entry.tensors.end() && is_master(specs[s])) continue;
+      // Only 16-bit parameters have masters, and only some shapes some states;
+      // a batch is of one dtype, and of matrices or not.
+      const bool may_lack = is_master(specs[s]) || !has_state(specs[s], param);
+      if (state == entry.tensors.end() && may_lack) continue;
       states[s].push_back(entry.tensors.at(specs[s].name));
     }
   }

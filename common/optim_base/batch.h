@@ -1,9 +1,13 @@
 #pragma once
 
+#include <any>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +31,21 @@ struct Batch {
 
   /// A state by its name, for optimizers whose set of states varies.
   const TensorList& state(std::string_view name) const;
+
+  /// What an update makes of the shapes of a batch and of options alone, under a
+  /// name that tells these options: made once, and the same at the next step.
+  template <class Make>
+  auto& keep(const std::string& name, Make make) const {
+    std::any& place = kept_place(name);
+    if (!place.has_value()) place = make();
+    return std::any_cast<decltype(make())&>(place);
+  }
+  /// What `keep` keeps; all copies of a batch share it.
+  std::shared_ptr<std::map<std::string, std::any>> kept =
+      std::make_shared<std::map<std::string, std::any>>();
+
+ private:
+  std::any& kept_place(const std::string& name) const;
 };
 
 /// Gradients at addresses the caller supplies, one per parameter.

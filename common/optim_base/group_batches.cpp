@@ -22,8 +22,9 @@ std::vector<Tensor> params_of(std::span<const GroupToUpdate> groups) {
   return all;
 }
 
-// Tensors of one list have one dtype and are on one device, and their states are
-// all in 8 bits, or none is. Returns, for each list, the indices of its parameters
+// Tensors of one list have one dtype and are on one device, their states are all
+// in 8 bits, or none is, and where matrices have states of their own all are
+// matrices, or none is. Returns, for each list, the indices of its parameters
 // among all parameters.
 std::vector<std::vector<std::size_t>> lists_of(
     std::span<const GroupToUpdate> groups,
@@ -35,7 +36,7 @@ std::vector<std::vector<std::size_t>> lists_of(
   }
   std::vector<std::vector<std::size_t>> lists;
   for (const auto& set : sets) {
-    using Key = std::tuple<std::uint8_t, DType, DType, bool>;
+    using Key = std::tuple<std::uint8_t, DType, DType, bool, bool>;
     std::map<Key, std::vector<std::size_t>> alike;
     for (const std::size_t g : set) {
       for (std::size_t i = first[g]; i < first[g + 1]; ++i) {
@@ -44,7 +45,9 @@ std::vector<std::vector<std::size_t>> lists_of(
           const std::uint8_t memory = memory_code(params[i].device());
           const DType dtype = gradients.dtype(params, i);
           const bool coded = has_8bit_states(groups[g].specs, params[i]);
-          alike[{memory, params[i].dtype(), dtype, coded}].push_back(i);
+          const bool factored = is_factored(groups[g].specs, params[i]);
+          alike[{memory, params[i].dtype(), dtype, coded, factored}].push_back(
+              i);
         } else {
           lists.push_back({i});
         }

@@ -50,6 +50,12 @@ void check_kept_dtype(const Tensor& state, const StateSpec& spec,
       spec.name, name_of(state.dtype()), name_of(wanted)));
 }
 
+// In the order of the parameter's dimensions, if it has its shape.
+Tensor empty_beside(const Tensor& param, const Shape& shape, DType dtype) {
+  return shape == param.shape() ? empty_like(param, dtype)
+                                : empty(shape, dtype, param.device());
+}
+
 std::string kind_of(const Shape& shape, DType dtype) {
   return "shape " + to_string(shape) + " and " + name_of(dtype);
 }
@@ -65,7 +71,11 @@ void check_states(const std::string& place, const Tensor& param,
     const StateSpec& spec = find_spec(place, specs, name);
     const bool number = spec.rate == Rate::entry;
     if (!tensor.defined()) throw Error(place + name + " is undefined");
-    const Shape shape = number ? Shape{} : param.shape();
+    if (!has_state(spec, param)) {
+      throw Error(place + name + " is not a state of a parameter with shape " +
+                  to_string(param.shape()));
+    }
+    const Shape shape = state_shape(spec, param);
     const DType dtype = number ? DType::float64 : state_dtype(spec, param);
     const bool alike =
         number ? tensor.dtype() == dtype : fits(tensor.dtype(), dtype);
@@ -81,11 +91,36 @@ bool is_master(const StateSpec& spec) { return spec.name == master_name; }
 DType state_dtype(const StateSpec& spec, const Tensor& param) {
   check_defined(param, "the parameter");
   const DType plain = plain_dtype_of(spec, param);
-  const bool coded = spec.min_8bit_size && spec.rate == Rate::element &&
+  const bool elements = spec.rate == Rate::element && has_state(spec, param) &&
+                        state_shape(spec, param) == param.shape();
+  const bool coded = spec.min_8bit_size && elements &&
                      plain != DType::float64 && param.is_contiguous() &&
                      param.numel() >= *spec.min_8bit_size;
   if (!coded) return plain;
   return spec.nonnegative ? DType::ublock8 : DType::block8;
+}
+
+bool has_state(const StateSpec& spec, const Tensor& param) {
+  check_defined(param, "the parameter");
+  if (spec.shape == StateShape::whole) return true;
+  return (param.dim() >= 2) == (spec.shape != StateShape::vectors);
+}
+
+Shape state_shape(const StateSpec& spec, const Tensor& param) {
+  check_defined(param, "the parameter");
+  if (spec.rate == Rate::entry) return {};
+  Shape shape = param.shape();
+  if (spec.shape == StateShape::rows) shape[shape.size() - 1] = 1;
+  if (spec.shape == StateShape::columns) shape[shape.size() - 2] = 1;
+  return shape;
+}
+
+bool is_factored(std::span<const StateSpec> specs, const Tensor& param) {
+  check_defined(param, "the parameter");
+  return std::any_of(specs.begin(), specs.end(), [&](const StateSpec& spec) {
+    return spec.shape != StateShape::whole &&
+           spec.shape != StateShape::vectors && has_state(spec, param);
+  });
 }
 
 bool has_8bit_states(std::span<const StateSpec> specs, const Tensor& param) {
@@ -210,6 +245,7 @@ void StateStore::create_states(std::span<const Tensor> params,
   std::vector<Tensor*> numbers;
   std::vector<Tensor> theirs;
   for (const Tensor& param : params) {
+    if (!has_state(spec, param)) continue;
     Tensor& tensor = entries_[param.impl().get()].tensors[spec.name];
     if (tensor.defined()) {
       check_kept_dtype(tensor, spec, param);
@@ -221,7 +257,8 @@ void StateStore::create_states(std::span<const Tensor> params,
       numbers.push_back(&tensor);
       theirs.push_back(param);
     } else {
-      tensor = empty_like(param, state_dtype(spec, param));
+      tensor = empty_beside(param, state_shape(spec, param),
+                            state_dtype(spec, param));
       tensor.fill_(spec.initial);
     }
   }
@@ -308,7 +345,8 @@ void StateStore::prepare(const std::vector<Tensor>& params,
         theirs.push_back(params[i]);
       } else {
         // With the same order of dimensions as a newly created state.
-        Tensor laid_out = empty_like(params[i], tensor.dtype());
+        Tensor laid_out =
+            empty_beside(params[i], tensor.shape(), tensor.dtype());
         laid_out.copy_(tensor);
         tensor = laid_out;
       }

@@ -16,6 +16,14 @@
 
 namespace fuse {
 
+/// How the shape of a state follows from that of its parameter.
+enum class StateShape : std::uint8_t {
+  whole,    ///< the same shape
+  rows,     ///< [..., height, 1]; parameters of fewer dimensions have none
+  columns,  ///< [..., 1, width]; parameters of fewer dimensions have none
+  vectors,  ///< the same shape; matrices and what has more dimensions have none
+};
+
 /// A state that an optimizer keeps for each parameter: a tensor of the same
 /// shape, or (at Rate::entry) one number in float64. The names are string
 /// literals. A state has the same dtype at every step.
@@ -37,6 +45,8 @@ struct StateSpec {
   /// In 8 bits for parameters with at least so many elements, if any; see
   /// Optimizer::use_8bit_states.
   std::optional<std::int64_t> min_8bit_size = {};
+  /// Of a tensor. With others than `whole`, a batch has matrices only, or none.
+  StateShape shape = StateShape::whole;
 
   bool operator==(const StateSpec&) const = default;
 };
@@ -58,6 +68,15 @@ std::span<const StateSpec> with_8bit_states(std::span<const StateSpec> specs,
 
 /// The dtype of this state of a parameter.
 DType state_dtype(const StateSpec& spec, const Tensor& param);
+
+/// True if a parameter with this number of dimensions has this state.
+bool has_state(const StateSpec& spec, const Tensor& param);
+
+/// The shape of this state of a parameter that has it.
+Shape state_shape(const StateSpec& spec, const Tensor& param);
+
+/// True if a parameter has states that those with fewer dimensions do not have.
+bool is_factored(std::span<const StateSpec> specs, const Tensor& param);
 
 /// True if some state of a parameter is kept in 8 bits.
 bool has_8bit_states(std::span<const StateSpec> specs, const Tensor& param);

@@ -71,15 +71,16 @@ double ratio_for(const std::string& adjust, const Shape& shape) {
   return std::sqrt(std::max(least, rows / columns));
 }
 
-// A number for each matrix, beside it.
-TensorList rate_ratios(const MuonOptions& o, const TensorList& params) {
-  const auto& models = params.impl()->models();
-  std::vector<Tensor> ratios;
-  for (const Tensor& each : models) {
-    ratios.push_back(full({}, ratio_for(o.adjust_lr_fn, each.shape()),
-                          DType::float64, each.device()));
-  }
-  return TensorList::per_tensor(std::move(ratios), "rate_ratios");
+// A number for each matrix, beside it, which stays from step to step.
+const TensorList& rate_ratios(const MuonOptions& o, const Batch& batch) {
+  return batch.keep("rate_ratios " + o.adjust_lr_fn, [&] {
+    const auto& models = batch.params.impl()->models();
+    std::vector<Tensor> ratios = scalars_beside(models);
+    for (std::size_t i = 0; i < ratios.size(); ++i) {
+      ratios[i].fill_(ratio_for(o.adjust_lr_fn, models[i].shape()));
+    }
+    return TensorList::per_tensor(std::move(ratios), "rate_ratios");
+  });
 }
 
 }  // namespace
@@ -122,7 +123,7 @@ void Muon::update(const MuonOptions& o, const Batch& batch) const {
   if (!is_off(o.weight_decay)) {
     foreach_mul_(params, 1.0 - o.lr * o.weight_decay);
   }
-  foreach_sub_scaled_(params, x, foreach_mul(rate_ratios(o, params), o.lr));
+  foreach_sub_scaled_(params, x, foreach_mul(rate_ratios(o, batch), o.lr));
 }
 
 }  // namespace fuse

@@ -19,6 +19,9 @@ class Rehearsal final : public Executor {
 
   void execute(const Program& /*program*/) override { throw CannotGoOn(); }
   void graph_break(const std::string& /*why*/) override { throw CannotGoOn(); }
+  void outside_write(const TensorImpl& /*tensor*/) override {
+    throw CannotGoOn();
+  }
   void before_store(OpCode op, const TensorList& target, Operands operands,
                     std::source_location place) override {
     const bool any =

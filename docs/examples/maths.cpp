@@ -193,3 +193,40 @@ EXAMPLE(maths_muon_wide) {
                      .factors = {1.0, -0.5, 0.25, 0.75, -0.125, 0.5},
                      .columns = 3});
 }
+
+static AdafactorOptions adafactor_options(double eps) {
+  return {.lr = 0.5, .eps = {eps, 0.75}, .d = 1.125, .weight_decay = 0.05};
+}
+
+EXAMPLE(maths_adafactor) {
+  const AdafactorOptions options = adafactor_options(1e-3);
+  print_steps<Adafactor>(options, options, {},
+                         {.grads = {0.5, -0.25, 1.0, 0.125, 2.0, -0.5},
+                          .factors = {1.0, -0.5, 0.25, 0.75, -0.125, 0.5},
+                          .columns = 2});
+}
+
+// Gradients with smaller squares than the least.
+EXAMPLE(maths_adafactor_small) {
+  const AdafactorOptions options = adafactor_options(0.125);
+  print_steps<Adafactor>(options, options, {},
+                         {.start = 0.5,
+                          .grads = {0.03125, -0.0625, 0.015625, 0.25, 0.0625},
+                          .factors = {1.0, -0.5, 0.25, 0.75, -0.125, 0.5},
+                          .columns = 3});
+}
+
+EXAMPLE(maths_adafactor_vectors) {
+  const AdafactorOptions options = adafactor_options(1e-3);
+  print_steps<Adafactor>(
+      options, options, {},
+      {.grads = {0.5, -0.25, 1.0, 0.125, 2.0, -0.5}, .factors = {1.0, -0.5}});
+}
+
+EXAMPLE(maths_adafactor_vectors_small) {
+  const AdafactorOptions options = adafactor_options(0.125);
+  print_steps<Adafactor>(options, options, {},
+                         {.start = 0.5,
+                          .grads = {0.03125, -0.0625, 0.015625, 0.25, 0.0625},
+                          .factors = {1.0, -0.5}});
+}

@@ -39,6 +39,7 @@ EXAMPLE(every_optimizer) {
   end_of([](const Tensor& x) { return Rprop({x}, {.lr = 0.01}); });
   end_of([](const Tensor& x) { return LAMB({x}, {.lr = 0.05}); });
   end_of([](const Tensor& x) { return LARS({x}, {.lr = 50.0}); });
+  end_of([](const Tensor& x) { return Adafactor({x}, {.lr = 0.05}); });
 }
 
 EXAMPLE(muon) {
@@ -53,6 +54,18 @@ EXAMPLE(muon) {
     adamw.step();
   });
   step();
+  print("launches: ", step.counters().launches);
+  print("graph breaks: ", step.counters().graph_breaks);
+}
+
+EXAMPLE(adafactor) {
+  Tensor weight = full({2, 3}, 1.0);
+  weight.set_grad(tensor({1, 2, 3, 4, 5, 6}).view({2, 3}));
+  Adafactor adafactor({weight});
+  auto step = compile([&] { adafactor.step(); });
+  step();
+  print("squares of rows: ", adafactor.state(weight, "row_var").view({2}));
+  print("squares of columns: ", adafactor.state(weight, "col_var").view({3}));
   print("launches: ", step.counters().launches);
   print("graph breaks: ", step.counters().graph_breaks);
 }

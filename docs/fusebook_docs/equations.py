@@ -11,9 +11,10 @@ States begin at zero, or as `start: NAME = ...` says. `code: FILE FUNCTION` is w
 the optimizer does it, and `example: NAME...` what it printed for given gradients: the
 same lines are computed here, step by step, and compared with that. Where it printed
 several numbers with commas, they are the elements of one parameter: lines are
-computed for each of them, and `norm` is one number of them all. With semicolons
-between its rows it is a matrix: `@` is a product of two, `transpose`, `rows` and
-`columns` take one. A formula may need several examples, so that each of its cases
+computed for each of them, and `norm`, `rms` (the root of the mean of squares) and
+`mean` are one number of them all. With semicolons between its rows it is a matrix:
+`@` is a product of two, `transpose`, `rows`, `columns`, `row_means` and
+`column_means` take one. A formula may need several examples, so that each of its cases
 occurs. Lines below `repeat: OPTION` that are indented are computed as often as the
 option says, in turns; `within: 1e-9` is for results that are that close only.
 """
@@ -89,10 +90,29 @@ def _norm(x):
     return math.hypot(*x) if isinstance(x, Elements) else abs(x)
 
 
-_FUNCTIONS = {"transpose": _transposed, "columns": lambda x: float(x.columns),
+def _max(*values):
+    """The largest; of elements, one by one."""
+    found = next((each for each in values if isinstance(each, Elements)), None)
+    if found is None:
+        return max(values)
+    (other,) = (each for each in values if each is not found)
+    return found.each(max, other)
+
+
+def _mean(x):
+    return math.fsum(x) / len(x)
+
+
+def _row_means(x):
+    return Elements.of_matrix(map(_mean, x.lines), 1)
+
+
+_FUNCTIONS = {"row_means": _row_means, "mean": _mean, "max": _max, "transpose": _transposed, "columns": lambda x: float(x.columns),
               "rows": lambda x: float(len(x) // x.columns),
               "sqrt": _one_by_one(math.sqrt), "abs": _one_by_one(abs),
-              "max": max, "min": min, "norm": _norm,
+              "column_means": lambda x: _transposed(_row_means(_transposed(x))),
+              "rms": lambda x: _norm(x) / math.sqrt(len(x)),
+              "min": min, "norm": _norm,
               "sign": _one_by_one(lambda x: float((x > 0) - (x < 0)))}
 
 
@@ -213,7 +233,7 @@ def _printed(example, equations):
     options, steps = {}, []
     for line in example.output.splitlines():
         if match := _OPTION.fullmatch(line):
-            name = re.sub(r"s(\d)$", r"\1", match[1])  # betas1 is beta1
+            name = re.sub(r"(?<!ep)s(\d)$", r"\1", match[1])  # betas1 is beta1
             options[name] = float(match[2])
         elif match := _STEP.fullmatch(line):
             words = match[3].split()

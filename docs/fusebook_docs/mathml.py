@@ -6,7 +6,7 @@ import html
 # Letters, and what stands below them.
 _SYMBOLS = {
     "alpha": "α", "beta1": ("β", "1"), "beta2": ("β", "2"), "dampening": "τ",
-    "eps": "ε", "eta1": ("η", "−"), "eta2": ("η", "+"),
+    "beta2_decay": "ρ", "eps": "ε", "eps1": ("ε", "1"), "eps2": ("ε", "2"), "eta1": ("η", "−"), "eta2": ("η", "+"),
     "initial_accumulator_value": "δ", "lambd": "κ", "lr": "γ", "lr_decay": "η",
     "momentum": "μ", "momentum_decay": "ψ", "mu": "μ", "nu": "ν", "p": "θ",
     "rate": ("γ", "′"), "ns_coefficient1": "a", "ns_coefficient2": "b", "ns_coefficient3": "c",
@@ -131,7 +131,7 @@ class Writer:
         if name == "norm":
             return f"<mrow>{_BARS}{inside[0]}{_BARS}</mrow>", _ATOM
         listed = "<mo>,</mo>".join(inside)
-        return (f"<mrow><mi>{html.escape(name)}</mi>{_OPEN}{listed}{_SHUT}"
+        return (f"<mrow><mi>{html.escape(name.replace('_', ' '))}</mi>{_OPEN}{listed}{_SHUT}"
                 "</mrow>", _ATOM)
 
     def _compare(self, node):

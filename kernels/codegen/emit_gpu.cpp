@@ -98,4 +98,9 @@ std::string gpu_sums_source() {
          "\n" + gpu_sums_text;
 }
 
+std::string gpu_matrix_means_source() {
+  return gpu_sums_source() + "\n" + matrix_means_text + "\n" +
+         gpu_matrix_means_text;
+}
+
 }  // namespace fuse

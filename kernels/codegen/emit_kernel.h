@@ -38,4 +38,8 @@ std::string gpu_part_hash(const Plan& plan);
 /// describes.
 std::string gpu_sums_source();
 
+/// The complete source for a GPU of the kernels `average_bands` and `join_columns`,
+/// which matrix_means.h describes.
+std::string gpu_matrix_means_source();
+
 }  // namespace fuse

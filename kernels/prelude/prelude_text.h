@@ -18,5 +18,7 @@ extern const char* const gpu_reductions_text;
 extern const char* const blocks_text;
 extern const char* const cpu_blocks_text;
 extern const char* const gpu_blocks_text;
+extern const char* const matrix_means_text;
+extern const char* const gpu_matrix_means_text;
 
 }  // namespace fuse

@@ -12,13 +12,13 @@ from . import _core, ops
 from ._core import Counters, Element, Error, process_counters
 from ._map import foreach_map, foreach_map_
 from ._optimizer import Optimizer
-from .optim import (ASGD, LAMB, LARS, SGD, Adadelta, Adagrad, Adam, Adamax, AdamW,
-                    NAdam, RAdam, RMSprop, Rprop)
+from .optim import (ASGD, LAMB, LARS, SGD, Adadelta, Adafactor, Adagrad, Adam, Adamax,
+                    AdamW, NAdam, RAdam, RMSprop, Rprop)
 
 __version__ = _core.__version__
 
 __all__ = [
-    "ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Counters",
+    "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Counters",
     "Element", "Error", "LAMB", "LARS", "NAdam", "Optimizer", "RAdam", "RMSprop",
     "Rprop", "SGD", "__version__", "foreach_map", "foreach_map_", "ops", "process_counters",
 ]

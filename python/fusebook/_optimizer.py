@@ -16,7 +16,6 @@ else:
 
 # Options of torch that say how it computes; here that is always one launch.
 _HOW = {"foreach", "fused", "capturable", "differentiable"}
-_PAIRS = {"betas", "etas", "step_sizes"}
 _NO_NUMBERS = _HOW | {"params", "param_names", "initial_lr"}
 
 
@@ -61,6 +60,7 @@ class Optimizer(_Parameters):
     """
 
     _name = ""  # of the optimizer of Fusebook
+    _pairs = frozenset({"betas", "etas", "step_sizes"})
     param_groups: list[dict[str, Any]]
     defaults: dict[str, Any]
 
@@ -103,9 +103,9 @@ class Optimizer(_Parameters):
                                   "is it of another optimizer?")
             value = group[name]
             try:
-                options[name] = _number(value, name in _PAIRS)
+                options[name] = _number(value, name in self._pairs)
             except (TypeError, ValueError, RuntimeError):
-                wanted = "two numbers" if name in _PAIRS else "a number"
+                wanted = "two numbers" if name in self._pairs else "a number"
                 raise _core.Error(f"{self._name}: {name} is {value!r}, not "
                                   f"{wanted}") from None
         return options

@@ -2,7 +2,7 @@
 LARS, which torch does not have.
 
 `foreach`, `fused` and `capturable` are taken and change nothing: a step is one
-launch in any case.
+launch in any case, but for Adafactor's.
 """
 
 from __future__ import annotations
@@ -25,6 +25,28 @@ class Adadelta(Optimizer):
         super().__init__(params, dict(lr=lr, rho=rho, eps=eps,
             weight_decay=weight_decay, foreach=foreach, capturable=capturable,
             maximize=maximize, differentiable=differentiable))
+
+
+class Adafactor(Optimizer):
+    """torch.optim.Adafactor. Means of rows and columns are launches of their own, so
+    that a step with matrices is four."""
+
+    _name = "Adafactor"
+    _pairs = frozenset({"eps"})
+
+    def __init__(self, params: Iterable[Any], lr: float = 1e-2,
+                 beta2_decay: float = -0.8,
+                 eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0,
+                 weight_decay: float = 0.0, *, foreach: bool | None = None,
+                 maximize: bool = False) -> None:
+        super().__init__(params, dict(lr=lr, beta2_decay=beta2_decay, eps=eps, d=d,
+            weight_decay=weight_decay, foreach=foreach, maximize=maximize))
+
+    def _options_of(self, group: dict[str, Any]) -> dict[str, Any]:
+        eps = group.get("eps")
+        if isinstance(eps, (tuple, list)) and len(eps) == 2 and eps[0] is None:
+            group = {**group, "eps": (-1.0, eps[1])}  # AdafactorOptions::none
+        return super()._options_of(group)
 
 
 class Adagrad(Optimizer):

@@ -43,6 +43,7 @@ AnyOptimizer make() {
 
 AnyOptimizer make_optimizer(const std::string& name) {
   if (name == "Adadelta") return make<Adadelta>();
+  if (name == "Adafactor") return make<Adafactor>();
   if (name == "Adagrad") return make<Adagrad>();
   if (name == "Adam") return make<Adam>();
   if (name == "AdamW") {

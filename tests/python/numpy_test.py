@@ -94,8 +94,8 @@ class Steps(unittest.TestCase):
             self.assertTrue(np.array_equal(whole, expected), dtype)
 
     def test_all_optimizers_step(self):
-        for name in ("ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax",
-                     "LAMB", "LARS", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"):
+        for name in ("ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW",
+                     "Adamax", "LAMB", "LARS", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"):
             x = np.ones(5)
             opt = getattr(fusebook, name)([x])
             for _ in range(3):
@@ -127,6 +127,26 @@ class Steps(unittest.TestCase):
                 own.step([grad, np.ones(7)])
             self.assertLess(np.abs(x - expected).max(), 1e-14)
             self.assertEqual(own.counters.launches, steps)
+
+    def test_adafactor_averages_rows_and_columns(self):
+        start = np.array([[3.0, 4.0, 1.0], [0.5, -1.0, 2.0]])
+        grad = np.array([[0.5, -2.0, 1.0], [0.25, 1.0, -1.5]])
+        # In the first step the averages are the means themselves.
+        rows = (grad**2).mean(1, keepdims=True)
+        columns = (grad**2).mean(0, keepdims=True)
+        update = grad / np.sqrt(rows * columns / rows.mean())
+        rms = [np.sqrt((each**2).mean()) for each in (start, update)]
+        expected = start - 0.5 * rms[0] / max(1, rms[1]) * update
+        for eps in ((None, 1e-3), (1e-30, 1e-3)):
+            x = start.copy()
+            own = fusebook.Adafactor([x], lr=0.5, eps=eps)
+            own.step([grad])
+            self.assertLess(np.abs(x - expected).max(), 1e-14)
+            self.assertEqual(own.counters.launches, 4)
+            self.assertLess(np.abs(own.state[0]["row_var"] - rows).max(), 1e-15)
+            self.assertEqual(own.state[0]["col_var"].shape, (1, 3))
+        with self.assertRaisesRegex(fusebook.Error, "eps is 1e-08, not two numbers"):
+            fusebook.Adafactor([start], eps=1e-8)
 
     def test_what_the_page_shows(self):
         self.assertEqual(printed_by("training.py"), expected_of("training.py"))

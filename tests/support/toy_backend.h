@@ -14,6 +14,7 @@
 #include "fusebook/cpu/cpu_kernel.h"
 #include "fusebook/device/allocator.h"
 #include "fusebook/device/backend.h"
+#include "fusebook/device/matrix_means_on_host.h"
 #include "fusebook/device/sum_on_host.h"
 
 namespace testing {
@@ -136,6 +137,10 @@ class ToyBackend final : public fuse::DeviceBackend {
   }
   void sum_chunks(int, const fuse::SumWork& work) override {
     memory.upright([&] { fuse::sum_on_host(work); });
+  }
+  int average_matrices(int, const fuse::MatrixWork& work) override {
+    memory.upright([&] { fuse::average_on_host(work); });
+    return 1;
   }
 
   ToyMemory memory;

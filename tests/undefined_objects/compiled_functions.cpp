@@ -64,6 +64,12 @@ Rows rows_of_compiled_functions() {
       {"Function::relaunch", [] { fresh().relaunch(); },
        "function fresh was never called"},
       answer("Function::graph_break", [] { fresh().graph_break("a test"); }),
+      answer("Function::count_outside",
+             [] {
+               auto counted = Function({.name = "fresh"});
+               counted.count_outside(2, 8);
+               CHECK(counted.counters().launches == 2);
+             }),
       {"Function::device", [] { use(fresh().device()); }, "function fresh in "},
       {"Function::bind_captured", [] { use(fresh().bind_captured(Program())); },
        "function fresh in "},

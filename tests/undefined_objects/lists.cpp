@@ -21,6 +21,8 @@ Batch gone_batch() {
   return left_of(Batch{some(), some(), some(), {some()}, {"m"}, TensorList()});
 }
 
+MatrixMeans gone_means() { return left_of(MatrixMeans({zeros({2, 2})}, {})); }
+
 constexpr const char* operand_gone =
     "foreach_mul: operand 1 was moved from, at ";
 
@@ -68,6 +70,14 @@ Rows rows_of_lists() {
       {"foreach_sum", [] { use(foreach_sum(gone())); }, "foreach_sum at "},
       {"foreach_amax", [] { use(foreach_amax(gone())); }, "foreach_amax at "},
       {"total_norm", [] { use(total_norm(gone())); }, "total_norm at "},
+      {"MatrixMeans::MatrixMeans", [] { use(MatrixMeans(gone(), {})); },
+       "MatrixMeans at "},
+      {"MatrixMeans::take", [] { gone_means().take({zeros({2, 2})}); },
+       "MatrixMeans at "},
+      answer("MatrixMeans::rows",
+             [] { CHECK(!gone_means().rows().defined()); }),
+      answer("MatrixMeans::columns",
+             [] { CHECK(!gone_means().columns().defined()); }),
       {"all_finite", [] { use(all_finite(gone())); }, "all_finite at "},
       {"get_total_norm", [] { use(get_total_norm({Tensor()})); },
        "get_total_norm at "},
@@ -234,6 +244,7 @@ Rows rows_of_lists() {
        "this optimizer keeps no state \"exp_avg\""},
       {"Batch::state", [] { use(gone_batch().state("m")); },
        "this optimizer keeps no state \"m\""},
+      {"Batch::keep", [] { gone_batch().keep("a", [] { return 1; }); }},
       {"signed_gradients", [] { use(signed_gradients(gone_batch(), true)); },
        "foreach_neg: operand 1 was moved from"},
       {"decayed_gradients",
