@@ -39,3 +39,4 @@
 #include "fusebook/tensor/move_tensors.h"
 #include "fusebook/tensor/random.h"
 #include "fusebook/tensor/tensor.h"
+#include "fusebook/tensor/tensor_hash.h"

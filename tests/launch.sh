@@ -80,14 +80,12 @@ case $kind in
     exit 77
     ;;
   ranks)
-    count=$1
+    . "$root/tools/lib/ranks.sh"
+    count=$1 words=
     shift
-    export FUSEBOOK_THREADS=1
-    [ "${FUSEBOOK_MPI:-}" != mpich ] || exec mpirun.mpich -n "$count" "$@"
-    as_root=
-    [ "$(id -u)" != 0 ] || as_root=--allow-run-as-root
-    # shellcheck disable=SC2086 # one word or none
-    exec mpirun $as_root --oversubscribe -n "$count" "$@"
+    words_for_ranks "$count"
+    # shellcheck disable=SC2086 # words without blanks
+    exec $words "$@"
     ;;
   without)
     echo "skipped: $1 is not installed; Debian calls it $2."

@@ -90,7 +90,7 @@ doctor_line chinese "Chinese fonts" "test (pages)"
 doctor_line doxygen doxygen "test, docs (API reference)"
 doctor_line pkgconfig pkg-config "test (programs outside)"
 doctor_line pythondev python3-dev "test (the Python package)"
-optional_line mpi MPI "common/distributed: steps shared by processes"
+optional_line mpi MPI "run --ranks: steps shared by processes"
 say "Python packages (installed by the command that needs them):"
 for name in lint docs pages interop module cuda cublas; do
   if is_made "$name"; then state=ready; else state='not yet'; fi

@@ -1,12 +1,34 @@
 # shellcheck shell=sh
-# ./fusebook run [RECIPE...] [options]
+# ./fusebook run [RECIPE...] [--ranks N] [options]
 : "${root:?}" "${build:?}" "${chosen?}" # set by ./fusebook
 
 run_one() { # RECIPE OPTION...
-  name=$1
+  name=$1 words=
   shift
   step "$name"
-  "$build/recipes/$name" "$@"
+  if [ -z "$ranks" ]; then
+    "$build/recipes/$name" "$@"
+  else
+    words_for_ranks "$ranks"
+    say "started by: $words"
+    # shellcheck disable=SC2086 # words without blanks
+    $words "$build/recipes/$name" "$@"
+  fi
+}
+
+check_ranks() { # NUMBER
+  case $1 in
+    '' | 0* | *[!0-9]* | ?????*) fail 2 "--ranks needs a number from 1 to 9999," \
+      "not '$1'" ;;
+  esac
+  ranks=$1
+}
+
+check_use_of_ranks() {
+  for each in $chosen; do
+    [ "$(library_of "$each")" = mpi ] || fail 2 "--ranks: $each runs in one" \
+      "process; those that run in several: $(recipes_on_ranks | tr '\n' ' ')"
+  done
 }
 
 run_all() { # OPTION...
@@ -44,8 +66,25 @@ done
 if [ "$count" -eq 0 ]; then
   case "${1:-}" in --help | -h) usage && exit 0 ;; esac
 fi
+ranks='' left=$# # the other options are the recipe's
+while [ "$left" -gt 0 ]; do
+  word=$1
+  shift
+  left=$((left - 1))
+  case $word in
+    --ranks=*) check_ranks "${word#--ranks=}" ;;
+    --ranks)
+      [ "$left" -gt 0 ] || fail 2 "--ranks needs a number"
+      check_ranks "$1"
+      shift
+      left=$((left - 1))
+      ;;
+    *) set -- "$@" "$word" ;;
+  esac
+done
 # shellcheck disable=SC2086 # names of recipes are single words
 choose_recipes $names
+[ -z "$ranks" ] || check_use_of_ranks
 if [ "$count" -ne 1 ]; then
   for word in "$@"; do
     case $word in

@@ -141,6 +141,21 @@ std::string difference(int r, const std::vector<std::string>& other,
 Ranks::Ranks(MPI_Comm communicator, std::source_location place) {
   prepare(place);
   check_mpi(MPI_Comm_dup(communicator, &communicator_), "MPI_Comm_dup");
+  join();
+}
+
+Ranks::Ranks(const Ranks& all, int size, std::source_location place) {
+  if (size < 1) {
+    throw Error(fmt::format(
+        "Ranks at {}: a group has at least one rank, not {}", at(place), size));
+  }
+  check_mpi(MPI_Comm_split(all.communicator_, all.rank_ / size, all.rank_,
+                           &communicator_),
+            "MPI_Comm_split");
+  join();
+}
+
+void Ranks::join() {
   MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
   MPI_Comm_rank(communicator_, &rank_);
   MPI_Comm_size(communicator_, &size_);

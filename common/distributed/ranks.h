@@ -32,10 +32,11 @@ struct RankCall {
 /// Bytes that this rank has sent to others, and in how many calls.
 struct RankTraffic {
   std::int64_t gradients = 0;   ///< gradients, to the owners of their shares
-  std::int64_t parameters = 0;  ///< parameters, to everybody
+  std::int64_t parameters = 0;  ///< parameters of a step, to everybody
   std::int64_t sums = 0;        ///< sums of chunks, for norms
-  std::int64_t agreement = 0;   ///< what keeps the ranks together
-  std::int64_t states = 0;      ///< states, for files
+  /// What keeps the ranks together, such as the parameters that all begin with.
+  std::int64_t agreement = 0;
+  std::int64_t states = 0;     ///< states, for files
   std::int64_t calls = 0;      ///< no bytes: calls that send a few to everybody
   std::int64_t exchanges = 0;  ///< no bytes: calls that send any number
   /// No bytes: messages, if each goes straight to its rank.
@@ -52,7 +53,8 @@ struct RankTraffic {
 };
 
 /// The processes of an MPI communicator, which make the same calls in the same
-/// order. All members but `rank`, `size` and `traffic` are such calls.
+/// order. All members but `rank`, `size`, `communicator` and `traffic` are such
+/// calls.
 class Ranks {
  public:
   /// Messages of more bytes are sent in pieces.
@@ -65,6 +67,11 @@ class Ranks {
   /// does not know.
   explicit Ranks(MPI_Comm communicator = MPI_COMM_WORLD,
                  std::source_location place = std::source_location::current());
+  /// Takes part in a group of `size` ranks of `all`, which follow each other; the
+  /// last group may be smaller. All ranks of `all` call it. Throws Error unless
+  /// the size is at least 1.
+  Ranks(const Ranks& all, int size,
+        std::source_location place = std::source_location::current());
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
   /// Tells the others, which throw if they were about to go on.
@@ -74,6 +81,8 @@ class Ranks {
   int rank() const { return rank_; }
   /// Number of processes.
   int size() const { return size_; }
+  /// Its own copy of the communicator, for calls of MPI.
+  MPI_Comm communicator() const { return communicator_; }
   /// What was sent so far.
   const RankTraffic& traffic() const { return traffic_; }
 
@@ -108,6 +117,7 @@ class Ranks {
   void set_largest_message(std::int64_t bytes) { largest_ = bytes; }
 
  private:
+  void join();
   [[noreturn]] void explain(const RankCall& call);
   void say_goodbye() noexcept;
   void count_call(std::size_t bytes);

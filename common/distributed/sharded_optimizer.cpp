@@ -162,7 +162,7 @@ void ShardedOptimizer::take_first_params() {
     std::vector<std::byte> bytes(each.nbytes());
     Tensor packed = from_blob(bytes.data(), each.shape(), each.dtype());
     packed.copy_(each);
-    ranks_.send_from_first(bytes, &RankTraffic::parameters);
+    ranks_.send_from_first(bytes, &RankTraffic::agreement);
     each.copy_(packed);
   }
 }

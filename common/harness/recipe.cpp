@@ -71,8 +71,8 @@ class Outputs {
 // The device for a run, which new tensors then lie on; the CPU again later.
 class RunDevice {
  public:
-  RunDevice(const std::string& name, const Options& options)
-      : device_(choose(name, options)) {
+  RunDevice(const std::string& name, const Options& options, bool is_silent)
+      : device_(choose(name, options, is_silent)) {
     set_default_device(device_);
   }
   ~RunDevice() { set_default_device(cpu_device); }
@@ -82,8 +82,9 @@ class RunDevice {
   const Device& get() const { return device_; }
 
  private:
-  static Device choose(const std::string& name, const Options& options) {
-    if (options.device() == "auto") return choose_best(name);
+  static Device choose(const std::string& name, const Options& options,
+                       bool is_silent) {
+    if (options.device() == "auto") return choose_best(name, is_silent);
     const Device device = parse_device(options.device());
     try {
       require_device(device);
@@ -95,10 +96,10 @@ class RunDevice {
     return device;
   }
 
-  static Device choose_best(const std::string& name) {
+  static Device choose_best(const std::string& name, bool is_silent) {
     std::string why;
     const Device device = best_device(&why);
-    if (!why.empty()) {
+    if (!why.empty() && !is_silent) {
       std::fprintf(stderr, "%s: running on the CPU: %s\n", name.c_str(),
                    why.c_str());
     }
@@ -111,7 +112,8 @@ class RunDevice {
 void run_body(const std::string& name, const Options& options,
               const std::function<void(const Options&)>& body, RecipeRun& run) {
   if (options.threads() > 0) set_thread_count(options.threads());
-  const RunDevice device(name, options);
+  const RunDevice device(name, options, run.is_silent);
+  if (run.is_silent) return body(options);
   const Provenance provenance = current_provenance();
   Outputs outputs(options);
   run.wants_record = !options.record_file().empty();
@@ -126,6 +128,7 @@ void run_body(const std::string& name, const Options& options,
 
 int report(const std::string& name, const RecipeRun& run,
            const std::string& what, int code) {
+  if (run.is_silent) return code;
   const std::string& title = run.record.title();
   const bool in_step = !title.empty() && !run.body_done;
   const std::string where = in_step ? " (in step \"" + title + "\")" : "";
@@ -151,14 +154,36 @@ int report_exception(const std::string& name, const RecipeRun& run) {
   }
 }
 
-}  // namespace
+/// What a process runs: the only one, or one of several.
+struct Process {
+  bool is_one_of_several = false;
+  int rank = 0;
+};
 
-RecipeRun* current_run() { return running; }
+/// Runs what the command line asks for.
+int run_command(const std::string& name, int argc, const char* const* argv,
+                const std::function<void(const Options&)>& body,
+                OptionSet options, RecipeRun& run) {
+  try {
+    const Options parsed = parse_options(argc, argv, std::move(options));
+    if (parsed.help_wanted()) {
+      write_out(usage_text(name, parsed.own()));
+    } else {
+      run_body(name, parsed, body, run);
+    }
+  } catch (const DeviceTooOld& error) {
+    write_out("Exiting because kernels cannot be compiled for this device: " +
+              std::string(error.what()) + "\n");
+  }
+  return 0;
+}
 
-int run_recipe(const std::string& name, int argc, const char* const* argv,
-               const std::function<void(const Options&)>& body,
-               OptionSet options) {
+int run(const std::string& name, int argc, const char* const* argv,
+        const std::function<void(const Options&)>& body, OptionSet options,
+        Process process,
+        std::source_location call = std::source_location::current()) {
   RecipeRun run;
+  run.is_silent = process.rank != 0;
   if (running != nullptr) {
     return report(name, run, "a recipe cannot run inside a recipe",
                   exit_failed);
@@ -166,28 +191,43 @@ int run_recipe(const std::string& name, int argc, const char* const* argv,
   const RecipeSignals signals;
   const CurrentRun current(run);
   try {
-    check_callable(body, "the recipe");
-    const Options parsed = parse_options(argc, argv, std::move(options));
-    if (parsed.help_wanted()) {
-      write_out(usage_text(name, parsed.own()));
-    } else {
-      run_body(name, parsed, body, run);
-    }
-    return 0;
-  } catch (const DeviceTooOld& error) {
-    write_out("Exiting because kernels cannot be compiled for this device: " +
-              std::string(error.what()) + "\n");
-    return 0;
+    check_callable(body, "the recipe", call);
+    return run_command(name, argc, argv, body, std::move(options), run);
+  } catch (const DeviceError&) {
+    return report_exception(name, run);
+  } catch (const UsageError&) {
+    return report_exception(name, run);
   } catch (...) {
+    if (process.is_one_of_several) throw;
     return report_exception(name, run);
   }
+}
+
+std::string name_of_file(const std::source_location& file) {
+  return std::filesystem::path(file.file_name()).stem();
+}
+
+}  // namespace
+
+RecipeRun* current_run() { return running; }
+
+int run_recipe(const std::string& name, int argc, const char* const* argv,
+               const std::function<void(const Options&)>& body,
+               OptionSet options) {
+  return run(name, argc, argv, body, std::move(options), {});
 }
 
 int run_recipe(int argc, const char* const* argv,
                const std::function<void(const Options&)>& body,
                OptionSet options, const std::source_location& file) {
-  const std::string name = std::filesystem::path(file.file_name()).stem();
-  return run_recipe(name, argc, argv, body, std::move(options));
+  return run(name_of_file(file), argc, argv, body, std::move(options), {});
+}
+
+int run_recipe_on_rank(int rank, int argc, const char* const* argv,
+                       const std::function<void(const Options&)>& body,
+                       OptionSet options, const std::source_location& file) {
+  return run(name_of_file(file), argc, argv, body, std::move(options),
+             {true, rank});
 }
 
 }  // namespace fuse

@@ -48,6 +48,32 @@ int run_recipe(
     const std::function<void(const Options&)>& body, OptionSet options = {},
     const std::source_location& file = std::source_location::current());
 
+/// The same in one of several processes that all run it. Rank 0 prints, writes
+/// files, and says what is wrong with the command line or the device; what else
+/// `body` throws goes on to the caller.
+int run_recipe_on_rank(
+    int rank, int argc, const char* const* argv,
+    const std::function<void(const Options&)>& body, OptionSet options = {},
+    const std::source_location& file = std::source_location::current());
+
+/// Runs `body(ranks, options)` on all ranks of an MPI program, as `run_recipe` does
+/// in one process; `run_ranks` is that of fusebook/distributed/ranks.h:
+///
+///     int main(int argc, char** argv) {
+///       return fuse::run_recipe_on(fuse::run_ranks, argc, argv, body);
+///     }
+template <class RunRanks, class Body>
+int run_recipe_on(
+    RunRanks run_ranks, int argc, const char* const* argv, const Body& body,
+    const OptionSet& options = {},
+    const std::source_location& file = std::source_location::current()) {
+  return run_ranks([&](auto& ranks) {
+    return run_recipe_on_rank(
+        ranks.rank(), argc, argv,
+        [&](const Options& given) { body(ranks, given); }, options, file);
+  });
+}
+
 /// Starts the next step: prints its heading and separates what follows.
 /// Throws Error for a title that was used before.
 void step(const std::string& title);

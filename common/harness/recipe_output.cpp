@@ -149,6 +149,7 @@ Printable keep_cell(const Cell& cell, std::size_t column,
 }  // namespace
 
 void write_out(std::string_view text) {
+  if (current_run() != nullptr && current_run()->is_silent) return;
   const bool written =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
       std::fflush(stdout) == 0;

@@ -17,12 +17,14 @@ struct RecipeRun {
   ShownLogs logs;
   bool body_done = false;
   bool wants_record = false;
+  bool is_silent = false;  // another process says the same
 };
 
 /// The recipe that is running, or null.
 RecipeRun* current_run();
 
-/// Writes to standard output at once. Throws Error when that fails.
+/// Writes to standard output at once, unless the run is silent. Throws Error when
+/// that fails.
 void write_out(std::string_view text);
 
 }  // namespace fuse

@@ -3,7 +3,7 @@
 import difflib
 from dataclasses import dataclass
 
-from . import currency, languages, literate, patches, runner, samples
+from . import currency, gallery, languages, literate, patches, runner, samples
 from .book import capture_command
 from .errors import BookError
 from .values import wrongly_shown
@@ -37,7 +37,8 @@ def fresh(book, program, recipe, device, timeout, exercise=None, words=()):
     """Runs a recipe: its record as a sample, and what is wrong with it."""
     source = source_of(book, recipe, exercise)
     name = samples_name(recipe, exercise)
-    raw = runner.run(book, program, name, device, timeout, words)
+    raw = runner.run(book, program, name, device, timeout, words,
+                     gallery.ranks(book, recipe))
     gpu_code = None if device == "cpu" else currency.gpu_code(book)
     record = samples.from_record(raw, f"record of {name}", exercise=exercise,
                                  source_sha256=source.fingerprint,

@@ -59,10 +59,9 @@ def known(root):
         text = path.read_text(encoding="utf-8")
         commands[path.stem] = frozenset(
             _OPTION.findall(" ".join(_REFUSED.findall(text))))
-    commands["run"] |= recipes
-    script = (root / "tools/bench.sh").read_text(encoding="utf-8")
-    commands["bench"] |= (recipes | set(_OWN.findall(bench))
-                          | set(_TAKEN.findall(script)))
+    for name, own in (("run", recipes), ("bench", recipes | set(_OWN.findall(bench)))):
+        script = (root / f"tools/{name}.sh").read_text(encoding="utf-8")
+        commands[name] |= own | set(_TAKEN.findall(script))
     return Known(of_all, recipes, commands,
                  {path.stem: frozenset(json.loads(_OF_SAMPLE.search(
                      path.read_text(encoding="utf-8"))[1]))

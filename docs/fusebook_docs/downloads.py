@@ -14,7 +14,7 @@ import tarfile
 import textwrap
 import zipfile
 
-from . import literate, samples
+from . import gallery, literate, samples
 
 # Of the checkout; what a program is made of, and nothing that tests or prints it.
 FILES = ("CMakeLists.txt", "LICENSE", "fusebook", "recipes/CMakeLists.txt")
@@ -62,12 +62,16 @@ def _needed(recipe):
     """What a recipe needs to be built, besides what all do."""
     if recipe.suffix == ".py":
         return ", and Python 3.11 with nanobind and NumPy"
-    if '"fusebook/libtorch/' in recipe.read_text("utf-8"):
+    text = recipe.read_text("utf-8")
+    if '"fusebook/libtorch/' in text:
         return ", and LibTorch (Debian: libtorch-dev)"
+    if '"fusebook/distributed/' in text:
+        return ", and MPI (Debian: libopenmpi-dev and openmpi-bin)"
     return ""
 
 
-def readme(recipe, title):
+def readme(recipe, title, command):
+    """What the zip of a recipe says; `command` runs it."""
     name = recipe.stem
     by_hand = "" if recipe.suffix == ".py" else textwrap.dedent(f"""
         ```sh
@@ -83,7 +87,7 @@ def readme(recipe, title):
         needs to be built. This command builds and runs it:
 
         ```sh
-        ./fusebook run {name}
+        {command}
         ```
 
         It says what is missing and asks before it installs that. Without it you
@@ -101,7 +105,8 @@ def zip_of(book, name):
     recipe = book.recipe_path(name)
     files = {**library(book, recipe),
              f"recipes/{recipe.name}": recipe.read_bytes(),
-             "README.md": readme(recipe, title_of(book, name))}
+             "README.md": readme(recipe, title_of(book, name),
+                                  gallery.run_command(book, name))}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as zip:
         for path, data in sorted(files.items()):
@@ -147,7 +152,7 @@ _WRITE = """\
 """
 
 _RUN = """\
-with subprocess.Popen(["sh", "fusebook", "run", "{name}", "--yes"], cwd=book,
+with subprocess.Popen(["sh", {words}, "--yes"], cwd=book,
                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                       text=True) as program:
     for line in program.stdout:
@@ -180,13 +185,19 @@ def notebook_of(book, name):
         _code("recipe", _WRITE.format(file=recipe.name, source=source)),
         _words("run-words", "## What it prints\n\nThis cell builds and runs it. "
                f"Until you run it, it shows what was captured on {where}."),
-        _code("run", _RUN.format(name=name), output=_printed(sample)),
+        _code("run", _RUN.format(words=_words_of(gallery.run_command(book, name))),
+              output=_printed(sample)),
     ]
     whole = {"cells": cells, "metadata": {
         "kernelspec": {"display_name": "Python 3", "language": "python",
                        "name": "python3"},
         "language_info": {"name": "python"}}, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def _words_of(command):
+    """The words of a command in this folder, as Python writes them."""
+    return ", ".join(f'"{word}"' for word in command.removeprefix("./").split())
 
 
 def _printed(sample):

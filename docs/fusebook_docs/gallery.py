@@ -16,7 +16,8 @@ from .literate import Line
 from .words import later
 
 LEVELS = (later("first steps"), later("some C++"), later("inside a kernel"))
-_KEYS = {"name", "level", "builds_on", "bars", "curves", "kernel_with"}
+_KEYS = {"name", "level", "builds_on", "bars", "curves", "kernel_with",
+         "ranks"}
 # In a minute, of a page and of the program on it.
 _WORDS, _CODE_LINES = 100, 10
 
@@ -31,6 +32,7 @@ class Entry:
     bars: tuple[str, ...] = ()  # of its thumbnail
     curves: str | None = None
     kernel_with: str | None = None  # an operation of the kernel that is shown
+    ranks: int | None = None  # of MPI, on which its sample is captured
 
 
 def path(book):
@@ -53,6 +55,18 @@ def entries(book):
     return [*listed, *(Entry(name) for name in known if name not in names)]
 
 
+def ranks(book, name):
+    """On how many ranks of MPI a recipe shows what it does; None: it needs none."""
+    return next((table.get("ranks") for table in _tables(book)
+                 if table.get("name") == name), None)
+
+
+def run_command(book, name):
+    """The command that runs a recipe as its page shows it."""
+    count = ranks(book, name)
+    return f"./fusebook run {name}" + (f" --ranks {count}" if count else "")
+
+
 def _tables(book):
     if not path(book).is_file():
         return []
@@ -71,6 +85,9 @@ def _entry(book, table, known):
         wrong = f"{name}: unknown key: {', '.join(sorted(set(table) - _KEYS))}"
     elif table.get("level") not in LEVELS:
         wrong = f"{name}: level must be one of: {', '.join(LEVELS)}"
+    elif table.get("ranks") is not None and not (
+            isinstance(table["ranks"], int) and table["ranks"] > 0):
+        wrong = f"{name}: ranks must be a number of processes"
     else:
         lost = [each for each in (name, *builds_on) if each not in known]
         if lost:
@@ -78,7 +95,8 @@ def _entry(book, table, known):
     if wrong:
         raise _error(book, name, wrong)
     return Entry(name, table["level"], builds_on, tuple(table.get("bars", ())),
-                 table.get("curves"), table.get("kernel_with"))
+                 table.get("curves"), table.get("kernel_with"),
+                 table.get("ranks"))
 
 
 def _error(book, name, message, key="name"):

@@ -22,8 +22,9 @@ ENGINE_ROOM = re.compile(r"\b(slots?|entry|entries|bindings?)\b", re.I)
 # Code of another file that a page quotes is neither prose nor its own.
 _QUOTES = re.compile(r"\.\. (?:literalinclude|kernel-beside)::|\s+:[\w-]+:")
 # What another library brings is what its page is about.
-_HARNESS = re.compile(r"\s*(#include\b(?!.*torch)|using\b|int main\b|from\b|import\b|"
-                      r"if __name__\b)|\brun_recipe\b|\bargv\b")
+_HARNESS = re.compile(r"\s*(#include\b(?!.*(?:torch|distributed))|using\b|"
+                      r"int main\b|from\b|import\b|if __name__\b)|"
+                      r"\brun_recipe\b|\bargv\b")
 
 
 def shown_code(recipe):

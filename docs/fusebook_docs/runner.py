@@ -12,8 +12,9 @@ from .errors import BookError
 _TAIL = 20
 
 
-def run(book, program, recipe, device, timeout, words=()):
-    """The record of one run as parsed JSON; `words` are its own options.
+def run(book, program, recipe, device, timeout, words=(), ranks=None):
+    """The record of one run as parsed JSON; `words` are its own options, and
+    `ranks` says on how many processes it runs.
 
     It has a kernel cache of its own, so that a first call compiles, as it does
     for whoever runs a recipe for the first time.
@@ -23,8 +24,9 @@ def run(book, program, recipe, device, timeout, words=()):
         raise BookError(f"{recipe}: no program at {program}; build it first")
     with tempfile.TemporaryDirectory(prefix="fusebook-") as folder:
         record = Path(folder) / "record.json"
-        command = [str(path), "--device", device, "--record", str(record),
-                   *words]
+        start = ["sh", str(book.root / "tests" / "launch.sh"), "ranks", str(ranks)]
+        command = [*(start if ranks else ()), str(path), "--device", device,
+                   "--record", str(record), *words]
         status, out, err = _execute(command, book.root, timeout,
                                     Path(folder) / "kernels")
         if status is None:

@@ -13,6 +13,7 @@ from .errors import BookError
 # Beginnings of what a link to a page is described by.
 SAYS = {
     "/background/how_it_works": ("from the lambda to the launch",),
+    "/background/many_ranks": ("times of a step on more ranks",),
     "/background/scalars_and_guards": ("the reasons, at length", "numbers on a GPU"),
     "/background/use_it": (
         "install the library", "in a program of your own", "with an installed copy",
@@ -25,13 +26,14 @@ SAYS = {
         "numbers that may move", "why the rate is a tensor"),
     "/recipes/foreach_map": ("functions of elements",),
     "/recipes/mixed_precision_training": ("masters, and",),
-    "/recipes/the_whole_tail": ("into the launch of a step",),
+    "/recipes/the_whole_tail": ("into the launch of a step", "that comes around a step"),
     "/reference/around_a_step": (),
     "/reference/checkpoints": ("what a file holds",),
     "/reference/compile": ("all that a compiled function",),
     "/reference/devices": (),
     "/reference/lists": ("operands, results",),
     "/reference/optimizers": ("masters, groups", "such a class", "an optimizer's memory"),
+    "/reference/ranks": ("what ranks must agree on",),
     "/reference/schedulers": ("every scheduler", "the schedules"),
 }
 _ITEM = re.compile(r"^- :doc:`(?:[^`<]*<)?([^`>]+)>?`: ((?:.|\n  )+)", re.M)

@@ -1,6 +1,7 @@
 // The promise: any number of ranks gives the bits of one process.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <typeinfo>
 
 #include "distributed/run_testing.h"
@@ -230,6 +231,7 @@ TEST_CASE("each micro-gradient travels once, and each parameter to everybody") {
       {{{8192 * 9 + 7}, DType::float32}, {{3}, DType::bfloat16}}};
   auto params = model.params();
   SGD opt(params);
+  const RankTraffic start = given_ranks->traffic();
   ShardedOptimizer sharded(*given_ranks, opt,
                            {.backend = Backend::interpreted});
   std::int64_t own = 0;
@@ -237,6 +239,7 @@ TEST_CASE("each micro-gradient travels once, and each parameter to everybody") {
   for (const Tensor& each : sharded.own()) own += std::int64_t(each.nbytes());
   for (const Tensor& each : params) all += std::int64_t(each.nbytes());
   const RankTraffic before = given_ranks->traffic();
+  CHECK(before.parameters == start.parameters);  // not of a step
   add_own_gradients(sharded, model, params, 0);
   sharded.step();
   const RankTraffic after = given_ranks->traffic();
@@ -249,6 +252,36 @@ TEST_CASE("each micro-gradient travels once, and each parameter to everybody") {
   CHECK(after.parameters - before.parameters ==
         own * (given_ranks->size() - 1));
   CHECK(after.sums == before.sums);
+}
+
+TEST_CASE("groups of ranks train side by side") {
+  const Model model = {{{{8192 * 5 + 1}, DType::float32}}};
+  for (const int size : {1, 2, 3}) {
+    CAPTURE(size);
+    Ranks group(*given_ranks, size);
+    const int first = given_ranks->rank() / size * size;
+    CHECK(group.rank() == given_ranks->rank() - first);
+    CHECK(group.size() == std::min(size, given_ranks->size() - first));
+    int members = 0;
+    MPI_Comm_size(group.communicator(), &members);
+    CHECK(members == group.size());
+    auto params = model.params();
+    AdamW opt(params);
+    ShardedOptimizer sharded(group, opt, {.backend = Backend::interpreted});
+    for (int m = group.rank(); m < micro_gradients; m += group.size()) {
+      model.add_gradients(params, 0, m);
+      sharded.add_gradients();
+    }
+    sharded.step();
+    auto alone = model.params();
+    AdamW one(alone);
+    for (int m = 0; m < micro_gradients; ++m) {
+      model.add_gradients(alone, 0, m);
+    }
+    one.step();
+    CHECK(bitwise_equal(alone, params));
+  }
+  CHECK_THROWS_AS(Ranks(*given_ranks, 0), Error);
 }
 
 TEST_CASE("an optimizer that has stepped before it is shared") {

@@ -54,6 +54,19 @@ int main(int argc, char** argv) {
   }
 }
 """
+# Runs on ranks of MPI, or seems to.
+SHARED = r"""
+#if 0
+#include "fusebook/distributed/sharded_optimizer.h"
+#endif
+""" + ADAM.replace("NAME", "shared")
+# Says how it was called, and starts one process.
+MPIRUN = """#!/bin/sh
+[ "$1" != --version ] || exec echo "mpirun (Open MPI) 4.1"
+echo "FUSEBOOK_THREADS=$FUSEBOOK_THREADS mpirun $*"
+while [ ! -x "$1" ]; do shift; done
+exec "$@"
+"""
 # Ends with the exit code it is told, or waits to be interrupted.
 BROKEN = r"""
 #include <cstdio>
@@ -172,7 +185,12 @@ class CommandLine(Entry):
                 (["bench", "--ranks", "x"], "--ranks needs a number of at least 2"),
                 (["run", "--preset", "relase"], "Did you mean 'release'?"),
                 (["run", "--preset"], "--preset needs a name"),
-                (["run", "--json", "x"], "use it with one recipe")):
+                (["run", "--json", "x"], "use it with one recipe"),
+                (["run", "adam", "--ranks"], "--ranks needs a number"),
+                (["run", "adam", "--ranks", "0"], "1 to 9999, not '0'"),
+                (["run", "adam", "--ranks=two"], "1 to 9999, not 'two'"),
+                (["run", "adam", "--ranks", "2"], "adam runs in one process"),
+                (["run", "--ranks", "2"], "adam runs in one process")):
             with self.subTest(arguments=arguments):
                 done = self.expect(2, *arguments)
                 self.assertIn(wanted, done.stderr)
@@ -235,6 +253,16 @@ class Missing(Entry):
         done = self.expect(1, "bench", "--ranks", "2", "--no-install")
         self.assertIn("libopenmpi-dev openmpi-bin", done.stdout)
         self.assertFalse((self.checkout / "build").exists())
+
+    def test_a_recipe_on_ranks_names_the_packages_of_mpi(self):
+        self.bare_path(apt_get=self.log_call("apt-get"), id="echo 0\n")
+        write(self.checkout / "recipes" / "shared.cpp", SHARED)
+        done = self.expect(1, "run", "shared", "--ranks", "2", "--no-install")
+        self.assertIn("libopenmpi-dev openmpi-bin", done.stderr)
+        done = self.expect(1, "run", "--no-install")
+        self.assertIn("shared is left out: MPI is not installed "
+                      "(libopenmpi-dev openmpi-bin)\n", done.stderr)
+        self.assertNotIn("libopenmpi-dev", done.stdout)
 
     def test_root_installs_without_sudo(self):
         self.bare_path(apt_get=self.log_call("apt-get") +
@@ -347,6 +375,7 @@ class Run(Entry):
         self.all_end_with_a_table()
         self.one_gets_the_options()
         self.exit_codes_pass_through()
+        self.on_ranks()
         self.interrupted()
         self.interrupted_while_building()
         self.cxx_that_is_no_program()
@@ -409,6 +438,33 @@ class Run(Entry):
         self.assertIn("adam ", done.stdout[done.stdout.rindex("recipe "):])
         done = self.expect(130, "run", "broken", "sgd", "--status", "130")
         self.assertNotIn("==> sgd", done.stdout)
+
+    def on_ranks(self):
+        recipes = self.checkout / "recipes"
+        write(recipes / "shared.cpp", SHARED)
+        write(recipes / "CMakeLists.txt", CMAKE_RECIPES.replace("sgd", "sgd shared"))
+        folder = self.scratch / "mpi"
+        for name in ("mpirun", "mpicxx"):
+            write(folder / name, MPIRUN)
+            (folder / name).chmod(0o755)
+        path = self.environment["PATH"]
+        self.environment["PATH"] = f"{folder}{os.pathsep}{path}"
+        done = self.expect(0, "run", "shared", "--layers", "a b", "--ranks", "3")
+        called = re.search("^FUSEBOOK_THREADS=1 mpirun -n 3 --oversubscribe .*$",
+                           done.stdout, re.M)[0]
+        self.assertIn("argument: a b\n", done.stdout)
+        self.assertNotIn("argument: --ranks", done.stdout)
+        said = re.search("^started by: env (.*)$", done.stdout, re.M)[1]
+        self.assertTrue(called.startswith(said.replace("NO_COLOR=1 ", "")), called)
+        self.assertEqual("--allow-run-as-root" in said, os.getuid() == 0)
+        done = self.expect(0, "run", "shared", "--layers", "2")
+        self.assertNotIn("mpirun", done.stdout)
+        done = self.expect(2, "run", "shared", "adam", "--ranks", "3")
+        self.assertIn("--ranks: adam runs in one process; those that run in "
+                      "several: shared", done.stderr)
+        self.environment["PATH"] = path
+        (recipes / "shared.cpp").unlink()
+        write(recipes / "CMakeLists.txt", CMAKE_RECIPES)
 
     def interrupted(self):
         child = subprocess.Popen(

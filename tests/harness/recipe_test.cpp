@@ -479,6 +479,78 @@ TEST_CASE("a recipe cannot run inside a recipe") {
   CHECK(run({}, quiet).code == 0);
 }
 
+namespace {
+
+struct Rank {
+  int number;
+  int rank() const { return number; }
+};
+
+// One of several processes, of which the file is named "recipe_test".
+Result run_rank(int number, const std::vector<std::string>& words,
+                const std::function<void(Rank&, const Options&)>& body) {
+  const TempDir folder;
+  std::vector<const char*> argv{"demo", "--device=cpu"};
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  const auto run_ranks = [&](auto program) {
+    Rank rank{number};
+    return program(rank);
+  };
+  Result result{};
+  {
+    const Redirect out(STDOUT_FILENO, folder / "out");
+    const Redirect err(STDERR_FILENO, folder / "err");
+    result.code = run_recipe_on(run_ranks, int(argv.size()), argv.data(), body);
+  }
+  result.out = read_text(folder / "out");
+  result.err = read_text(folder / "err");
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("of several processes the first speaks") {
+  const TempDir folder;
+  const std::vector<std::string> words = {"--json", folder / "results.json"};
+  int calls = 0;
+  const auto body = [&](const Rank& rank, const Options&) {
+    step("Only step");
+    print("rank ", rank.rank(), ", ", exact("calls", ++calls), " calls");
+  };
+  const Result later = run_rank(1, words, body);
+  CHECK(later.code == 0);
+  CHECK(later.out.empty());
+  CHECK(!std::filesystem::exists(folder / "results.json"));
+  const Result first = run_rank(0, words, body);
+  CHECK(first.code == 0);
+  CHECK(first.out == "== Only step\nrank 0, 2 calls\n");
+  CHECK(contains(read_text(folder / "results.json"), "\"calls\": 2"));
+  CHECK(calls == 2);
+}
+
+TEST_CASE("of several processes the first says what all were told wrongly") {
+  const auto body = [](const Rank&, const Options&) {};
+  for (const int rank : {0, 1}) {
+    CAPTURE(rank);
+    const Result result = run_rank(rank, {"--nonsense"}, body);
+    CHECK(result.code == 2);
+    CHECK(result.out.empty());
+    CHECK(contains(result.err, "recipe_test: error: ") == (rank == 0));
+    CHECK(contains(run_rank(rank, {"--help"}, body).out, "--device") ==
+          (rank == 0));
+  }
+}
+
+TEST_CASE("what one of several processes throws is the caller's to tell") {
+  const auto body = [](const Rank&, const Options&) { throw Error("broken"); };
+  for (const int rank : {0, 1}) {
+    CAPTURE(rank);
+    CHECK_THROWS_WITH_AS(run_rank(rank, {}, body), "broken", Error);
+  }
+  // The next run is one as ever.
+  CHECK(run({}, [](const Options&) { print("said"); }).out == "said\n");
+}
+
 TEST_CASE("outside of a recipe output is only printed") {
   const TempDir folder;
   {

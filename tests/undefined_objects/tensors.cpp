@@ -92,6 +92,7 @@ Rows rows_of_functions_of_tensors() {
              [=] { CHECK(to_string(none()) == "tensor(undefined)"); }),
       {"bitwise_equal", [=] { use(bitwise_equal(one, none())); }},
       {"bitwise_equal", [=] { use(bitwise_equal({one}, nothing_in_it())); }},
+      {"hash_of_bits", [=] { use(hash_of_bits({none()})); }},
       {"allclose", [=] { use(allclose(none(), one)); }},
       {"uniform_",
        [=] {

@@ -66,6 +66,11 @@ Rows rows_of_tools() {
                const char* const arguments[] = {"recipe"};
                CHECK(run_recipe(1, arguments, nullptr) == 1);
              }),
+      {"run_recipe_on_rank",
+       [] {
+         const char* const arguments[] = {"recipe"};
+         use(run_recipe_on_rank(0, 1, arguments, nullptr));
+       }},
       answer("print_line", [] { print_line({gone_text()}); }),
       answer("print_block", [] { print_block("", {gone_text()}); }),
       answer("print_error", [] { print_error(Error("text"), {gone_text()}); }),

@@ -14,14 +14,27 @@ is_script() { # RECIPE
   [ -e "$root/recipes/$1.py" ]
 }
 
-# A recipe that trains with LibTorch includes what the library has for that.
-uses_libtorch() { # RECIPE
-  ! is_script "$1" &&
-    grep -q '^#include "fusebook/libtorch/' "$root/recipes/$1.cpp"
+# What a recipe includes besides what all do: libtorch, mpi, or nothing.
+library_of() { # RECIPE
+  is_script "$1" ||
+    sed -n -e 's|^#include "fusebook/libtorch/.*|libtorch|p' \
+      -e 's|^#include "fusebook/distributed/.*|mpi|p' "$root/recipes/$1.cpp" |
+    head -n 1
+}
+
+name_of_library() { # THING
+  case $1 in libtorch) echo LibTorch ;; mpi) echo MPI ;; esac
+}
+
+recipes_on_ranks() {
+  for each in $(recipes); do
+    [ "$(library_of "$each")" != mpi ] || say "$each"
+  done
 }
 
 need_for_recipe() { # RECIPE
-  ! uses_libtorch "$1" || need libtorch
+  library=$(library_of "$1")
+  [ -z "$library" ] || need "$library"
   is_script "$1" || return 0
   need pythondev
   need_environment module
@@ -30,8 +43,12 @@ need_for_recipe() { # RECIPE
 # Those that can be built here.
 recipes_of_here() {
   for name in $(recipes); do
-    if uses_libtorch "$name" && ! is_found libtorch; then
-      complain "$name is left out: LibTorch is not installed ($(package_of libtorch))"
+    library=$(library_of "$name")
+    if [ -n "$library" ] && ! is_found "$library"; then
+      complain "$name is left out: $(name_of_library "$library") is not installed" \
+        "($(package_of "$library"))"
+    elif [ "$library" = mpi ] && [ "$preset" != release ] && [ "$preset" != debug ]; then
+      complain "$name is left out: MPI is built without a sanitizer"
     elif is_script "$name" && [ "$preset" != release ] && [ "$preset" != debug ]; then
       complain "$name is left out: Python is built without a sanitizer"
     elif is_script "$name" && ! { is_made module && is_found pythondev; }; then

@@ -8,7 +8,7 @@ them. `RECIPE` may be an answer, `recipe.exercise`.
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from .. import samples, thumbnails
+from .. import gallery, samples, thumbnails
 from ..errors import BookError
 from ..quotes import Home
 from ..words import say
@@ -51,7 +51,7 @@ class ValueBars(SphinxDirective):
         return said(self.env, label, *self.get_source_info())
 
     def _caption(self, recipe, exercise, sample):
-        command = f"./fusebook run {recipe}"
+        command = gallery.run_command(pages.book_of(self.env), recipe)
         parts = {"where": provenance(sample),
                  "command": nodes.literal(command, command)}
         if exercise:

@@ -289,7 +289,7 @@ class RecipeStatus(SphinxDirective):
 
     def run(self):
         page = pages.current(self.env)
-        command = f"./fusebook run {page.name}"
+        command = gallery.run_command(page.book, page.name)
         line = nodes.paragraph("", "", *own.sentence(
             "This page is a program. Run it yourself with {command}. {downloads} What "
             "prints and times in the code ({print}, {measured}, {exact}, {ratio} and "

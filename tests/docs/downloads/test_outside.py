@@ -8,6 +8,7 @@ another page's program beside it, then the notebook.
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -44,8 +45,9 @@ class Outside(unittest.TestCase):
 
     def built_here(self):
         """Those that need nothing which may be absent."""
-        return [name for name in self.names() if '"fusebook/libtorch/' not in
-                self.book.recipe_path(name).read_text("utf-8")]
+        return [name for name in self.names() if not re.search(
+            '"fusebook/(libtorch|distributed)/',
+            self.book.recipe_path(name).read_text("utf-8"))]
 
     def call(self, *words, folder):
         """What a command prints, which must succeed."""

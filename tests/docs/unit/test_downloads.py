@@ -77,7 +77,8 @@ class Downloads(unittest.TestCase):
         programs = (ROOT / "tools/lib/programs.sh").read_text()
         needed = re.search(r"need compiler ([a-z ]+)", programs)[1].split()
         readme = downloads.readme(
-            self.book.recipe_path(NAME), "A title").decode().lower()
+            self.book.recipe_path(NAME), "A title",
+            f"./fusebook run {NAME}").decode().lower()
         for name in ("compiler", *needed):
             self.assertIn(name, readme)
 
@@ -100,7 +101,15 @@ class Downloads(unittest.TestCase):
 
     def test_a_recipe_of_libtorch_says_so(self):
         path = self.book.recipe_path("in_a_libtorch_program")
-        self.assertIn("libtorch-dev", downloads.readme(path, "A title").decode())
+        said = downloads.readme(path, "A title", "./fusebook run it").decode()
+        self.assertIn("libtorch-dev", said)
+
+    def test_a_recipe_of_several_processes_says_so(self):
+        path = self.book.recipe_path("sharded_step")
+        command = "./fusebook run sharded_step --ranks 4"
+        said = downloads.readme(path, "A title", command).decode()
+        self.assertIn("openmpi-bin", said)
+        self.assertIn(f"\n{command}\n", said)
 
     def test_the_entry_can_be_run(self):
         with zipfile.ZipFile(io.BytesIO(self.zip)) as archive:

@@ -67,6 +67,26 @@ class Gallery(BookCase):
                      r"gallery.toml:4: plain_recipe builds on toy_optimizer, "
                      "which must come before")
 
+    def test_ranks(self):
+        self.assertIsNone(gallery.ranks(self.book, "toy_optimizer"))
+        self.assertEqual(gallery.run_command(self.book, "toy_optimizer"),
+                         "./fusebook run toy_optimizer")
+        self.edit('name = "toy_optimizer"\n', 'name = "toy_optimizer"\nranks = 3\n')
+        self.assertEqual(gallery.ranks(self.book, "toy_optimizer"), 3)
+        self.assertEqual(gallery.run_command(self.book, "toy_optimizer"),
+                         "./fusebook run toy_optimizer --ranks 3")
+        self.refused("ranks = 3", "ranks = 0",
+                     "toy_optimizer: ranks must be a number of processes")
+
+    def test_a_recipe_that_needs_ranks_is_started_on_them(self):
+        self.edit('name = "toy_optimizer"\n', 'name = "toy_optimizer"\nranks = 3\n')
+        launch = self.root / "tests" / "launch.sh"
+        launch.parent.mkdir(exist_ok=True)
+        launch.write_text(f'echo "$1 $2" >"{self.root}/started"\nshift 2\n'
+                          'exec "$@"\n')
+        self.capture()
+        self.assertEqual((self.root / "started").read_text(), "ranks 3\n")
+
     def test_damaged(self):
         self.refused("[[recipe]]", "[[recipe", "not a list of recipes")
 
