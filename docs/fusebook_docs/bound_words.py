@@ -26,7 +26,7 @@ from .errors import BookError
 
 _DEFAULT = re.compile(r"(?<![\w-])(?<!for the )(?<!to the )[Dd]efault"
                       r"(?![\w-]|\s+(?:device|argument)s?\b|, later what was given)")
-_EXCEPTION = re.compile(r"\b(?:but|except|none of|without|"
+_EXCEPTION = re.compile(r"\b(?:but|except|none of|"
                         r"(?:do|does|did) not have|(?:has|have) no)\b")
 _SENTENCE = re.compile(r"(?:[^.;\n]|\.(?!\s)|\n(?!\s*\n)|;(?!\s))+")
 _OPTIONS = re.compile(r"^struct (\w+)Options\b", re.M)
@@ -185,6 +185,9 @@ def _group(root, name):
     groups = {
         "that there are": fused | products,
         "with products of matrices": products,
+        "with more than one launch": products | {
+            each for each in fused if "MatrixMeans" in (
+                ours / f"optim/{each.lower()}.h").read_text(encoding="utf-8")},
         "that tests have": {"Lion"} & _matches(
             _OPTIONS, [root / "tests/support/lion.h"]),
         "that torch does not have": (fused | products) - _matches(
