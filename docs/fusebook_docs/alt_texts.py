@@ -6,22 +6,25 @@
     says = "That of bfloat16 without masters ... stays far above them."
     holds = ["last('bare loss') > 10 * last('float32 loss')"]
 
-in `docs/claims.toml`: `of` is the step, or the kind of measurement; `says` a part of the
-`:alt:`, and `holds` what has to be true for it. `first`, `last`, `least` and `most` are
-numbers of a column, `upto` and `after` its rows before and from one; `apart(a, b)` is the largest ratio of two columns in one row,
-`steps(a)` the ratios of each number of a column to the one before. Every sentence of an
+in `docs/claims.toml`: `of` is the step, the kind of measurement, or the directive where it
+takes no argument; `says` a part of the `:alt:`, and `holds` what has to be true for it.
+`first`, `last`, `least` and `most` are numbers of a column, `upto` and `after` its rows
+before and from one; `apart(a, b)` is the largest ratio of two columns in one row, and
+`above(a, b)` the smallest of the first to the second; `steps(a)` are the ratios of each
+number of a column to the one before. Every sentence of an
 alt text is part of one of these.
 """
 
 import re
 import tomllib
 
-from . import measurements, samples
+from . import measurements, rank_measurements, samples
 from .claims import FILE
 from .errors import BookError
 from .tables import table
 
-_DRAWN = re.compile(r"^ *\.\. (recipe-plot|measured-curves):: (.+)\n"
+_DRAWN = re.compile(r"^ *\.\. (?:(?:recipe-plot|measured-curves):: (.+)|"
+                    r"(rank-(?:exchanges|steps))::)\n"
                     r"((?: +:[\w-]+:.*\n(?: {4,}(?!:)\S.*\n)*)*)", re.M)
 _ALT = re.compile(r":alt:((?:.|\n)*?)(?=\n *:[\w-]+:|\Z)")
 _TENSORS = re.compile(r"(\d+) tensors")
@@ -35,7 +38,8 @@ def in_prose(book, text):
         match = _ALT.search(drawn[3])
         alt = " ".join(match[1].split()) if match else ""
         line = text.lines[whole.count("\n", 0, drawn.start(3))].number
-        for problem in _of_alt(book, str(text.path), drawn[2].strip(), alt):
+        of = (drawn[1] or drawn[2]).strip()
+        for problem in _of_alt(book, str(text.path), of, alt):
             yield BookError(f":alt: {problem}", text.path, line)
 
 
@@ -70,6 +74,8 @@ def untrue(condition, columns):
         "least": lambda name: min(column(name)), "most": lambda name: max(column(name)),
         "apart": lambda a, b: max(max(x / y, y / x) for x, y in zip(
             column(a), column(b), strict=True)),
+        "above": lambda a, b: min(x / y for x, y in zip(
+            column(a), column(b), strict=True)),
         "steps": lambda name: [y / x for x, y in zip(
             column(name), column(name)[1:])],  # noqa: B905
         "upto": lambda name, n: column(name)[:n],
@@ -87,6 +93,8 @@ def _columns(book, page, of):
         sample = samples.load(book, "cpu", recipe)
         names, rows = table(samples.filled(sample.text_of(of) or "", sample.values))
         return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    if of.startswith("rank-"):
+        return rank_measurements.load(book).curves(of)
     found = {}
     for row in measurements.load(book, "cpu").rows[of]:
         if match := _TENSORS.fullmatch(row.of_case):

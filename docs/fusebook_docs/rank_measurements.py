@@ -63,6 +63,40 @@ class RankMeasurement:
                             + ", ".join(self.cases()))
         return sorted(found, key=lambda row: row["ranks"])
 
+    def curves(self, kind):
+        """{name: numbers} of what the directive `kind` draws."""
+        return {"rank-exchanges": self._of_exchanges, "rank-steps": self._of_steps}[
+            kind]()
+
+    def _of_exchanges(self):
+        most, columns = max(row["ranks"] for row in self.exchanges), {}
+        for row in self.exchanges:
+            if row["ranks"] == self.facts["fitted_at"]:
+                names = {row["pattern"]: "us"}
+                if row["pattern"] == "gradients":
+                    names |= {"model": "model_us", "bytes": "bytes"}
+            elif row["ranks"] == most:
+                names = {f"{row['pattern']} of most": "us"}
+            else:
+                continue
+            for name, field in names.items():
+                columns.setdefault(name, []).append(row[field])
+        return columns
+
+    def _of_steps(self):
+        columns = {}
+        for mode in MODES:
+            rows = self.planned(self.cases()[0], mode)
+            columns |= {"ranks": [row["ranks"] for row in rows],
+                        "step alone": [row["own_us"] for row in rows],
+                        f"{mode} model": [row["transport_us"] + row["own_us"]
+                                          for row in rows]}
+            expected = dict(zip(columns["ranks"], columns[f"{mode} model"], strict=True))
+            steps = [row for row in self.steps if row["mode"] == mode]
+            columns[f"{mode} measured"] = [row["us"] for row in steps]
+            columns[f"{mode} expected"] = [expected[row["ranks"]] for row in steps]
+        return columns
+
 
 def bytes_of(sent):
     return sum(sent[name] for name in _BYTES)

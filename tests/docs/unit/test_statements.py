@@ -253,6 +253,11 @@ class Lies(unittest.TestCase):
                 ("Cold calls take longest", "Calls from disk take longest",
                  "does not say 'Cold calls take longest")):
             self.alt_lie(page, old, new, words)
+        page = "docs/background/many_ranks.rst"
+        self.alt_lie(page, "falls\n         with the ranks", "rises\n         with the ranks",
+                     "does not say 'The step alone falls with the ranks until")
+        self.alt_lie(page, "lie above it", "lie below it",
+                     "does not say 'The points of more ranks than cores lie above it.'")
         self.alt_lie("recipes/mixed_precision_training.cpp", "stays far above them",
                      "stays far below them", "stays far below them.' is not bound")
 
