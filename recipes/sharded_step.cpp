@@ -7,12 +7,12 @@ using namespace fuse;
 // A sharded step
 // ==============
 //
-// Whoever trains in several processes shares the work among them: each works
-// out the gradients of other examples, and keeps the :term:`states <state>` of
-// other weights. But a sum of floating-point numbers depends on its order, and
-// so, with most libraries, what is learned depends on the number of processes.
-// Here it does not. We train in one process and in several, compare every bit
-// and count the bytes, and then see what the usual way makes of it.
+// Training in several processes shares out the work: each works out the
+// gradients of some of the examples, and may keep the :term:`states <state>` of
+// some of the weights alone. But a sum of floating-point numbers depends on its
+// order, and so, with most libraries, what is learned depends on the number of
+// processes. Here it does not. We train in one process and in several, compare
+// every bit and count the bytes, and then try the usual way.
 
 // %%
 // A model with its :term:`optimizer`. A step has :constant:`eight
@@ -34,8 +34,8 @@ struct Training {
 
 static void compare(const Ranks& all, const Options& options) {
   step("One process");
-  // First the plain loop: it adds up gradients, makes a step, and knows of
-  // nobody else. The hash stands for every bit of the weights.
+  // First the plain loop: it adds up gradients, makes a step, and knows of no
+  // other process. The hash stands for every bit of the weights.
   Training alone{options["width"]};
   for (int s = 0; s < steps; ++s) {
     alone.adam.zero_grad();
@@ -46,16 +46,16 @@ static void compare(const Ranks& all, const Options& options) {
         varying_text("alone", hash_of_bits({alone.weight})));
 
   step("The same bits");
-  // MPI starts this program as often as it is told and numbers the processes,
-  // its *ranks*. They form groups of ``n``, which all train the same, and the
-  // first rank of all prints. A ``ShardedOptimizer`` cuts the weights into
+  // MPI starts as many processes of this program as it is told, and numbers
+  // them: its *ranks*. They form groups of ``n``, which all train the same, and
+  // the first rank of all prints. A ``ShardedOptimizer`` cuts the weights into
   // shares, one for each rank of a group, which alone has states for them.
   //
   // Micro-batch ``m`` belongs to rank ``m % n``. ``add_gradients`` sends every
-  // part of its gradient to the rank that owns it. That one adds what arrives
+  // part of its gradient to the rank that owns it. The owner adds what arrives
   // in the order of the micro-batches: it begins with the first, and rounds
   // after each, as the plain loop does. ``step`` is one :term:`launch` on each
-  // rank, over its share. Then all get the new weights of everybody.
+  // rank, over its share. Then each rank sends its new weights to all others.
   //
   // Below are the bytes of states that the first rank keeps, and those of
   // gradients and weights that it sends in a step.
@@ -81,13 +81,12 @@ static void compare(const Ranks& all, const Options& options) {
   // Counted in bytes, the states on the first of :value:`four <ranks #: states
   // 524296>` ranks are :value:`524296 <ranks 4: states #>`, and those of one
   // process :value:`2097160 <one process: states #>`. The order has its price:
-  // a gradient is sent, but for the sender's own share, once for each of its
-  // micro-batches.
+  // the gradient of every micro-batch is sent, all but its own rank's share.
   //
-  // Most libraries send less. A rank first adds up what it has, and a call of
-  // MPI then adds that of all ranks. But who adds what, and when, now depends
-  // on the number of ranks and on MPI. Sums differ in their last bits, and so,
-  // in the end, do the weights:
+  // Most libraries send less. A rank first adds up what it has, one call, here
+  // of MPI, adds up what all ranks have, and each makes a step. But who adds
+  // what, and when, now depends on the number of ranks and on MPI. Sums differ
+  // in their last bits, and so, in the end, do the weights:
   for (int n = 1; n <= all.size(); n *= 2) {
     const Ranks ranks(all, n);
     Training run{options["width"]};
