@@ -63,14 +63,12 @@ void* behind(const TensorList& results, std::size_t index, std::int64_t count) {
          std::size_t(count) * size_of(list.dtype);
 }
 
-// Dimensions before the last two, if one distance leads through all of them.
+// True if the stride of the last of the dimensions before the last two leads
+// through all of them.
 bool is_one_run(const Tensor& tensor, std::size_t outer) {
   for (std::size_t k = 0; k + 1 < outer; ++k) {
-    if (tensor.shape()[k] != 1 &&
-        tensor.strides()[k] !=
-            tensor.shape()[k + 1] * tensor.strides()[k + 1]) {
-      return false;
-    }
+    const std::int64_t inner = tensor.shape()[k + 1] * tensor.strides()[k + 1];
+    if (tensor.strides()[k] != inner) return false;
   }
   return true;
 }

@@ -91,8 +91,11 @@ bool is_master(const StateSpec& spec) { return spec.name == master_name; }
 DType state_dtype(const StateSpec& spec, const Tensor& param) {
   check_defined(param, "the parameter");
   const DType plain = plain_dtype_of(spec, param);
-  const bool elements = spec.rate == Rate::element && has_state(spec, param) &&
-                        state_shape(spec, param) == param.shape();
+  // Averages stay as they are, also where they have the parameter's shape.
+  const bool averages =
+      spec.shape == StateShape::rows || spec.shape == StateShape::columns;
+  const bool elements =
+      spec.rate == Rate::element && !averages && has_state(spec, param);
   const bool coded = spec.min_8bit_size && elements &&
                      plain != DType::float64 && param.is_contiguous() &&
                      param.numel() >= *spec.min_8bit_size;

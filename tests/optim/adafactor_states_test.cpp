@@ -62,8 +62,8 @@ std::vector<double> numbers_of(std::int64_t count, int factor, int offset,
                                int period, double unit) {
   std::vector<double> values;
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t value = (i * factor + offset) % period;
-    values.push_back(double(value - period / 2) / unit);
+    const std::int64_t half = period / 2;
+    values.push_back(double((i * factor + offset) % period - half) / unit);
   }
   return values;
 }
@@ -193,6 +193,22 @@ TEST_CASE("parameters in 16 bits, with masters and with states in 8 bits") {
   adafactor.step();
   CHECK(adafactor.state(params[0], "row_var").dtype() == DType::float32);
   CHECK(adafactor.state(params[1], "variance").dtype() == DType::ublock8);
+}
+
+TEST_CASE("averages of rows and columns are never in 8 bits") {
+  const Params params = make_params({{5000, 1}, {1, 5000}, {5000}}, 3);
+  const Params wide = copies({params[0], params[1]});
+  Adafactor adafactor(params);
+  adafactor.use_8bit_states();
+  Adafactor plain(wide);
+  for (int n = 0; n < 3; ++n) {
+    adafactor.step();
+    plain.step();
+  }
+  CHECK(adafactor.state(params[0], "row_var").dtype() == DType::float32);
+  CHECK(adafactor.state(params[1], "col_var").dtype() == DType::float32);
+  CHECK(adafactor.state(params[2], "variance").dtype() == DType::ublock8);
+  CHECK(same_bits({params[0], params[1]}, wide));
 }
 
 TEST_CASE("options are torch's, and what it refuses is refused") {
