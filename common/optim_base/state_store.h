@@ -42,11 +42,11 @@ struct StateSpec {
   /// Never below zero, such as an average of squares: in 8 bits it then has no
   /// sign, but a wider range.
   bool nonnegative = false;
+  /// Of a tensor. With others than `whole`, a batch has matrices only, or none.
+  StateShape shape = StateShape::whole;
   /// In 8 bits for parameters with at least so many elements, if any; see
   /// Optimizer::use_8bit_states.
   std::optional<std::int64_t> min_8bit_size = {};
-  /// Of a tensor. With others than `whole`, a batch has matrices only, or none.
-  StateShape shape = StateShape::whole;
 
   bool operator==(const StateSpec&) const = default;
 };
