@@ -32,7 +32,7 @@ struct Training {
   Adam adam{{weight}, {.lr = 0.01}};
 };
 
-static void compare(const Ranks& all, const Options& options) {
+static void compare(Ranks& all, const Options& options) {
   step("One process");
   // First the plain loop: it adds up gradients, makes a step, and knows of no
   // other process. The hash stands for every bit of the weights.

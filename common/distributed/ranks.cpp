@@ -16,6 +16,8 @@ namespace fuse {
 namespace {
 
 std::atomic<int> alive = 0;  // objects of this process
+// An exception has left a group, whose other ranks wait.
+std::atomic<bool> is_group_left = false;
 
 bool asks(int (*question)(int*)) {
   int answer = 0;
@@ -144,11 +146,13 @@ Ranks::Ranks(MPI_Comm communicator, std::source_location place) {
   join();
 }
 
-Ranks::Ranks(const Ranks& all, int size, std::source_location place) {
+Ranks::Ranks(Ranks& all, int size, std::source_location place)
+    : exceptions_(std::uncaught_exceptions()), is_group_(true) {
   if (size < 1) {
     throw Error(fmt::format(
         "Ranks at {}: a group has at least one rank, not {}", at(place), size));
   }
+  all.agree({"Ranks", place, {fmt::format("groups of {}", size)}});
   check_mpi(MPI_Comm_split(all.communicator_, all.rank_ / size, all.rank_,
                            &communicator_),
             "MPI_Comm_split");
@@ -162,7 +166,14 @@ void Ranks::join() {
   ++alive;
 }
 
+// While an exception leaves a group, its other ranks may be anywhere: nothing
+// waits for them here. Then the exception ends the run, or else the next call.
 Ranks::~Ranks() {
+  const bool is_thrown = std::uncaught_exceptions() > exceptions_;
+  if (is_group_ && is_thrown && !is_over_ && !all_threw_) {
+    is_group_left = true;
+    return;
+  }
   if (!asks(MPI_Finalized)) {
     if (!is_over_) say_goodbye();
     MPI_Comm_free(&communicator_);
@@ -184,6 +195,8 @@ std::vector<std::uint64_t> Ranks::agree(const RankCall& call,
   if (is_over_) {
     throw Error(place_of(call) + ": a rank has left the run");
   }
+  if (is_group_left) end_for_group();
+  all_threw_ = false;
   const Digest own = digest_of(call, note);
   std::vector<Digest> all(std::size_t(size_), own);
   check_mpi(MPI_Allgather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own),
@@ -200,6 +213,14 @@ std::vector<std::uint64_t> Ranks::agree(const RankCall& call,
   return notes;
 }
 
+void Ranks::end_for_group() const {
+  LastWord::say(fmt::format(
+      "rank {} of {} has left a group of ranks by an exception, and went on",
+      rank_, size_));
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort();  // MPI_Abort does not return
+}
+
 // One in which each rank sends as many bytes to every other.
 void Ranks::count_call(std::size_t bytes) {
   ++traffic_.calls;
@@ -210,6 +231,7 @@ void Ranks::count_call(std::size_t bytes) {
 void Ranks::explain(const RankCall& call) {
   const auto texts = gather(text_of(call), &RankTraffic::agreement);
   const auto first = lines_of(texts[0]);
+  all_threw_ = true;
   for (int r = 1; r < size_; ++r) {
     const std::string found =
         difference(r, lines_of(texts[std::size_t(r)]), first);
@@ -233,6 +255,7 @@ void Ranks::together(const RankCall& call,
   const auto texts =
       gather(place_of(call) + ": " + trouble, &RankTraffic::agreement);
   const auto r = bad - notes.begin();
+  all_threw_ = true;
   throw RanksDisagree(
       fmt::format("rank {} failed in {}", r, texts[std::size_t(r)]));
 }
@@ -292,7 +315,7 @@ int run_ranks(const std::function<int(Ranks&)>& program) {
   try {
     return program(ranks);
   } catch (const RanksDisagree& error) {
-    if (ranks.rank() == 0) LastWord::say(error.what());
+    LastWord::say(error.what());  // a group may be without the first of all
     return 1;
   } catch (const std::exception& error) {
     LastWord::say(fmt::format("rank {} of {} ended the run: {}", ranks.rank(),

@@ -69,8 +69,9 @@ class Ranks {
                  std::source_location place = std::source_location::current());
   /// Takes part in a group of `size` ranks of `all`, which follow each other; the
   /// last group may be smaller. All ranks of `all` call it. Throws Error unless
-  /// the size is at least 1.
-  Ranks(const Ranks& all, int size,
+  /// the size is at least 1, and RanksDisagree if it is not the same on all. An
+  /// exception that leaves a group must end the program: other ranks may wait.
+  Ranks(Ranks& all, int size,
         std::source_location place = std::source_location::current());
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
@@ -119,6 +120,7 @@ class Ranks {
  private:
   void join();
   [[noreturn]] void explain(const RankCall& call);
+  [[noreturn]] void end_for_group() const;
   void say_goodbye() noexcept;
   void count_call(std::size_t bytes);
   void count_exchange(std::span<const std::span<const std::byte>> out,
@@ -133,7 +135,10 @@ class Ranks {
   MPI_Comm communicator_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;
-  bool is_over_ = false;  // somebody has left
+  int exceptions_ = 0;  // thrown and not yet caught when it was made
+  bool is_group_ = false;
+  bool is_over_ = false;    // somebody has left
+  bool all_threw_ = false;  // in the last call
   std::int64_t largest_ = largest_message;
   RankTraffic traffic_;
 };

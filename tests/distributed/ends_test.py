@@ -38,8 +38,8 @@ def run(name, ranks=4, *rest):
 
 
 class Ends(unittest.TestCase):
-    def check(self, name, *wanted):
-        code, ours, text = run(name)
+    def check(self, name, *wanted, rest=()):
+        code, ours, text = run(name, 4, *rest)
         self.assertNotEqual(code, 0, text)
         self.assertEqual(len(ours), 1, text)
         for each in wanted:
@@ -64,6 +64,21 @@ class Ends(unittest.TestCase):
 
     def test_ranks_that_differ(self):
         self.check("differs", "rank 2 has", "max_norm = 2")
+
+    def in_pairs(self, how, *wanted):
+        self.check("in pairs", *wanted, rest=[how])
+
+    def test_ranks_that_differ_in_a_group_without_the_first(self):
+        self.in_pairs("differs", "rank 1 has", "max_norm = 2")
+
+    def test_an_exception_in_a_group_while_the_others_wait_for_all(self):
+        self.in_pairs("throws", "rank 1 of 4", "no more data")
+
+    def test_an_exception_in_a_group_that_the_program_catches(self):
+        self.in_pairs("catches", "rank 1 of 4 has left a group of ranks")
+
+    def test_one_that_returns_before_a_group(self):
+        self.in_pairs("returns", "rank 1 has left the run", "in Ranks at ")
 
     def test_a_rank_that_is_killed(self):
         """The others end within seconds, and the last checkpoint loads."""

@@ -282,6 +282,9 @@ TEST_CASE("groups of ranks train side by side") {
     CHECK(bitwise_equal(alone, params));
   }
   CHECK_THROWS_AS(Ranks(*given_ranks, 0), Error);
+  if (given_ranks->size() == 1) return;
+  const int own = given_ranks->rank() == 0 ? 1 : 2;
+  CHECK_THROWS_AS(Ranks(*given_ranks, own), RanksDisagree);
 }
 
 TEST_CASE("an optimizer that has stepped before it is shared") {

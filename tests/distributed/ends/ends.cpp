@@ -46,10 +46,10 @@ int load(fuse::Ranks& ranks, const std::string& file) {
   return 0;
 }
 
-int train(const std::string& how, fuse::Ranks& ranks) {
+int train(const std::string& how, fuse::Ranks& ranks, bool is_other) {
   Training training(ranks);
   for (int step = 0; step < 5; ++step) {
-    const bool now = step == 3 && ranks.rank() == 2;
+    const bool now = step == 3 && is_other;
     if (now && how == "throws") throw fuse::Error("no more data");
     if (now && how == "catches") {
       try {
@@ -66,6 +66,24 @@ int train(const std::string& how, fuse::Ranks& ranks) {
   return 0;
 }
 
+// Pairs of ranks, of which rank 1 or 3 does something else.
+int train_in_pairs(const std::string& how, fuse::Ranks& ranks) {
+  const bool is_other = ranks.rank() == (how == "differs" ? 3 : 1);
+  if (how == "returns" && is_other) return 0;
+  try {
+    fuse::Ranks pair(ranks, 2);
+    if (how == "throws" && !is_other) MPI_Barrier(ranks.communicator());
+    if (how != "differs" && is_other) throw fuse::Error("no more data");
+    train(how, pair, is_other);
+  } catch (const fuse::RanksDisagree&) {
+    throw;
+  } catch (const fuse::Error&) {
+    if (how == "throws") throw;
+  }
+  const fuse::Ranks pair(ranks, 2);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -73,6 +91,7 @@ int main(int argc, char** argv) {
   return fuse::run_ranks([&](fuse::Ranks& ranks) {
     if (how == "on") return train_on(ranks, argv[2]);
     if (how == "load") return load(ranks, argv[2]);
-    return train(how, ranks);
+    if (how == "in pairs") return train_in_pairs(argv[2], ranks);
+    return train(how, ranks, ranks.rank() == 2);
   });
 }
