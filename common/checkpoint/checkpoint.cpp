@@ -21,8 +21,6 @@ namespace {
 constexpr const char* kRun = "fusebook checkpoint 1";
 constexpr const char* kTensors = "fusebook tensors 1";
 
-std::string quoted(const std::string& text) { return "\"" + text + "\""; }
-
 std::string on_off(bool on) { return on ? "true" : "false"; }
 
 std::string group_place(std::size_t group) {

@@ -9,11 +9,8 @@
 #include "fusebook/support/number_text.h"
 
 namespace fuse {
-namespace {
 
 std::string quoted(const std::string& text) { return "\"" + text + "\""; }
-
-}  // namespace
 
 std::string list_text(const std::vector<double>& values) {
   return join(values, ", ", [](double value) { return number_text(value); });

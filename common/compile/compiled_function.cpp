@@ -295,10 +295,11 @@ void Function::count_break(const std::string& why, const char* advice) {
             "graph break in function " + options_.name + ": " + why);
 }
 
-void Function::count_outside(int launches, std::int64_t bytes) {
+void Function::count_outside(const char* what, int launches,
+                             std::int64_t bytes) {
   last_call_.push_back(
-      {nullptr, fmt::format("{} of means of rows and columns",
-                            launches == 1 ? "launch" : "launches")});
+      {nullptr, fmt::format("{} of {}", launches == 1 ? "launch" : "launches",
+                            what)});
   count({.launches = launches, .bytes_moved = bytes});
 }
 

@@ -40,7 +40,8 @@ class Function final : public Executor {
   /// nothing was launched.
   void relaunch();
   void graph_break(const std::string& why) override;
-  void count_outside(int launches, std::int64_t bytes) override;
+  void count_outside(const char* what, int launches,
+                     std::int64_t bytes) override;
   Facts* facts() override { return &facts_; }
   const Function* function() const override { return this; }
 

@@ -168,9 +168,11 @@ void Ranks::join() {
 
 // While an exception leaves a group, its other ranks may be anywhere: nothing
 // waits for them here. Then the exception ends the run, or else the next call.
+// Nobody waits for one that was alone.
 Ranks::~Ranks() {
   const bool is_thrown = std::uncaught_exceptions() > exceptions_;
-  if (is_group_ && is_thrown && !is_over_ && !all_threw_) {
+  const bool has_others = is_group_ && size_ > 1;
+  if (has_others && is_thrown && !is_over_ && !all_threw_) {
     is_group_left = true;
     return;
   }

@@ -111,7 +111,7 @@ void MatrixMeans::take(const TensorList& list, bool squares,
   const int launches =
       backend_of(device_).average_matrices(device_.index, work_);
   if (const Recorder* const recorder = Recorder::current()) {
-    recorder->count_outside(launches, bytes_);
+    recorder->count_outside("means of rows and columns", launches, bytes_);
   } else {
     add_to_process({.launches = launches, .bytes_moved = bytes_});
   }

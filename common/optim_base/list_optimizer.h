@@ -60,7 +60,8 @@ class ListOptimizer : public Optimizer {
    private:
     friend class ListOptimizer;
     void fill_in(const Options& defaults) {
-      if (std::exchange(complete_, true)) return;
+      if (complete_) return;
+      complete_ = true;
       Options own = std::exchange(options, defaults);
       keep_set_options(own, options);
     }

@@ -39,8 +39,10 @@ class Executor {
   virtual const Function* function() const { return nullptr; }
   /// Called before a tensor is written outside the recording.
   virtual void outside_write(const TensorImpl& /*tensor*/) {}
-  /// Counts launches that were no part of the recording, and their bytes.
-  virtual void count_outside(int /*launches*/, std::int64_t /*bytes*/) {}
+  /// Counts launches that were not part of the recording, and their bytes;
+  /// `what` says in reports what they computed.
+  virtual void count_outside(const char* /*what*/, int /*launches*/,
+                             std::int64_t /*bytes*/) {}
   /// Called before an operation that writes into a list in memory is recorded.
   virtual void before_store(OpCode /*op*/, const TensorList& /*target*/,
                             Operands /*operands*/,
@@ -128,8 +130,9 @@ class Recorder final : public Tracer {
     executor_.outside_write(tensor);
   }
   /// Passes on launches of others.
-  void count_outside(int launches, std::int64_t bytes) const {
-    executor_.count_outside(launches, bytes);
+  void count_outside(const char* what, int launches,
+                     std::int64_t bytes) const {
+    executor_.count_outside(what, launches, bytes);
   }
   /// The lists of the segment, one per slot, valid also during execution.
   std::span<const std::shared_ptr<ListImpl>> lists() const { return held_; }

@@ -287,6 +287,16 @@ TEST_CASE("groups of ranks train side by side") {
   CHECK_THROWS_AS(Ranks(*given_ranks, own), RanksDisagree);
 }
 
+TEST_CASE("an exception may leave a group of one: nobody waits for it") {
+  const auto throws = [] {
+    const Ranks alone(*given_ranks, 1);
+    throw Error("left");
+  };
+  CHECK_THROWS_WITH(throws(), "left");
+  const Ranks next(*given_ranks, 1);
+  CHECK(next.size() == 1);
+}
+
 TEST_CASE("an optimizer that has stepped before it is shared") {
   const Model model = {
       {{{8192 * 5 + 1}, DType::float32}, {{6}, DType::float32}}};

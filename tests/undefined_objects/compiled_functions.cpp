@@ -67,7 +67,7 @@ Rows rows_of_compiled_functions() {
       answer("Function::count_outside",
              [] {
                auto counted = Function({.name = "fresh"});
-               counted.count_outside(2, 8);
+               counted.count_outside("sums", 2, 8);
                CHECK(counted.counters().launches == 2);
              }),
       {"Function::device", [] { use(fresh().device()); }, "function fresh in "},
