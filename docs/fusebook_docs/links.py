@@ -48,4 +48,6 @@ def _plain(link):
 
 @cache
 def _lines(book):
-    return (book.root / FILE).read_text(encoding="utf-8").split("\n")
+    """The links; what they are called is looked at in labels/citations.py."""
+    return [line.partition(" | ")[0] for line in
+            (book.root / FILE).read_text(encoding="utf-8").split("\n")]

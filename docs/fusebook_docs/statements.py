@@ -4,14 +4,15 @@ Each of the modules looks at one kind of statement: `in_prose` in one of prose.p
 texts, `in_markdown` in a page of Markdown.
 """
 
-from . import (alt_texts, bound_words, claims, code_names, command_lines, command_words, docstrings,
-               formulas, links, members, promised, see_also, snippets, versions)
+from . import (alt_texts, bound_words, claims, code_names, command_lines, command_words,
+               docstrings, formulas, labels, links, members, promised, see_also, snippets,
+               versions)
 
 PAGES = claims.PAGES
 _OF_PROSE = (code_names, members, formulas, snippets, command_lines, command_words,
-             versions, links, bound_words, see_also, alt_texts)
+             versions, links, bound_words, see_also, alt_texts, *labels.OF_PROSE)
 _OF_MARKDOWN = (code_names, members, command_lines, command_words, versions, links,
-                bound_words)
+                bound_words, *labels.OF_MARKDOWN)
 
 
 def problems(book, texts):
@@ -39,6 +40,7 @@ def of_the_house(book, texts):
     yield from docstrings.problems(book)
     yield from bound_words.of_headers(book)
     yield from bound_words.misplaced(book, texts)
+    yield from labels.of_the_house(book, texts)
     yield from promised.problems(book)
     yield from links.unused(book, [*pages.values(), *(
         "\n".join(line.text for line in text.lines) for text in texts)])

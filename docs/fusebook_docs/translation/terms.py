@@ -1,7 +1,8 @@
 """The terms of the book in Chinese: docs/terms.toml.
 
 Where a message has one of a term's `forms` (default: `en` and its plural), its
-translation has `zh`, or one of `or`; and no translation has one of `not`.
+translation has `zh`, or one of `or`; and no translation has one of `not`. (`means` is
+for the glossary's own words: labels/glossary.py.)
 """
 
 import re
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from ..errors import BookError
 from . import catalogues
 
-_KEYS = {"en", "zh", "forms", "or", "not"}
+_KEYS = {"en", "zh", "forms", "or", "not", "means"}
 _CODE = re.compile(r"``.+?``|(?<![:\w`])`[^`<]+`(?!_)|:(?:value|constant|api|doc):"
                    r"`[^`]*`|`[^`<]*<[^`>]*>`__?|<[^<>`]*>|\{\w+\}|https?://\S+")
 
@@ -47,8 +48,8 @@ def _term(raw, text, show):
     en = raw.get("en", "")
     line = text[:max(text.find(f'en = "{en}"'), 0)].count("\n") + 1
     if set(raw) - _KEYS or not en or not raw.get("zh"):
-        raise BookError(f"a term needs 'en' and 'zh', and may have 'forms', 'or' and "
-                        f"'not': {raw}", show, line)
+        raise BookError(f"a term needs 'en' and 'zh', and may have 'forms', 'or', "
+                        f"'not' and 'means': {raw}", show, line)
     forms = raw.get("forms", (en, f"{en}s"))
     return Term(en, raw["zh"], tuple(forms), tuple(raw.get("or", ())),
                 tuple(raw.get("not", ())), line)

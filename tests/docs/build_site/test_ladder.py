@@ -39,6 +39,8 @@ class Page(SiteCase):
                          "The same numbers as a table")
         rows = [[cell.get_text().strip() for cell in row.select("td, th")]
                 for row in fold.select("tr")]
+        self.assertEqual(rows[0], ["fusion", "launches", "bytes moved",
+                                   "time of a step"])
         self.assertEqual(rows[1:], [["slow one", "6", "40.00 MB", "200.0 us"],
                                     ["quick", "1", "10.00 MB", "50.00 us"]])
         self.assertEqual([mark.get_text() for mark in fold.select(".varies")],

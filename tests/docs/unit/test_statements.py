@@ -1,9 +1,9 @@
 """What pages say and what there is: every statement of the real book is true, and
 lies that are planted in it are told with file and line, each by its own check."""
 
-import re
 import unittest
 
+from planted import BOOK, Planted
 from support import ROOT
 
 from fusebook_docs import (alt_texts, bound_words, command_lines, command_words, docstrings,
@@ -13,8 +13,6 @@ from fusebook_docs.book import Book
 from fusebook_docs.errors import BookError
 from fusebook_docs.literate import Line
 from fusebook_docs.quotes import Home
-
-BOOK = Book(ROOT)
 
 
 def texts():
@@ -38,37 +36,7 @@ class TheBook(unittest.TestCase):
                           *statements.of_the_house(toy, [])], [])
 
 
-class Lies(unittest.TestCase):
-    """One edit of one file."""
-
-    def lie(self, check, name, old, new, *words):
-        text = (ROOT / name).read_text()
-        self.assertIn(old, text)
-        at = text.index(old)
-        line = text.count("\n", 0, at) + 1
-        text = text[:at] + new + text[at + len(old):]
-        found = " | ".join(map(str, self.said(check, name, text)))
-        for word in (f"{name}:{line}: ", *words):
-            self.assertIn(word, found)
-
-    def said(self, check, name, text):
-        if check is promised:
-            return promised.problems(BOOK, text)
-        if name.endswith(".h"):
-            look = {bound_words: bound_words.of_header, members: docstrings.members_of}
-            return look.get(check, docstrings.of_header)(BOOK, ROOT / name, text)
-        if name == "fusebook":
-            return check.of_help(BOOK, text)
-        if name.endswith(".md"):
-            return check.in_markdown(BOOK, name, text)
-        lines = tuple(Line(n, x) for n, x in enumerate(text.split("\n"), 1))
-        home = Home(name.removeprefix("recipes/").removesuffix(".cpp")
-                    if name.endswith(".cpp") else None)
-        if name.startswith("recipes/"):
-            lines = tuple(Line(each.number, re.sub("^ *(//|#) ?", "", each.text))
-                          for each in lines)
-        return check.in_prose(BOOK, prose.Text(name, lines, home))
-
+class Lies(Planted):
     def test_a_formula(self):
         for old, new, words in (
                 ("a + w * (b - a)", "a + w * (a - b)", "and lerp in ops.def"),

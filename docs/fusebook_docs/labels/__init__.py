@@ -1,0 +1,22 @@
+"""What stands beside something is about that thing: captions, names of links, labels of
+bars, programs and their outputs, definitions, answers.
+
+Each of the modules looks at one kind of label, `in_prose` in one of prose.py's texts and
+`in_markdown` in a page of Markdown. What is true comes from what the label is on, or
+from the one place that lists it.
+"""
+
+from . import (answers, bars, citations, comparisons, declared, examples, glossary,
+               link_names, packages, pictures, programs, torch_table, variables)
+
+OF_PROSE = (answers, bars, citations, comparisons, declared, examples, glossary,
+            link_names, packages, programs, torch_table, variables)
+OF_MARKDOWN = (declared, variables)
+
+
+def of_the_house(book, texts):
+    """What is wrong with labels outside of the texts, and lists of what no text says."""
+    yield from citations.of_headers(book)
+    yield from bars.of_cards(book)
+    yield from comparisons.misplaced(book, texts)
+    yield from pictures.problems(book)

@@ -1,0 +1,68 @@
+"""An example stands where its names are spoken of.
+
+On a page of the reference, examples are those of the file of the same name in
+docs/examples/, or use a member of what their section describes. On any page each fits the words of its section, or of the tab beside it,
+better than another example of that page.
+"""
+
+import re
+from functools import cache
+
+from .. import examples, members
+from ..errors import BookError
+from . import fitting
+
+_SHOWN = re.compile(r"^ *\.\. api-example:: (\w+)$", re.M)
+_SECTION = re.compile(r"^(?=.+\n(?:=+|-+)$)|^(?=\.\. tab-set::)", re.M)
+_API = re.compile(r"^ *\.\. api:: (\w+)", re.M)
+_TOPICS = {"docs/background/from_pytorch.rst": "from_torch"}
+_REFERENCE = re.compile(r"docs/reference/(\w+)\.rst")
+
+
+def in_prose(book, text):
+    whole = "\n".join(line.text for line in text.lines)
+    known, shown = _read(book), list(_SHOWN.finditer(whole))
+    pairs = []
+    for each in shown:
+        if each[1] not in known:
+            return  # the build says so
+        pairs.append((frozenset(fitting.words(_section(whole, each.start()))), fitting.words(
+            f"{each[1]} {known[each[1]].code}")))
+    topic = _topic(str(text.path))
+    for each in shown:
+        if topic and str(known[each[1]].path) != f"docs/examples/{topic}.cpp" and not (
+                _members(book, _section(whole, each.start()))
+                & set(re.findall(r"\.(\w+) =", known[each[1]].code))):
+            yield _error(text, whole, each, f"{each[1]!r} is an example of "
+                         f"{known[each[1]].path}, not of {topic}.cpp")
+    for i, j in fitting.swapped(pairs):
+        yield _error(text, whole, shown[i], f"{shown[i][1]!r} fits the words around "
+                     f"{shown[j][1]!r} better, and that one those here")
+
+
+def _error(text, whole, match, message):
+    at = match.start() + match[0].index("..")
+    return BookError(message, text.path, text.lines[whole.count("\n", 0, at)].number)
+
+
+def _topic(path):
+    match = _REFERENCE.fullmatch(path)
+    return match[1] if match else _TOPICS.get(path)
+
+
+def _section(whole, start):
+    starts = [m.start() for m in _SECTION.finditer(whole)]
+    begin = max((at for at in starts if at <= start), default=0)
+    end = min((at for at in starts if at > start), default=len(whole))
+    return _SHOWN.sub("", whole[begin:end])
+
+
+def _members(book, section):
+    classes = members.classes(book.root)
+    return {name for each in _API.findall(section) if each in classes
+            for name in classes[each].names}
+
+
+@cache
+def _read(book):
+    return examples.read(book)
