@@ -107,6 +107,28 @@ int operation(const CublasMatrix& matrix) {
   return matrix.transposed ? CublasApi::transposed : CublasApi::as_it_is;
 }
 
+/// The arguments of a product, as cuBLAS orders them.
+template <class T>
+struct Gemm {
+  CublasHandle handle;
+  const ProductSizes& sizes;
+  const CublasMatrix& a;
+  const CublasMatrix& b;
+  const CublasTarget& c;
+
+  /// In and Out point to elements, or to the addresses of `count` matrices.
+  template <class In, class Out, class Call, class... Count>
+  int run(Call call, Count... count) const {
+    const T one = 1;
+    const T beta = c.accumulate ? T(1) : T(0);
+    return call(handle, operation(a), operation(b), checked_size(sizes.m),
+                checked_size(sizes.n), checked_size(sizes.k), &one,
+                static_cast<In>(a.address), checked_size(a.leading),
+                static_cast<In>(b.address), checked_size(b.leading), &beta,
+                static_cast<Out>(c.address), checked_size(c.leading), count...);
+  }
+};
+
 }  // namespace
 
 Cublas::Cublas(const CublasApi& api, std::shared_ptr<Gpu> gpu)
@@ -129,22 +151,20 @@ void Cublas::check(int code, const char* call) const {
 
 void Cublas::multiply(DType dtype, const ProductSizes& sizes,
                       const CublasMatrix& a, const CublasMatrix& b,
-                      const CublasTarget& c) const {
-  const auto run = [&](auto call, auto one) {
+                      const CublasTarget& c, int count) const {
+  const auto run = [&](auto one, auto single, auto several) {
     using T = decltype(one);
-    const T beta = c.accumulate ? T(1) : T(0);
-    return call(handle_, operation(a), operation(b), checked_size(sizes.m),
-                checked_size(sizes.n), checked_size(sizes.k), &one,
-                static_cast<const T*>(a.address), checked_size(a.leading),
-                static_cast<const T*>(b.address), checked_size(b.leading),
-                &beta, static_cast<T*>(c.address), checked_size(c.leading));
+    const Gemm<T> gemm = {handle_, sizes, a, b, c};
+    return count == 1
+               ? gemm.template run<const T*, T*>(single)
+               : gemm.template run<const T* const*, T* const*>(several, count);
   };
   gpu_->context().refuse_in_recording("a matrix product");
   const CurrentContext current(gpu_->context());
   if (dtype == DType::float64) {
-    check(run(api_.dgemm, 1.0), "cublasDgemm");
+    check(run(1.0, api_.dgemm, api_.dgemm_batched), "cublasDgemm");
   } else {
-    check(run(api_.sgemm, 1.0F), "cublasSgemm");
+    check(run(1.0F, api_.sgemm, api_.sgemm_batched), "cublasSgemm");
   }
 }
 

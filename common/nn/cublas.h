@@ -25,7 +25,8 @@ struct CublasApi {
 #undef CUBLAS_CALL
 };
 
-/// A matrix operand: its address on the device, the distance between columns in
+/// A matrix operand: its address on the device (for several products at once: of
+/// an array there that holds the address of each matrix), the distance between columns in
 /// elements, and whether it is transposed. Column-major, as in cuBLAS: a
 /// row-major matrix is the transpose of what it is called here.
 struct CublasMatrix {
@@ -57,10 +58,11 @@ class Cublas {
   Cublas(const Cublas&) = delete;
   Cublas& operator=(const Cublas&) = delete;
 
-  /// c = a * b, in float32 or float64. Throws Error if a size exceeds the limit
-  /// of cuBLAS, or if it fails.
+  /// c = a * b, in float32 or float64, or `count` such products whose matrices lie
+  /// alike. Throws Error if a size exceeds the limit of cuBLAS, or if it fails.
   void multiply(DType dtype, const ProductSizes& sizes, const CublasMatrix& a,
-                const CublasMatrix& b, const CublasTarget& c) const;
+                const CublasMatrix& b, const CublasTarget& c,
+                int count = 1) const;
 
  private:
   void check(int code, const char* call) const;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "fusebook/ops/loops.h"
 #include "fusebook/runtime/parallel.h"
@@ -64,34 +65,66 @@ GemmMatrix<T> from_column(GemmMatrix<T> b, std::int64_t first) {
   return b;
 }
 
-// Blocks depend only on the sizes, never on the threads, and so do all bits.
-template <class T>
-struct Blocks {
-  const GemmSizes& sizes;
-  const GemmMatrix<T>& a;
-  const GemmMatrix<T>& b;
-  const GemmTarget<T>& c;
-  std::atomic<bool> no_memory = false;
-
-  void run_block(int index) {
-    const std::int64_t across = blocks_of(sizes.n);
-    const std::int64_t row = index / across * block;
-    const std::int64_t column = index % across * block;
-    const GemmSizes part = {std::min(block, sizes.m - row),
-                            std::min(block, sizes.n - column), sizes.k};
-    const GemmTarget<T> target = {c.data + row * c.leading + column, c.leading,
-                                  c.accumulate};
-    try {
-      run(part, from_row(a, row), from_column(b, column), target);
-    } catch (const std::bad_alloc&) {
-      no_memory = true;
-    }
-  }
-};
-
 std::string text_of(const GemmSizes& sizes) {
   return fmt::format("{} x {} by {} x {}", sizes.m, sizes.k, sizes.k, sizes.n);
 }
+
+// The blocks of all jobs, counted through. They depend only on the sizes, never
+// on the threads or on the other jobs, and so do all bits.
+template <class T>
+class Blocks {
+ public:
+  explicit Blocks(std::span<const GemmJob<T>> jobs) : jobs_(jobs) {
+    for (const GemmJob<T>& job : jobs) {
+      const GemmSizes& sizes = job.sizes;
+      count_ += blocks_of(sizes.m) * blocks_of(sizes.n);
+      work_ += double(sizes.m) * double(sizes.n) * double(sizes.k);
+      ends_.push_back(count_);
+    }
+  }
+
+  void run_all() {
+    const auto run_one = [&](int index) { run_block(index); };
+    if (count_ > 1 && work_ >= double(work_for_threads)) {
+      parallel_run(int(count_), run_one);
+    } else {
+      for (int i = 0; i < int(count_); ++i) run_block(i);
+    }
+    const GemmJob<T>* const failed = no_memory_;
+    if (failed == nullptr) return;
+    throw Error(
+        "out of memory for the product of matrices of " +
+        text_of(failed->sizes) +
+        "; free tensors that are no longer needed, or use smaller ones");
+  }
+
+ private:
+  void run_block(int index) {
+    const auto end = std::ranges::upper_bound(ends_, index);
+    const GemmJob<T>& job = jobs_[std::size_t(end - ends_.begin())];
+    const std::int64_t across = blocks_of(job.sizes.n);
+    const std::int64_t first =
+        *end - blocks_of(job.sizes.m) * blocks_of(job.sizes.n);
+    const std::int64_t row = (index - first) / across * block;
+    const std::int64_t column = (index - first) % across * block;
+    const GemmSizes part = {std::min(block, job.sizes.m - row),
+                            std::min(block, job.sizes.n - column), job.sizes.k};
+    const GemmTarget<T>& c = job.c;
+    const GemmTarget<T> target = {c.data + row * c.leading + column, c.leading,
+                                  c.accumulate};
+    try {
+      run(part, from_row(job.a, row), from_column(job.b, column), target);
+    } catch (const std::bad_alloc&) {
+      no_memory_ = &job;
+    }
+  }
+
+  std::span<const GemmJob<T>> jobs_;
+  std::vector<std::int64_t> ends_;  // of each job's blocks
+  std::int64_t count_ = 0;
+  double work_ = 0;  // multiplications
+  std::atomic<const GemmJob<T>*> no_memory_ = nullptr;
+};
 
 }  // namespace
 
@@ -109,26 +142,11 @@ const GemmTable* gemm_table_for(const char* instruction_set) {
 }
 
 template <class T>
-void gemm(const GemmSizes& sizes, const GemmMatrix<T>& a,
-          const GemmMatrix<T>& b, const GemmTarget<T>& c) {
-  if (sizes.m == 0 || sizes.n == 0) return;
-  Blocks<T> blocks{sizes, a, b, c};
-  const auto run_block = [&](int index) { blocks.run_block(index); };
-  const std::int64_t count = blocks_of(sizes.m) * blocks_of(sizes.n);
-  const double work = double(sizes.m) * double(sizes.n) * double(sizes.k);
-  if (count > 1 && work >= double(work_for_threads)) {
-    parallel_run(int(count), run_block);
-  } else {
-    for (int i = 0; i < count; ++i) run_block(i);
-  }
-  if (!blocks.no_memory) return;
-  throw Error("out of memory for the product of matrices of " + text_of(sizes) +
-              "; free tensors that are no longer needed, or use smaller ones");
+void gemm(std::span<const GemmJob<T>> jobs) {
+  Blocks<T>(jobs).run_all();
 }
 
-template void gemm(const GemmSizes&, const GemmMatrix<float>&,
-                   const GemmMatrix<float>&, const GemmTarget<float>&);
-template void gemm(const GemmSizes&, const GemmMatrix<double>&,
-                   const GemmMatrix<double>&, const GemmTarget<double>&);
+template void gemm(std::span<const GemmJob<float>>);
+template void gemm(std::span<const GemmJob<double>>);
 
 }  // namespace fuse

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace fuse {
 
@@ -28,6 +29,15 @@ struct GemmTarget {
   bool accumulate = false;
 };
 
+/// A product of many that are computed together.
+template <class T>
+struct GemmJob {
+  GemmSizes sizes;
+  GemmMatrix<T> a;
+  GemmMatrix<T> b;
+  GemmTarget<T> c;
+};
+
 /// The products of one instruction set, on the calling thread. They throw
 /// std::bad_alloc if there is no memory for packing the operands.
 struct GemmTable {
@@ -37,17 +47,17 @@ struct GemmTable {
                      const GemmMatrix<double>& b, const GemmTarget<double>& c);
 };
 
-/// c = a b, or c += a b, in host memory for `T` = float or double, computed by
-/// Eigen on the threads of the pool; the only use of Eigen. Addresses must be
-/// aligned to the element, and c must overlap neither a nor b.
+/// For each job c = a b, or c += a b, in host memory for `T` = float or double,
+/// computed by Eigen on the threads of the pool, which share the blocks of all
+/// jobs; the only use of Eigen. Addresses must be aligned to the element, and no c
+/// may overlap anything else.
 ///
 /// The same operands give the same bits for any number of threads and at any
 /// address, on every CPU of one instruction set (loops().name says which), but
 /// not across instruction sets: wider ones contract and add in another order.
 /// Throws Error if memory runs out.
 template <class T>
-void gemm(const GemmSizes& sizes, const GemmMatrix<T>& a,
-          const GemmMatrix<T>& b, const GemmTarget<T>& c);
+void gemm(std::span<const GemmJob<T>> jobs);
 
 /// The products of an instruction set, as for loops_for: nullptr if this build
 /// or this machine does not have it.

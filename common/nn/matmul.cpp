@@ -1,9 +1,16 @@
 #include "fusebook/nn/matmul.h"
 
-#include <algorithm>
-#include <cstdint>
-#include <string>
+#include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fusebook/device/backend.h"
 #include "fusebook/nn/cublas.h"
 #include "fusebook/nn/gemm.h"
 #include "fusebook/ops/element.h"
@@ -21,6 +28,19 @@ void check_matrix(const Tensor& tensor, const char* what) {
               to_string(tensor.shape()) + "; expected two dimensions");
 }
 
+void check_alike(const Tensor& a, const Tensor& b) {
+  if (b.dtype() != a.dtype()) {
+    throw Error(std::string("matmul: the dtypes ") + name_of(a.dtype()) +
+                " and " + name_of(b.dtype()) +
+                " differ; convert one with to()");
+  }
+  if (b.device() != a.device()) {
+    throw Error("matmul: matrices on " + to_string(a.device()) + " and " +
+                to_string(b.device()) +
+                "; copy one to the other's device with to()");
+  }
+}
+
 void check_fit(const Tensor& target, const Tensor& a, const Tensor& b) {
   check_matrix(a, "the first matrix");
   check_matrix(b, "the second matrix");
@@ -32,18 +52,8 @@ void check_fit(const Tensor& target, const Tensor& a, const Tensor& b) {
                 to_string(b.shape()) + " have no product of shape " +
                 to_string(target.shape()));
   }
-  for (const Tensor* const other : {&b, &target}) {
-    if (other->dtype() != a.dtype()) {
-      throw Error(std::string("matmul: the dtypes ") + name_of(a.dtype()) +
-                  " and " + name_of(other->dtype()) +
-                  " differ; convert one with to()");
-    }
-    if (other->device() != a.device()) {
-      throw Error("matmul: matrices on " + to_string(a.device()) + " and " +
-                  to_string(other->device()) +
-                  "; copy one to the other's device with to()");
-    }
-  }
+  check_alike(a, b);
+  check_alike(a, target);
 }
 
 /// A matrix as products take it: row-major or transposed.
@@ -81,69 +91,160 @@ Operand operand_of(const Tensor& matrix) {
   return {copy, leading_of(copy), false};
 }
 
-void multiply_on_host(const Tensor& target, const Operand& a, const Operand& b,
-                      bool accumulate) {
-  const GemmSizes sizes = {target.shape()[0], target.shape()[1],
-                           a.tensor.shape()[1]};
-  with_computing_type("matmul", target.dtype(), [&](auto type) {
-    using T = decltype(type);
-    const auto read = [](const Operand& operand) {
-      return GemmMatrix<T>{static_cast<const T*>(operand.tensor.address(false)),
-                           operand.leading, operand.transposed};
-    };
-    gemm<T>(sizes, read(a), read(b),
-            {static_cast<T*>(target.address(true)), leading_of(target),
-             accumulate});
-  });
-}
+/// A product, with copies of whatever cannot be read or written as it lies.
+struct Product {
+  Operand a;
+  Operand b;
+  Tensor written;
 
-// cuBLAS is column-major: it sees transposes, and target' = b' a'.
-void multiply_on(const Cublas& blas, const Tensor& target, const Operand& a,
-                 const Operand& b, bool accumulate) {
-  if (target.numel() == 0) return;
-  const auto read = [](const Operand& operand) {
-    return CublasMatrix{operand.tensor.address(false), operand.leading,
-                        operand.transposed};
-  };
-  blas.multiply(target.dtype(),
-                {target.shape()[1], target.shape()[0], a.tensor.shape()[1]},
-                read(b), read(a),
-                {target.address(true), leading_of(target), accumulate});
-}
+  ProductSizes sizes() const {
+    return {written.shape()[0], written.shape()[1], a.tensor.shape()[1]};
+  }
+};
 
-/// The target itself if a product can be written into it, else a copy.
 Tensor writable(const Tensor& target) {
   if (lies_row_by_row(target) && is_aligned(target)) return target;
   return target.is_contiguous() ? target.clone() : target.contiguous();
 }
 
-/// Calls `run(written)` and copies the result to the target.
-template <class Run>
-void write_into(const Tensor& target, Run run) {
-  const Tensor written = writable(target);
-  run(written);
-  if (written.impl() != target.impl()) Tensor(target).copy_(written);
+void multiply_on_host(std::span<const Product> products, bool accumulate) {
+  const DType dtype = products[0].written.dtype();
+  with_computing_type("matmul", dtype, [&](auto type) {
+    using T = decltype(type);
+    const auto read = [](const Operand& operand) {
+      return GemmMatrix<T>{static_cast<const T*>(operand.tensor.address(false)),
+                           operand.leading, operand.transposed};
+    };
+    std::vector<GemmJob<T>> jobs;
+    jobs.reserve(products.size());
+    for (const Product& each : products) {
+      const auto [m, n, k] = each.sizes();
+      jobs.push_back({{m, n, k},
+                      read(each.a),
+                      read(each.b),
+                      {static_cast<T*>(each.written.address(true)),
+                       leading_of(each.written), accumulate}});
+    }
+    gemm<T>(jobs);
+  });
+}
+
+using Group = std::vector<const Product*>;
+
+/// The products that cuBLAS computes in one call: those of one shape whose
+/// matrices lie alike.
+std::vector<Group> groups_of(std::span<const Product> products) {
+  std::map<std::array<std::int64_t, 8>, Group> groups;
+  for (const Product& each : products) {
+    if (each.written.numel() == 0) continue;
+    const auto [m, n, k] = each.sizes();
+    groups[{m, n, k, each.a.leading, std::int64_t(each.a.transposed),
+            each.b.leading, std::int64_t(each.b.transposed),
+            leading_of(each.written)}]
+        .push_back(&each);
+  }
+  std::vector<Group> all;
+  for (auto& [layout, group] : groups) all.push_back(std::move(group));
+  return all;
+}
+
+/// Addresses in the memory of a device, for a call that is given arrays of them.
+class AddressesOn {
+ public:
+  AddressesOn(const Device& device,
+              const std::vector<std::uintptr_t>& addresses)
+      : memory_(
+            empty({std::int64_t(addresses.size())}, DType::float64, device)) {
+    static_assert(sizeof(std::uintptr_t) == sizeof(double));
+    backend_of(device).copy_to_device(device.index, memory_.raw_data(),
+                                      addresses.data(),
+                                      addresses.size() * sizeof(double));
+  }
+  void* from(std::size_t index) const {
+    return static_cast<double*>(memory_.raw_data()) + index;
+  }
+
+ private:
+  Tensor memory_;
+};
+
+// cuBLAS is column-major: it sees transposes, and target' = b' a'.
+void multiply_group(const Cublas& blas, const Group& group, bool accumulate) {
+  const Product& first = *group[0];
+  const auto [m, n, k] = first.sizes();
+  const auto multiply = [&](const void* b, const void* a, void* c) {
+    blas.multiply(first.written.dtype(), {n, m, k},
+                  {b, first.b.leading, first.b.transposed},
+                  {a, first.a.leading, first.a.transposed},
+                  {c, leading_of(first.written), accumulate},
+                  int(group.size()));
+  };
+  if (group.size() == 1) {
+    multiply(first.b.tensor.address(false), first.a.tensor.address(false),
+             first.written.address(true));
+    return;
+  }
+  std::vector<std::uintptr_t> addresses;
+  const auto add = [&](const Tensor& tensor, bool written) {
+    addresses.push_back(
+        reinterpret_cast<std::uintptr_t>(tensor.address(written)));
+  };
+  for (const Product* each : group) add(each->b.tensor, false);
+  for (const Product* each : group) add(each->a.tensor, false);
+  for (const Product* each : group) add(each->written, true);
+  const AddressesOn there(first.written.device(), addresses);
+  multiply(there.from(0), there.from(group.size()),
+           there.from(2 * group.size()));
+}
+
+void check_lists(std::span<const Tensor> targets, std::span<const Tensor> a,
+                 std::span<const Tensor> b) {
+  if (a.size() != targets.size() || b.size() != targets.size()) {
+    throw Error(fmt::format(
+        "matmul: {} results for lists of {} and {} matrices; expected as many",
+        targets.size(), a.size(), b.size()));
+  }
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    check_fit(targets[i], a[i], b[i]);
+    check_alike(targets[0], targets[i]);
+  }
 }
 
 }  // namespace
 
 void matmul_into(const Tensor& target, const Tensor& a, const Tensor& b,
                  bool accumulate) {
-  check_fit(target, a, b);
+  matmul_each_into({&target, 1}, {&a, 1}, {&b, 1}, accumulate);
+}
+
+void matmul_each_into(std::span<const Tensor> targets,
+                      std::span<const Tensor> a, std::span<const Tensor> b,
+                      bool accumulate) {
+  check_lists(targets, a, b);
+  if (targets.empty()) return;
+  const Tensor& first = targets[0];
   const Cublas* const blas =
-      is_reduced(target.dtype()) ? nullptr : cublas_for(target.device());
-  if (blas != nullptr) {
-    write_into(target, [&](const Tensor& written) {
-      multiply_on(*blas, written, operand_of(a), operand_of(b), accumulate);
-    });
-    return;
+      is_reduced(first.dtype()) ? nullptr : cublas_for(first.device());
+  const auto here = [&](const Tensor& tensor) {
+    return blas != nullptr ? tensor : tensor.cpu();
+  };
+  std::vector<Product> products;
+  products.reserve(targets.size());
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    products.push_back({operand_of(here(a[i])), operand_of(here(b[i])),
+                        writable(here(targets[i]))});
   }
-  const Tensor on_host = target.cpu();
-  write_into(on_host, [&](const Tensor& written) {
-    multiply_on_host(written, operand_of(a.cpu()), operand_of(b.cpu()),
-                     accumulate);
-  });
-  if (on_host.impl() != target.impl()) Tensor(target).copy_(on_host);
+  if (blas != nullptr) {
+    for (const Group& group : groups_of(products)) {
+      multiply_group(*blas, group, accumulate);
+    }
+  } else {
+    multiply_on_host(products, accumulate);
+  }
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const Tensor& written = products[i].written;
+    if (written.impl() != targets[i].impl()) Tensor(targets[i]).copy_(written);
+  }
 }
 
 }  // namespace fuse

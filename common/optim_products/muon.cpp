@@ -31,33 +31,48 @@ void check_matrix(const Tensor& param) {
               ", but it takes matrices only; give the others to AdamW");
 }
 
-// The products of a matrix with itself, as small as they can be.
-Tensor gram_matrix(const Tensor& x) {
-  return is_tall(x) ? matmul(x.t(), x) : matmul(x, x.t());
-}
-
 template <class F>
-TensorList for_each_matrix(const TensorList& list, F f) {
+std::vector<Tensor> for_each_matrix(const TensorList& list, F f) {
   std::vector<Tensor> results;
   results.reserve(list.size());
   for (const Tensor& each : list.tensors()) results.push_back(f(each));
-  return TensorList(std::move(results));
+  return results;
 }
 
-// One step: x becomes a x + (b g + c g g) x, where g is its Gram matrix.
+// With as many rows as each matrix.
+std::vector<Tensor> squares_beside(const std::vector<Tensor>& matrices) {
+  std::vector<Tensor> squares;
+  squares.reserve(matrices.size());
+  for (const Tensor& each : matrices) {
+    const std::int64_t rows = each.shape()[0];
+    squares.push_back(empty({rows, rows}, each.dtype(), each.device()));
+  }
+  return squares;
+}
+
+// One step: x becomes a x + (b g + c g g) x, where g is its Gram matrix, the
+// smaller one of its two. Of a tall matrix it is on the right.
 TensorList closer_to_orthogonal(const MuonOptions& o, const TensorList& x) {
   const auto& [a, b, c] = o.ns_coefficients;
-  const TensorList grams = for_each_matrix(x, gram_matrix);
-  const TensorList squares =
-      for_each_matrix(grams, [](const Tensor& g) { return matmul(g, g); });
-  const TensorList factors = foreach_mul(grams, b);
-  foreach_add_scaled_(factors, squares, c);
+  const auto left = for_each_matrix(
+      x, [](const Tensor& each) { return is_tall(each) ? each.t() : each; });
+  const auto right = for_each_matrix(
+      x, [](const Tensor& each) { return is_tall(each) ? each : each.t(); });
+  const std::vector<Tensor> grams = squares_beside(left);
+  matmul_each_into(grams, left, right);
+  const std::vector<Tensor> squares = squares_beside(left);
+  matmul_each_into(squares, grams, grams);
+  const TensorList factors = foreach_mul(TensorList(grams), b);
+  foreach_add_scaled_(factors, TensorList(squares), c);
   const TensorList next = foreach_mul(x, a);
+  std::vector<Tensor> first;
+  std::vector<Tensor> second;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const bool tall = is_tall(x[i]);
-    matmul_into(next[i], tall ? x[i] : factors[i], tall ? factors[i] : x[i],
-                true);
+    first.push_back(tall ? x[i] : factors[i]);
+    second.push_back(tall ? factors[i] : x[i]);
   }
+  matmul_each_into(next.tensors(), first, second, true);
   return next;
 }
 

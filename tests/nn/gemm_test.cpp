@@ -69,6 +69,10 @@ struct Product {
   GemmTarget<T> target(bool accumulate) {
     return {c.data(), c.leading, accumulate};
   }
+  /// All rows, with the gaps between them.
+  std::vector<T> result() const {
+    return {c.data(), c.data() + sizes.m * c.leading - 2};
+  }
   double left_at(std::int64_t i, std::int64_t l) const {
     return a.data()[transposed_a ? l * a.leading + i : i * a.leading + l];
   }
@@ -83,6 +87,13 @@ struct Product {
   Stored<T> b;
   Stored<T> c;
 };
+
+template <class T>
+void multiply(const GemmSizes& sizes, const GemmMatrix<T>& a,
+              const GemmMatrix<T>& b, const GemmTarget<T>& c) {
+  const GemmJob<T> job = {sizes, a, b, c};
+  gemm<T>({&job, 1});
+}
 
 /// Every element against a plain sum in double, and that what lies between the
 /// rows of the result stays as it was.
@@ -134,7 +145,7 @@ void check_all(const GemmTable* table) {
         const std::vector<T> before = product.c.memory;
         const auto target = product.target(accumulate);
         if (table == nullptr) {
-          gemm(sizes, product.left(), product.right(), target);
+          multiply(sizes, product.left(), product.right(), target);
         } else if constexpr (sizeof(T) == sizeof(float)) {
           table->in_float32(sizes, product.left(), product.right(), target);
         } else {
@@ -150,9 +161,8 @@ template <class T>
 std::vector<T> result_of(const GemmSizes& sizes, int turned,
                          std::size_t offset = 0) {
   Product<T> product(sizes, (turned & 1) != 0, (turned & 2) != 0, offset);
-  gemm(sizes, product.left(), product.right(), product.target(false));
-  const T* const data = product.c.data();
-  return std::vector<T>(data, data + sizes.m * product.c.leading - 2);
+  multiply(sizes, product.left(), product.right(), product.target(false));
+  return product.result();
 }
 
 template <class T>
@@ -203,12 +213,55 @@ TEST_CASE_TEMPLATE("bits depend on neither threads nor addresses", T, float,
   set_thread_count(0);
 }
 
+TEST_CASE_TEMPLATE("many products together have the bits of each alone", T,
+                   float, double) {
+  std::vector<Product<T>> alone;
+  std::vector<Product<T>> together;
+  std::vector<bool> accumulates = {false};
+  // One block, so that those of the others begin at odd numbers.
+  for (auto* const list : {&alone, &together}) {
+    list->emplace_back(GemmSizes{2, 2, 2}, false, false);
+  }
+  for (const GemmSizes& sizes : shapes) {
+    for (const int turned : {0, 1, 2, 3}) {
+      for (auto* const list : {&alone, &together}) {
+        list->emplace_back(sizes, (turned & 1) != 0, (turned & 2) != 0);
+      }
+      accumulates.push_back(turned == 2);
+    }
+  }
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    Product<T>& each = alone[i];
+    multiply(each.sizes, each.left(), each.right(),
+             each.target(accumulates[i]));
+  }
+  const std::vector<Product<T>> before = together;
+  for (const int threads : {1, 2, 3, 8}) {
+    CAPTURE(threads);
+    set_thread_count(threads);
+    together = before;
+    std::vector<GemmJob<T>> jobs;
+    for (std::size_t i = 0; i < together.size(); ++i) {
+      Product<T>& each = together[i];
+      jobs.push_back(
+          {each.sizes, each.left(), each.right(), each.target(accumulates[i])});
+    }
+    gemm<T>(jobs);
+    for (std::size_t i = 0; i < together.size(); ++i) {
+      CAPTURE(i);
+      CHECK(same_bits(together[i].result(), alone[i].result()));
+    }
+  }
+  set_thread_count(0);
+  gemm<T>({});
+}
+
 TEST_CASE("a NaN and an infinity go where they belong") {
   const float inf = std::numeric_limits<float>::infinity();
   const std::vector<float> a = {1, inf, 0, 2};
   const std::vector<float> b = {0, 1, 0, 3};
   std::vector<float> c = {NAN, NAN, NAN, NAN};
-  gemm<float>({2, 2, 2}, {a.data(), 2}, {b.data(), 2}, {c.data(), 2});
+  multiply<float>({2, 2, 2}, {a.data(), 2}, {b.data(), 2}, {c.data(), 2});
   CHECK(std::isnan(c[0]));  // inf * 0
   CHECK(c[1] == inf);
   CHECK(c[2] == 0);
@@ -216,11 +269,11 @@ TEST_CASE("a NaN and an infinity go where they belong") {
 }
 
 TEST_CASE("nothing is read or written for an empty product") {
-  gemm<float>({0, 3, 2}, {nullptr, 2}, {nullptr, 3}, {nullptr, 3});
-  gemm<float>({3, 0, 2}, {nullptr, 2}, {nullptr, 1}, {nullptr, 1});
+  multiply<float>({0, 3, 2}, {nullptr, 2}, {nullptr, 3}, {nullptr, 3});
+  multiply<float>({3, 0, 2}, {nullptr, 2}, {nullptr, 1}, {nullptr, 1});
   std::vector<float> c = {1, 2};
-  gemm<float>({1, 2, 0}, {nullptr, 1}, {nullptr, 2}, {c.data(), 2, true});
+  multiply<float>({1, 2, 0}, {nullptr, 1}, {nullptr, 2}, {c.data(), 2, true});
   CHECK(c == std::vector<float>{1, 2});
-  gemm<float>({1, 2, 0}, {nullptr, 1}, {nullptr, 2}, {c.data(), 2});
+  multiply<float>({1, 2, 0}, {nullptr, 1}, {nullptr, 2}, {c.data(), 2});
   CHECK(c == std::vector<float>{0, 0});
 }

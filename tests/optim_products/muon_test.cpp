@@ -16,13 +16,16 @@
 #include "fusebook/jit/scratch_directory.h"
 #include "fusebook/runtime/parallel.h"
 #include "fusebook/support/error.h"
+#include "support/fake_cublas.h"
 #include "support/step_testing.h"
 
 using namespace fuse;
 using namespace step_testing;
 using testing::contains;
+using testing::fake;
 using testing::message_of;
 using testing::Random;
+using testing::Replaced;
 
 namespace {
 
@@ -266,6 +269,36 @@ TEST_CASE("products aside, a step is a launch for each of the iteration") {
             3 * (ns_steps == 0 ? 0 : ns_steps + 1));
       CHECK(step.counters().recompiles == 0);
       CHECK(muon.state(fused[0], "step").item() == 3);
+    }
+  }
+}
+
+TEST_CASE("on a GPU the products of matrices of one shape are one call") {
+  const Device sim = parse_device("cuda-sim");
+  const std::vector<Shape> sizes = {{4, 6}, {6, 4}, {4, 6}, {5, 5},
+                                    {4, 6}, {6, 4}, {0, 3}};
+  const MuonOptions options{.lr = 0.1, .ns_steps = 2};
+  const Params here = make_params(sizes, 4);
+  Params there;
+  for (const Tensor& param : here) {
+    there.push_back(param.to(sim));
+    there.back().set_grad(param.grad().to(sim));
+  }
+  const Replaced cublas;
+  Muon(here, options).step();
+  Muon(there, options).step();
+  // A call for each of three shapes, but one for all squares of [4, 4].
+  CHECK(fake.calls == 2 * (3 + 2 + 3));
+  CHECK(fake.products == 2 * 3 * 6);
+  for (int n = 0; n < 3; ++n) {
+    set_grads(here, n);
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      there[i].grad().copy_(here[i].grad().to(sim));
+    }
+    Muon(here, options).step();
+    Muon(there, options).step();
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      CHECK(allclose(there[i].cpu(), here[i], 1e-5, 1e-6));
     }
   }
 }

@@ -13,14 +13,15 @@ namespace testing {
 // host can read.
 struct FakeCublas {
   long products = 0;
-  int code = 0;  // what every product returns
+  long calls = 0;  // each of one product or of several
+  int code = 0;    // what every product returns
 };
 inline FakeCublas fake;
 
 template <class T>
-int multiply(fuse::CublasHandle, int op_a, int op_b, int m, int n, int k,
-             const T* alpha, const T* a, int lda, const T* b, int ldb,
-             const T* beta, T* c, int ldc) {
+int multiply_one(fuse::CublasHandle, int op_a, int op_b, int m, int n, int k,
+                 const T* alpha, const T* a, int lda, const T* b, int ldb,
+                 const T* beta, T* c, int ldc) {
   ++fake.products;
   if (fake.code != 0) return fake.code;
   REQUIRE(lda >= (op_a == 0 ? m : k));
@@ -45,6 +46,29 @@ int multiply(fuse::CublasHandle, int op_a, int op_b, int m, int n, int k,
   return 0;
 }
 
+template <class T>
+int multiply(fuse::CublasHandle handle, int op_a, int op_b, int m, int n, int k,
+             const T* alpha, const T* a, int lda, const T* b, int ldb,
+             const T* beta, T* c, int ldc) {
+  ++fake.calls;
+  return multiply_one(handle, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta,
+                      c, ldc);
+}
+
+template <class T>
+int multiply_several(fuse::CublasHandle handle, int op_a, int op_b, int m,
+                     int n, int k, const T* alpha, const T* const* a, int lda,
+                     const T* const* b, int ldb, const T* beta, T* const* c,
+                     int ldc, int count) {
+  ++fake.calls;
+  int code = 0;
+  for (int i = 0; i < count; ++i) {
+    code = multiply_one(handle, op_a, op_b, m, n, k, alpha, a[i], lda, b[i],
+                        ldb, beta, c[i], ldc);
+  }
+  return code;
+}
+
 inline const fuse::CublasApi fake_cublas = {
     [](fuse::CublasHandle* handle) {
       *handle = reinterpret_cast<fuse::CublasHandle>(&fake);
@@ -54,6 +78,8 @@ inline const fuse::CublasApi fake_cublas = {
     [](fuse::CublasHandle, fuse::cuda::Stream) { return 0; },
     &multiply<float>,
     &multiply<double>,
+    &multiply_several<float>,
+    &multiply_several<double>,
     [](int) { return "made up"; },
 };
 
