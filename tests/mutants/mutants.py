@@ -2,11 +2,15 @@
 
     python3 tests/mutants/mutants.py             every fault
     python3 tests/mutants/mutants.py WORD...     those with a word in the name
+    python3 tests/mutants/mutants.py --here WORD...
+                                                 in this checkout and its build
     python3 tests/mutants/mutants.py --list
     python3 tests/mutants/mutants.py --check     do they all still apply?
 
 A fault that no suite notices has survived: a test is missing. The working tree
-is only read. Exit code: 0 all were noticed, 1 one survived or no longer
+is only read, unless --here says otherwise: then each fault is put into it for as
+long as its suites run, which takes seconds where a copy must be built first.
+Exit code: 0 all were noticed, 1 one survived or no longer
 applies, 2 a wrong command line.
 """
 
@@ -14,6 +18,7 @@ import argparse
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -79,25 +84,27 @@ def copy_sources(to):
         shutil.copy(source, target)
 
 
+def make_copy(root):
+    """The sources, configured for a build of their own."""
+    copy_sources(root)
+    (root / "build").mkdir()
+    (root / "build/python").symlink_to(ROOT / "build/python")
+    command = ["cmake", "--preset", "release", "-DFUSEBOOK_LIBFUZZER=OFF"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True,
+                          check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+
+
 class Tree:
-    """A copy of the sources with a build folder of its own."""
+    """Configured sources; kernels are kept in `scratch`."""
 
-    def __init__(self, folder, jobs):
-        self.root = pathlib.Path(folder)
+    def __init__(self, root, scratch, jobs):
+        self.root = root
+        self.scratch = scratch
         self.jobs = jobs
-        self.build_folder = self.root / "build/release"
-        copy_sources(self.root)
-        (self.root / "build").mkdir()
-        (self.root / "build/python").symlink_to(ROOT / "build/python")
-        self.run("cmake", "--preset", "release", "-DFUSEBOOK_LIBFUZZER=OFF")
+        self.build_folder = root / "build/release"
         self.commands = needs_of_tests.commands(self.build_folder)
-
-    def run(self, *command):
-        done = subprocess.run(command, cwd=self.root, capture_output=True,
-                              text=True, check=False)
-        if done.returncode:
-            sys.exit(f"{' '.join(map(str, command))} failed:\n"
-                     f"{done.stdout}{done.stderr}")
 
     def program_of(self, suite):
         if suite.startswith("distributed."):
@@ -117,7 +124,7 @@ class Tree:
 
     def passes(self, suite):
         environment = {**os.environ,
-                       "FUSEBOOK_CACHE_DIR": str(self.root / "kernel-cache")}
+                       "FUSEBOOK_CACHE_DIR": str(self.scratch / "kernel-cache")}
         # Suites that are killed must not leave children in our way.
         test = subprocess.Popen(self.commands[suite],
                                 cwd=self.root, env=environment,
@@ -155,10 +162,28 @@ def check_unchanged(tree, faults):
         sys.exit(f"red before anything was changed: {', '.join(red)}")
 
 
-def run(faults, jobs):
+def check_here():
+    """Nothing may be lost if a fault is left behind."""
+    if not (ROOT / "build/release/build.ninja").is_file():
+        sys.exit("--here needs a build: ./fusebook test")
+    changed = subprocess.run(
+        ["git", "-C", str(ROOT), "status", "--porcelain", "--",
+         *sorted({fault.file for fault in FAULTS})],
+        capture_output=True, text=True, check=True).stdout
+    if changed:
+        sys.exit(f"--here changes files; commit these first:\n{changed}")
+
+
+def run(faults, jobs, here):
     killed = 0
+    # So that the fault is taken out again.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     with tempfile.TemporaryDirectory(prefix="fusebook-mutants-") as folder:
-        tree = Tree(folder, jobs)
+        scratch = pathlib.Path(folder)
+        root = ROOT if here else scratch
+        if not here:
+            make_copy(root)
+        tree = Tree(root, scratch, jobs)
         check_unchanged(tree, faults)
         print(f"{len(faults)} faults; the suites pass without them", flush=True)
         for fault in faults:
@@ -177,6 +202,7 @@ def main():
     parser.add_argument("words", nargs="*", metavar="WORD")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--here", action="store_true")
     parser.add_argument("--jobs", default=str(os.cpu_count() or 1))
     given = parser.parse_args()
     if found := problems():
@@ -193,7 +219,9 @@ def main():
         for fault in faults:
             print(f"{fault.file:30}{fault.name}")
         return 0
-    return run(faults, given.jobs)
+    if given.here:
+        check_here()
+    return run(faults, given.jobs, given.here)
 
 
 if __name__ == "__main__":
