@@ -31,10 +31,10 @@ struct Training {
 
 static void fewer_bytes(const Options& options) {
   step("What is learned");
-  // The same training with each kind of storage: all begin alike and see the
-  // same, and shall learn what another model of this kind says. Each row shows
-  // the losses before a step; ``codes`` is float32 with states in 8 bits, and
-  // ``both`` is bfloat16 with them.
+  // The same training with each kind of storage: all begin with equal weights,
+  // see the same inputs, and learn to imitate another model of this kind. Each
+  // row shows the losses before a step; ``codes`` is float32 with states in
+  // 8 bits, and ``both`` is bfloat16 with them.
   Generator gen(0);
   const Tensor x = rand({64, 16}, gen);
   const Tensor target = tanh(linear(x, Linear(16, 64, gen).weight())).detach();
@@ -66,11 +66,11 @@ static void fewer_bytes(const Options& options) {
   //
   // Fewer bytes do no harm: with codes, training ends where it ends without.
   // Now the same steps with large matrices. Each time stands beside that of the
-  // limit of float32, a loop that moves :value:`28 <float32: # bytes>` bytes an
-  // element and does nothing else. A code is a byte, and every :constant:`256
-  // <block_size = # @ kernels/prelude/blocks.h>` of them share a scale. The
-  // kernel decodes a block when it reads it, and codes it again when it has
-  // changed it. Still everything is one :term:`launch`.
+  // limit of float32, a loop that moves :value:`28 <float32: # bytes>` bytes
+  // per element and does nothing else. A code is a byte, and every
+  // :constant:`256 <block_size = # @ kernels/prelude/blocks.h>` of them share a
+  // scale. The kernel decodes a block when it reads it, and codes it again when
+  // it has changed it. Still everything is one :term:`launch`.
   const TrafficLimit limit({large[0].weight.numel()});
   std::vector<std::function<void()>> passes = {[&] { limit.run(); }};
   for (Training& t : large) t.weight.set_grad(t.weight.detach().clone());
@@ -110,7 +110,8 @@ static void fewer_bytes(const Options& options) {
 //
 //    The table above, drawn. Where a state is never negative, as an average of
 //    squares is, there is no sign to keep, and the code is a fourth root.
-//
+
+// %%
 // Change it
 // ---------
 //

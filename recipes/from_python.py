@@ -115,13 +115,13 @@ def from_python():
 #
 # .. exercise:: single_precision
 #
-#    Make the parameters arrays of float32. How many bytes of an element does
-#    the kernel move now?
+#    Make the parameters arrays of float32. How many bytes per element does the
+#    kernel move now?
 #
 # .. exercise:: momentum
 #
-#    Replace Adam by ``fusebook.SGD`` with a momentum. How many numbers an
-#    element is that?
+#    Replace Adam by ``fusebook.SGD`` with a momentum. How many numbers per
+#    element does the kernel move now?
 #
 # .. exercise:: moving_rate
 #

@@ -10,14 +10,14 @@ using namespace fuse;
 // =====================
 //
 // A program that trains with LibTorch, the C++ side of PyTorch, can keep its
-// tensors, its model and its loop, and yet make its steps here. One line is
-// another, that of the :term:`optimizer`. We train a model with
+// tensors, its model and its loop, and yet make its steps here. One line
+// changes, that of the :term:`optimizer`. We train a model with
 // ``torch::optim::Adam`` and a twin of it with ours, and compare what they
-// learn, and what a step takes.
+// learn, and how long a step takes.
 
 // %%
-// The model is LibTorch's: a perceptron. The seed makes all that are built in
-// this way alike.
+// The model is LibTorch's: a perceptron. The seed makes all models equal that
+// are built in this way.
 static torch::nn::Sequential make_model() {
   torch::manual_seed(0);
   return torch::nn::Sequential(torch::nn::Linear(8, 64), torch::nn::Tanh(),
@@ -27,9 +27,9 @@ static torch::nn::Sequential make_model() {
 
 static void in_a_libtorch_program(const Options&) {
   step("The models");
-  // They shall learn a wave over :constant:`eight <torch::rand({64, #}>`
-  // inputs. What trains them takes any ``torch::optim::Optimizer``: gradients
-  // are LibTorch's, and so is the loop.
+  // They learn a wave over :constant:`eight <torch::rand({64, #}>` inputs.
+  // ``train`` takes any ``torch::optim::Optimizer``: gradients are LibTorch's,
+  // and so is the loop.
   auto model = make_model(), twin = make_model();
   const auto input = torch::rand({64, 8});
   const auto target = torch::sin(2 * input.sum(1, true));
@@ -71,8 +71,8 @@ static void in_a_libtorch_program(const Options&) {
   print("recompiles:            ", counters.recompiles);
 
   step("The time of a step");
-  // Where tensors are many and small, calls are all that takes time. So we time
-  // a step of :constant:`a thousand <many(#>` of them, in turns.
+  // Where tensors are many and small, nearly all the time goes into calls. So
+  // we time a step of :constant:`a thousand <many(#>` of them, in turns.
   const auto many = [](std::size_t count) {
     std::vector<torch::Tensor> params(count);
     for (torch::Tensor& each : params) {

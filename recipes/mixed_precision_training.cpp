@@ -40,7 +40,7 @@ struct Training {
 
 static void mixed_precision_training(const Options&) {
   step("With masters and without");
-  // All trainings begin alike, and learn what another model of this kind says.
+  // All trainings begin alike, and learn to imitate another model of this kind.
   // What follows the gradients is ``tail``: it makes the step, unless one of
   // them is infinite, and adapts the scale. It is compiled for all but float16,
   // for which it runs as it stands; to compile that, too, is an exercise. Each
@@ -87,15 +87,16 @@ static void mixed_precision_training(const Options&) {
   // :value:`bare_loss_500`.
   //
   // With masters a step remains one launch and moves no byte more:
-  // :value:`28 <bfloat16: #>` an element in bfloat16, as in float32. What is
-  // more to write is less to read. The tail of float16, with its check and its
-  // scale, moves :value:`94 <float16: #>` pass by pass.
+  // :value:`28 <bfloat16: #>` per element in bfloat16, as in float32. It also
+  // writes the rounded weights, but reads smaller gradients. The tail of
+  // float16, with its check and its scale, moves :value:`94 <float16: #>` pass
+  // by pass.
   const char* const names[] = {"float32", "bfloat16", "bare", "float16"};
   Training* const all[] = {&wide, &brain, &bare, &half};
   for (int i = 0; i < 4; ++i) {
     const Counters c =
         counters_of([&] { i < 3 ? fused(*all[i]) : tail(*all[i]); });
-    print(names[i], ": ", c.bytes_moved / (9 * 64), " bytes an element");
+    print(names[i], ": ", c.bytes_moved / (9 * 64), " bytes per element");
   }
 
   step("An overflow");

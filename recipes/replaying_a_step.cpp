@@ -95,7 +95,7 @@ static void replaying_a_step(const Options& options) {
 
   step("What would be frozen");
   // A tensor in host memory is read when the function runs, and its value goes
-  // along with the launch. In a graph it would be that value for ever. So it is
+  // along with the launch. In a graph it would be that value forever. So it is
   // an error, and so is a plain number that has moved or has a scheduler. Other
   // plain numbers are built into the kernel anyway, and stay in it.
   SGD sgd(params, {.lr = tensor(0.01)});

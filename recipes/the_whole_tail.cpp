@@ -71,7 +71,7 @@ static void the_whole_tail(const Options& options) {
 
   step("What is free");
   // All of it stays :value:`one <average # 2>` launch (on a GPU, one for each
-  // phase). The bare step moves :value:`28 <step 1 1 #>` bytes an element.
+  // phase). The bare step moves :value:`28 <step 1 1 #>` bytes per element.
   //
   // - *Unscale* stores gradients that the step has in registers anyway. That
   //   makes :value:`32 <unscale 1 1 #>` bytes.
@@ -95,7 +95,7 @@ static void the_whole_tail(const Options& options) {
 
   step("A step that is not made");
   // With an infinite gradient nothing changes: no weight, no average, no count
-  // of steps. The host gets to know only because we ask. What makes the scale
+  // of steps. The host learns of it only because we ask. What makes the scale
   // smaller then, and larger later, is ``GradScaler``, which is used as in
   // torch; its numbers, too, stay where the gradients are.
   const Tensor before = params[0].clone();

@@ -6,7 +6,7 @@ using namespace fuse;
 // Write your own optimizer
 // ========================
 //
-// The library has the optimizers of ``torch.optim``. Lion is none of them: a
+// The library has the optimizers of ``torch.optim``. Lion is not among them: a
 // search over programs found it (`Chen and others, 2023
 // <https://arxiv.org/abs/2302.06675>`_), and its formula is short. Usually you
 // would now write a :term:`kernel`; here you are done: we write the formula

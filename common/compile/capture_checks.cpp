@@ -73,16 +73,15 @@ std::string given_text(const ScalarLeaf& number, bool plain) {
 std::string eager_text(KernelLimit limit, const RecompileReport& why) {
   if (limit == KernelLimit::operations) {
     return fmt::format(
-        " cannot be captured: what it records now always runs eagerly, "
-        "operation by operation, because it already has the maximum of {} "
-        "kernels for different operations; compile a function for each way it "
-        "is called",
+        " cannot be captured: what it records now always runs eagerly, because "
+        "it already has the maximum of {} kernels for different operations; "
+        "compile a function for each way it is called",
         operations_limit);
   }
   return fmt::format(
       " cannot be captured: for these values of {} it always runs eagerly, "
-      "operation by operation, because Policy::specialize allows at most {} "
-      "kernels; make each of them a tensor on the GPU",
+      "because Policy::specialize allows at most {} kernels; make each of them "
+      "a tensor on the GPU",
       join(why.moved()), specialization_limit);
 }
 

@@ -75,7 +75,7 @@ Tensor take_over(Managed* lent) {
 
 template <class Managed>
 void check_given(const Managed* lent) {
-  if (lent == nullptr) throw Error("from_dlpack: there is no tensor, but null");
+  if (lent == nullptr) throw Error("from_dlpack: expected a tensor, got null");
 }
 
 }  // namespace
@@ -83,11 +83,16 @@ void check_given(const Managed* lent) {
 Tensor borrow_dlpack(const DLTensor& described) {
   const DType dtype = dtype_of(described.dtype);
   const Device device = device_of(described.device);
-  if (described.ndim < 0 ||
-      (described.ndim > 0 && described.shape == nullptr)) {
-    throw Error(fmt::format("from_dlpack: a tensor of {} dimensions {}",
-                            described.ndim,
-                            described.ndim < 0 ? "cannot be" : "has no sizes"));
+  if (described.ndim < 0) {
+    throw Error(fmt::format(
+        "from_dlpack: the number of dimensions must not be negative, but is {}",
+        described.ndim));
+  }
+  if (described.ndim > 0 && described.shape == nullptr) {
+    throw Error(
+        fmt::format("from_dlpack: a tensor of {} dimensions has no "
+                    "sizes",
+                    described.ndim));
   }
   const auto* const sizes = described.shape;
   const auto* const steps = described.strides;

@@ -60,10 +60,9 @@ std::string limit_warning(KernelLimit limit, const RecompileReport& why) {
 
 std::string limit_event(KernelLimit limit) {
   return limit == KernelLimit::values
-             ? "operation by operation: the policy allows no more kernels "
-               "for these operations"
-             : "operation by operation: the function has the maximum number "
-               "of kernels for different operations";
+             ? "eager: the policy allows no more kernels for these operations"
+             : "eager: the function has the maximum number of kernels for "
+               "different operations";
 }
 
 }  // namespace fuse

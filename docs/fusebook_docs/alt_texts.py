@@ -44,7 +44,11 @@ def in_prose(book, text):
 
 
 def _of_alt(book, page, of, alt):
-    columns = _columns(book, page, of)
+    try:
+        columns = _columns(book, page, of)
+    except ValueError as error:  # as for a step that was renamed since
+        yield f"is of {of!r}, but {error}"
+        return
     rest = alt
     for bound in _read(book):
         if (bound["page"], bound["of"]) != (page, of):

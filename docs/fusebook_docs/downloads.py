@@ -58,16 +58,22 @@ def is_program(name):
     return name == "fusebook"
 
 
-def _needed(recipe):
-    """What a recipe needs to be built, besides what all do."""
+def needed(recipe):
+    """A name for what a recipe needs to be built besides what all do."""
     if recipe.suffix == ".py":
-        return ", and Python 3.11 with nanobind and NumPy"
+        return "Python"
     text = recipe.read_text("utf-8")
-    if '"fusebook/libtorch/' in text:
-        return ", and LibTorch (Debian: libtorch-dev)"
-    if '"fusebook/distributed/' in text:
-        return ", and MPI (Debian: libopenmpi-dev and openmpi-bin)"
-    return ""
+    libraries = {"libtorch": "LibTorch", "distributed": "MPI"}
+    return next((name for room, name in libraries.items()
+                 if f'"fusebook/{room}/' in text), "")
+
+
+_PACKAGES = {
+    "": "",
+    "Python": ", and Python 3.11 with nanobind and NumPy",
+    "LibTorch": ", and LibTorch (Debian: libtorch-dev)",
+    "MPI": ", and MPI (Debian: libopenmpi-dev and openmpi-bin)",
+}
 
 
 def readme(recipe, title, command):
@@ -92,7 +98,7 @@ def readme(recipe, title, command):
 
         It says what is missing and asks before it installs that. Without it you
         need a C++20 compiler (g++ 12 or clang++ 15, or newer), CMake 3.25, Ninja, Eigen
-        3.4, fmt 9, nlohmann-json and CLI11{_needed(recipe)}{":" if by_hand else "."}
+        3.4, fmt 9, nlohmann-json and CLI11{_PACKAGES[needed(recipe)]}{":" if by_hand else "."}
         BY_HAND
         The program is `recipes/{recipe.name}`; change it and run it again.
         Another recipe that you put beside it is built in the same way.
@@ -175,7 +181,7 @@ def notebook_of(book, name):
         _words("title", f"# {title_of(book, name)}\n\nA recipe of Fusebook, a "
                "book about fused optimizers. Run the cells from the first to the "
                "last. They need a C++20 compiler"
-               f"{_needed(recipe)}, and install what is missing where they may."),
+               f"{_PACKAGES[needed(recipe)]}, and install what is missing where they may."),
         _words("unpack-words", "## The library\n\nThis cell unpacks it into the "
                f"folder `{folder_name(name)}`."),
         _code("unpack", _UNPACK.format(folder=folder_name(name), packed=packed),

@@ -12,6 +12,7 @@ from .errors import BookError
 
 # Beginnings of what a link to a page is described by.
 SAYS = {
+    "/background/from_pytorch": ("each construct of the original",),
     "/background/how_it_works": ("from the lambda to the launch",),
     "/background/many_ranks": ("times of a step on more ranks",),
     "/background/scalars_and_guards": ("the reasons, at length", "numbers on a GPU"),
@@ -26,7 +27,7 @@ SAYS = {
         "numbers that may move", "why the rate is a tensor"),
     "/recipes/foreach_map": ("functions of elements",),
     "/recipes/mixed_precision_training": ("masters, and",),
-    "/recipes/the_whole_tail": ("into the launch of a step", "that comes around a step"),
+    "/recipes/the_whole_tail": ("in the launch of a step", "that comes around a step"),
     "/reference/around_a_step": (),
     "/reference/checkpoints": ("what a file holds",),
     "/reference/compile": ("all that a compiled function",),

@@ -177,7 +177,7 @@ Tensor read(nb::handle object, bool writes) {
   }
   if (!nb::hasattr(object, "__dlpack__")) {
     throw Error(
-        "it is no array: use a torch tensor, a NumPy array, or an object "
+        "it is not an array: use a torch tensor, a NumPy array, or an object "
         "with __dlpack__()");
   }
   return tensor_in(lent_by(object));
@@ -225,7 +225,7 @@ void Description::take_buffer() {
   for (int d = 0; d < buffer_.ndim; ++d) {
     const std::int64_t bytes = buffer_.strides[d];
     if (bytes % buffer_.itemsize != 0) {
-      throw Error("its strides are no multiples of its elements; copy it");
+      throw Error("its strides are not multiples of its element size; copy it");
     }
     strides_.push_back(bytes / buffer_.itemsize);
   }

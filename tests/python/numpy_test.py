@@ -283,7 +283,7 @@ class Errors(unittest.TestCase):
             x, (3,), (0,))))
         self.refused("dtype int32 is not supported", adam(np.zeros(2, np.int32)))
         self.refused("other order", adam(np.zeros(2, ">f4")))
-        self.refused("it is no array", adam("x"))
+        self.refused("it is not an array", adam("x"))
         self.refused("not differentiable", adam(x, differentiable=True))
 
     def test_gradients_leave_everything_as_it_was(self):
@@ -292,7 +292,7 @@ class Errors(unittest.TestCase):
         for text, grads in (
                 ("shape .2. on cpu, but the parameter has shape .3.", [np.ones(2)]),
                 ("expected 1 gradients", []), ("expected 1 gradients", [x, x]),
-                ("it is no array", [[1.0, 2.0, 3.0]]),
+                ("it is not an array", [[1.0, 2.0, 3.0]]),
                 ("dtype int64", [np.ones(3, np.int64)]),
                 ("no attribute grad", None)):
             self.refused(text, lambda grads=grads: opt.step(grads))

@@ -65,7 +65,9 @@ def _shorten_index(path, public):
 def _tidy(compound, public):
     for tag in ("derivedcompoundref", "innerclass", "includes"):
         for element in compound.findall(tag):
-            if element.get("refid") not in public:
+            name = element.text or ""  # instances of a template tell nobody anything
+            if element.get("refid") not in public or (
+                    tag == "derivedcompoundref" and "<" in name):
                 compound.remove(element)
     for section in compound.findall("sectiondef"):
         for member in section.findall("memberdef"):

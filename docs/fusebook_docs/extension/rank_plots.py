@@ -138,7 +138,7 @@ class RankSent(_OfRanks):
     def shown(self, found):
         head = (say("ranks"), say("mode"), say("gradients"), say("parameters"),
                 say("agreement"), say("calls"), say("exchanges"), say("messages"),
-                say("time of the limit"))
+                say("step / limit"))
         rows = [(str(row["ranks"]), _mode(row["mode"]),
                  _mb(row["sent"]["gradients"]), _mb(row["sent"]["parameters"]),
                  say("{count} bytes", count=f"{row['sent']['agreement']:,}"),

@@ -15,8 +15,9 @@ from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
 from .. import currency, gallery, samples
+from .. import downloads as zipped
 from ..errors import BookError
-from ..words import many, say
+from ..words import later, many, say
 from . import downloads, kernel_view, machine_code, translated
 from . import nodes as own
 from . import page as pages
@@ -100,6 +101,7 @@ class _Writer:
                   "   .. rst-class:: recipe-label", "",
                   "   What you will learn", "")
         self._from_about(self.about.learn, "   ")
+        self._add(line, "   .. recipe-needs::", "")
 
     def _conclusion(self):
         """Before the exercises: what to remember, and where to go on."""
@@ -310,6 +312,33 @@ class RecipeStatus(SphinxDirective):
         return found
 
 
+class RecipeNeeds(SphinxDirective):
+    """What the recipe needs to run, beside what a reader will learn."""
+
+    def run(self):
+        label = nodes.paragraph("", say("What you need"), classes=["recipe-label"])
+        needs = _NEEDS[zipped.needed(pages.current(self.env).path)]
+        return [label, nodes.paragraph("", "", *own.sentence(
+            needs, **{command: nodes.literal("", f"./fusebook {command}")
+                      for command in ("run", "doctor")}))]
+
+
+_NEEDS = {
+    "": later("A C++20 compiler, which compiles the kernels, too, when the program "
+              "runs. {doctor} lists what else is missing, and {run} installs it if "
+              "you agree. A GPU is used if there is one; none is needed."),
+    "MPI": later("A C++20 compiler, which compiles the kernels, too, when the program "
+                 "runs, and MPI. {doctor} lists what else is missing, and {run} "
+                 "installs it if you agree. No GPU is needed."),
+    "LibTorch": later("A C++20 compiler, which compiles the kernels, too, when the "
+                      "program runs, and LibTorch, without which {run} leaves this "
+                      "recipe out. No GPU is needed."),
+    "Python": later("Python with NumPy, and a C++20 compiler, which compiles the "
+                    "package and the kernels. {doctor} lists what is missing, and "
+                    "{run} installs it if you agree. No GPU is needed."),
+}
+
+
 class RecipeProgram(SphinxDirective):
     """The whole program, folded."""
 
@@ -357,6 +386,7 @@ def _link_to(env, recipe):
 
 def setup(app):
     app.add_directive("recipe-status", RecipeStatus)
+    app.add_directive("recipe-needs", RecipeNeeds)
     app.add_directive("recipe-code", RecipeCode)
     app.add_directive("recipe-output", RecipeOutput)
     app.add_directive("recipe-program", RecipeProgram)

@@ -1,6 +1,10 @@
 """Tables that directives make."""
 
+import re
+
 from docutils import nodes
+
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=[^\W\d])")
 
 
 def table(head, rows):
@@ -16,5 +20,6 @@ def table(head, rows):
 
 
 def _row(texts):
-    return nodes.row("", *(nodes.entry("", nodes.paragraph("", text))
-                           for text in texts))
+    """A number and its unit stay in one line."""
+    return nodes.row("", *(nodes.entry("", nodes.paragraph(
+        "", _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text))) for text in texts))

@@ -1,5 +1,5 @@
-// A model, a loss and a schedule of LibTorch. One line is another than with
-// torch::optim::Adam: the optimizer's.
+// A model, a loss and a schedule of LibTorch. Beside a program that uses
+// torch::optim::Adam, one line differs: the optimizer's.
 #include <fusebook/libtorch/all.h>
 #include <torch/torch.h>
 

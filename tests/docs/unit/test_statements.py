@@ -239,6 +239,13 @@ class Lies(Planted):
         for word in (f"{name}:{text.count(chr(10), 0, at) + 1}: :alt: ", words):
             self.assertIn(word, found)
 
+    def test_a_picture_of_a_step_that_is_not_there(self):
+        name = "recipes/fewer_bytes.cpp"
+        text = (ROOT / name).read_text().replace("plot:: What is learned",
+                                                 "plot:: What was learned")
+        self.assertIn("is of 'What was learned', but it printed no table",
+                      " | ".join(map(str, self.said(alt_texts, name, text))))
+
     def test_curves_that_do_not_go_so(self):
         columns = {"a": [4.0, 2.0, 1.0], "b": [4.0, 4.0, 4.0]}
         for true in ("last('a') < last('b')", "apart('a', 'b') == 4",
