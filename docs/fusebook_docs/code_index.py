@@ -78,7 +78,7 @@ def index(root):
 def _options(root):
     """Options of ./fusebook, its tools and the programs, and those of CMake's
     and doctest's that pages name."""
-    files = [root / "fusebook"]
+    files = [root / "fusebook", *(root / "tests/mutants").glob("mutants.py")]
     for name in ("tools", "docs/fusebook_docs", "tests/gpu_capture"):
         files += (path for path in (root / name).rglob("*")
                   if path.suffix in (".sh", ".py"))
