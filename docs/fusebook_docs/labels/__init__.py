@@ -6,12 +6,13 @@ Each of the modules looks at one kind of label, `in_prose` in one of prose.py's 
 from the one place that lists it.
 """
 
-from . import (answers, bars, citations, comparisons, declared, examples, glossary,
-               link_names, packages, pictures, programs, torch_table, variables)
+from . import (abouts, answers, bars, citations, comparisons, declared, examples,
+               glossary, link_names, packages, pictures, programs, quoted_nouns, torch_table,
+               variables)
 
-OF_PROSE = (answers, bars, citations, comparisons, declared, examples, glossary,
-            link_names, packages, programs, torch_table, variables)
-OF_MARKDOWN = (declared, variables)
+OF_PROSE = (abouts, answers, bars, citations, comparisons, declared, examples,
+            glossary, link_names, packages, programs, quoted_nouns, torch_table, variables)
+OF_MARKDOWN = (declared, packages, variables)
 
 
 def of_the_house(book, texts):

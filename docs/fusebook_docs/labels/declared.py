@@ -3,7 +3,8 @@
 Where a page names a header of the library, what its sentence or row names in code or by
 `:api:` is declared there, some of it at least; where it names nothing, the paragraph has a
 word of the header's name or first comment. An error class derived from `Error` stands
-where words of its `///` comment do, and `Error` itself where none of theirs do.
+where words of its `///` comment do, and `Error` itself where none of theirs do. What a
+row says that a room holds has a word of the names of its files.
 """
 
 import re
@@ -19,6 +20,8 @@ _DECLARED = re.compile(r"\b(?:class|struct|enum class|using|namespace|concept)\s
                        r"(?:\[\[\w+\]\]\s*)?(\w+)|\b(\w+)\s*\(|\b(\w+)(?=\s*[;=])")
 _ERROR = re.compile(r"(?<!std::)\b(?:fuse::|fusebook\.)?((?:[A-Z]\w+)?Error)\b")
 _CLASS = re.compile(r"((?:^ *///.*\n)+)^class (\w+Error) : public (?:\w+::)*(\w+)", re.M)
+_ROOM = re.compile(r"^\| `((?:kernels|common)/[a-z]\w*/)` \| (.*?) \| .* \|$", re.M)
+_FILES = (".h", ".cpp", ".def")
 _FOLDERS = ("kernels", "common", "tests/support")
 _CODE = re.compile(r"^ *(?:\.\. api:: .*|```(?:.|\n)*?^```)", re.M)
 
@@ -52,6 +55,13 @@ def _wrong(book, whole):
         elif not known and not _tells(_paragraph(plain, each), file):
             yield each.start(), f"nothing beside {each[1]} tells of what is in it"
     yield from _errors(book, plain)
+    for each in _ROOM.finditer(plain):
+        folder = book.root / each[1]
+        names = fitting.words(" ".join([folder.name, *(
+            path.stem for path in folder.iterdir() if path.suffix in _FILES)]))
+        if not any(word.startswith(name) for word in fitting.words(each[2])
+                   for name in names):
+            yield each.start(), f"no file of {each[1]} is called by any of these words"
 
 
 def _errors(book, plain):

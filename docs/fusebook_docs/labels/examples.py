@@ -2,7 +2,7 @@
 
 On a page of the reference, examples are those of the file of the same name in
 docs/examples/, or use a member of what their section describes. On any page each fits the words of its section, or of the tab beside it,
-better than another example of that page.
+better than another example of that page. A formula stands under its optimizer's name.
 """
 
 import re
@@ -16,6 +16,8 @@ _SHOWN = re.compile(r"^ *\.\. api-example:: (\w+)$", re.M)
 _SECTION = re.compile(r"^(?=.+\n(?:=+|-+)$)|^(?=\.\. tab-set::)", re.M)
 _API = re.compile(r"^ *\.\. api:: (\w+)", re.M)
 _TOPICS = {"docs/background/from_pytorch.rst": "from_torch"}
+_EQUATIONS = re.compile(r"^\.\. equations:: (\w+)$", re.M)
+_HEADING = re.compile(r"^(\w+)\n-+$", re.M)
 _REFERENCE = re.compile(r"docs/reference/(\w+)\.rst")
 
 
@@ -35,6 +37,11 @@ def in_prose(book, text):
                 & set(re.findall(r"\.(\w+) =", known[each[1]].code))):
             yield _error(text, whole, each, f"{each[1]!r} is an example of "
                          f"{known[each[1]].path}, not of {topic}.cpp")
+    for each in _EQUATIONS.finditer(whole):
+        heading = _HEADING.findall(whole, 0, each.start())[-1:]
+        if heading and each[1].partition("_")[0] != heading[0].lower():
+            yield _error(text, whole, each, f"the formula of {each[1]} stands under "
+                         f"{heading[0]!r}")
     for i, j in fitting.swapped(pairs):
         yield _error(text, whole, shown[i], f"{shown[i][1]!r} fits the words around "
                      f"{shown[j][1]!r} better, and that one those here")

@@ -14,12 +14,16 @@ from ..translation import terms
 PAGE = "docs/glossary.rst"
 # Words that are true of one alone.
 OPPOSITES = (
-    {"horizontal": (r"\bacross\b", r"\ball (?:other )?tensors\b", r"\bmany tensors\b",
-                    r"\bone operation\b", r"\boperation\w* (?:for|over) all\b",
-                    r"\bforeach\b", r"\bsaves? (?:more )?launches\b", r"no traffic"),
-     "vertical": (r"\bdown\b", r"\balong\b", r"\bchain\b", r"\bone tensor\b",
-                  r"\b(?:all|many) operations\b", r"\bregisters\b",
-                  r"\bsaves (?:memory )?traffic\b", r"\bin between\b")},
+    {"horizontal": (r"across", r"all (?:other )?tensors", r"many tensors", r"one operation",
+                    r"operation\w* (?:for|over) all", r"foreach",
+                    r"saves? (?:more )?launches", r"no traffic"),
+     "vertical": (r"down", r"along", r"chain", r"one tensor", r"(?:all|many) operations",
+                  r"registers", r"saves (?:memory )?traffic", r"in between")},
+    {"``promote``": (r"one recompile", r"inputs of all", r"if none is given", "default",
+                     "if you name none"),
+     "``specialize``": (r"each (?:new )?value", r"few values", r"at its word", r"at most"),
+     "``fail_on_recompile``": (r"an error", r"throws", r"tests")},
+    {"fast mode": (r"one copy",), "exact mode": (r"as many times",)},
 )
 _ENTRY = re.compile(r"^   (\S.*)\n((?:      .*\n|\n)+)", re.M)
 _ROLE = re.compile(r":\w+:`([^`<]*?)\s*(?:<[^`]*>)?`")
@@ -53,27 +57,37 @@ def _definitions(book, whole):
 
 
 def _opposites(whole):
-    whole = _LITERAL.sub(lambda m: " " * len(m[0]), whole)
     ends = [m.end() for m in _CLAUSE.finditer(whole)]
-    for pair in OPPOSITES:
-        for name in pair:
-            for each in re.finditer(rf"\b{name}(?:ly)?\b(?!_)", whole, re.I):
-                begins = [0, *(at for at in ends if at <= each.start())]
-                end = min((at for at in ends if at >= each.end()), default=len(whole))
-                paragraph = whole.rfind("\n\n", 0, each.start())
-                clause = whole[begins.pop():end]
-                while not _counts(pair, clause) and begins and begins[-1] > paragraph:
-                    clause = whole[begins.pop():end]
-                other = next(key for key in pair if key != name)
-                counts = _counts(pair, clause)
-                if counts.get(name, 0) < counts.get(other, 0) and not re.search(
-                        rf"\b{other}", clause, re.I):
-                    yield each.start(), (f"{each[0]!r} stands where words of {other} "
-                                         "fusion do")
+    prose = _LITERAL.sub(lambda m: " " * len(m[0]), whole)
+    for opposites in OPPOSITES:
+        for name in opposites:
+            pattern = r"\s+".join(map(re.escape, name.split()))
+            text = whole if name.startswith("`") else prose
+            for each in re.finditer(rf"(?<!\w){pattern}(?:ly)?(?!\w)", text, re.I):
+                counts = _counts(opposites, _clause(whole, ends, each, opposites))
+                said = [other for other in opposites if other != name
+                        and counts[other] > counts[name] and not counts[f"named {other}"]]
+                if said:
+                    yield each.start(), f"{each[0]!r} stands where words of {said[0]} do"
 
 
-def _counts(pair, clause):
-    plain = " ".join(re.sub("[*`]", "", clause).split())
-    found = {name: sum(bool(re.search(word, plain)) for word in words)
-             for name, words in pair.items()}
-    return {name: count for name, count in found.items() if count}
+def _clause(whole, ends, match, opposites):
+    """Where a name stands; of "This is ...", also what is before it in its paragraph until
+    there is a word of one of the opposites."""
+    begins = [0, *(at for at in ends if at <= match.start())]
+    end = min((at for at in ends if at >= match.end()), default=len(whole))
+    paragraph = whole.rfind("\n\n", 0, match.start())
+    clause = whole[begins.pop():end]
+    refers = clause.lstrip(" /").startswith("This")
+    while refers and begins and begins[-1] > paragraph and not any(
+            _counts(opposites, clause)[name] for name in opposites):
+        clause = whole[begins.pop():end]
+    return clause
+
+
+def _counts(opposites, clause):
+    """How many words of each are said, and whether it is named."""
+    plain = " ".join(re.sub("[*]", "", clause).split())
+    found = {name: sum(bool(re.search(rf"\b{word}\b", plain)) for word in words)
+             for name, words in opposites.items()}
+    return found | {f"named {name}": name.lower() in plain.lower() for name in opposites}

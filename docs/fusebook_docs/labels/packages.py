@@ -3,8 +3,9 @@
 Each call in a `cmake` block stands, with the same names, in a CMakeLists.txt of
 tests/consumers/, which tests build: the one beside the program that the section shows,
 where it shows one. In an `sh` block, `pkg-config` is asked for the file that
-cmake/install.cmake installs, in the folder where it does, and what is run or built is the
-program that the section shows.
+cmake/install.cmake installs, in the folder where it does; Debian's packages are those that ./fusebook knows, and what is
+run or built is the program that the section shows. A folder of the home is one that the
+library uses.
 """
 
 import re
@@ -20,6 +21,8 @@ _PROJECT = ("SOURCE_DIR",)  # what follows is a folder of the project's own
 _ASKED = re.compile(r"pkg-config ((?:--?[\w-]+ )*)(\w+)")
 _PATH = re.compile(r"PKG_CONFIG_PATH=\"?\S*?/(lib/[\w/]+)\"?")
 _RUN = re.compile(r"^\s*(?:build|\.)/(\w+)$|c\+\+ .*?(\w+)\.cpp -o (\w+)", re.M)
+_APT = re.compile(r"apt-get install ((?:[\w.+-]+[ \\\n]*)+)")
+_HOME = re.compile(r"`~(/[\w./-]+)`")
 _TARGET = re.compile(r"\bfusebook::(\w+)")
 
 
@@ -31,6 +34,9 @@ def in_prose(book, text):
         for at, message in check(book, each[3], shown):
             line = text.lines[whole.count("\n", 0, each.start(3) + at)].number
             yield BookError(message, text.path, line)
+    yield from (BookError(message, text.path,
+                          text.lines[whole.count("\n", 0, at)].number)
+                for at, message in _homes(book, whole))
     for each in re.finditer(r"``([^`]*fusebook::\w+[^`]*)``|``(find_package\([^`]*)``", whole):
         for at, message in _in_words(book, each[1] or each[2]):
             line = text.lines[whole.count("\n", 0, each.start() + at)].number
@@ -95,12 +101,44 @@ def _of_shell(book, block, shown):
         if each[1] != f"lib/{folder[1]}":
             yield each.start(), f"{each[1]} is not where cmake/install.cmake puts " \
                                 f"{packages[0]}.pc: lib/{folder[1]}"
+    for each in _APT.finditer(block):
+        for name in re.findall(r"[a-z][\w.+-]+", each[1]):
+            if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", _tools(book.root)):
+                yield each.start(), f"./fusebook installs no package {name!r}"
     programs = {name for _, name in shown}
     for each in _RUN.finditer(block):
         names = {name for name in each.groups() if name}
         if programs and names - programs - {"fusebook"}:
             yield each.start(), (f"{', '.join(sorted(names - programs))} is not the "
                                  f"program shown here: {', '.join(sorted(programs))}")
+
+
+def in_markdown(book, show, text):
+    found = [*_homes(book, text)]
+    for each in re.finditer(r"^```sh\n(.*?)^```", text, re.M | re.S):
+        found += [(each.start(1) + at, message)
+                  for at, message in _of_shell(book, each[1], ())]
+    for at, message in found:
+        yield BookError(message, show, text.count("\n", 0, at) + 1)
+
+
+def _homes(book, text):
+    for each in _HOME.finditer(text):
+        if f'"{each[1]}"' not in _sources(book.root):
+            yield each.start(), f"nothing of the library uses ~{each[1]}"
+
+
+@cache
+def _sources(root):
+    return "\n".join(path.read_text(encoding="utf-8")
+                     for path in sorted((root / "kernels").rglob("*.cpp")))
+
+
+@cache
+def _tools(root):
+    """The scripts of ./fusebook, which know Debian's packages."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in
+                     [root / "fusebook", *sorted((root / "tools").rglob("*.sh"))])
 
 
 def _in_words(book, literal):

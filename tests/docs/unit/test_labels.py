@@ -6,9 +6,10 @@ from planted import BOOK, Planted
 from support import ROOT
 
 from fusebook_docs import ladder, launches
-from fusebook_docs.labels import (answers, bars, citations, comparisons, declared,
-                                  examples, fitting, glossary, link_names, packages,
-                                  pictures, programs, torch_table, variables)
+from fusebook_docs.labels import (abouts, answers, bars, citations, comparisons,
+                                  declared, examples, fitting, glossary, link_names,
+                                  packages, pictures, programs, quoted_nouns,
+                                  torch_table, variables)
 
 USE = "docs/background/use_it.rst"
 BENCHMARKS = "docs/background/benchmarks.rst"
@@ -55,10 +56,10 @@ class Lies(Planted):
         self.lie(link_names, "docs/ops.rst", "`guards <guard>`", "`guards <graph break>`",
                  "leads to the term 'graph break'")
         self.swap(glossary, "docs/index.rst", ":term:`horizontal fusion`",
-                  ":term:`vertical fusion`", "words of vertical fusion",
+                  ":term:`vertical fusion`", "words of vertical do",
                   place="into one launch (")
         self.lie(glossary, "docs/background/how_it_works.rst", ":term:`vertical fusion`",
-                 ":term:`horizontal fusion`", "words of vertical fusion")
+                 ":term:`horizontal fusion`", "words of vertical do")
 
     def test_a_link_that_leads_elsewhere(self):
         name = "docs/background/result.rst"
@@ -118,6 +119,48 @@ class Lies(Planted):
             swapped = svg.replace(f">{one}<", ">@<", 1).replace(
                 f">{other}<", f">{one}<", 1).replace(">@<", f">{other}<", 1)
             self.assertNotEqual(list(pictures.of_ladder(swapped, rungs)), [])
+
+    def test_an_opposite(self):
+        page = "docs/background/scalars_and_guards.rst"
+        self.lie(glossary, page, "``specialize``, the", "``promote``, the",
+                 "stands where words of ``specialize`` do")
+        self.swap(glossary, page, "``promote``\n     -", "``fail_on_recompile``\n     -",
+                  "stands where words of ``promote`` do")
+        self.lie(glossary, "docs/background/many_ranks.rst", "in fast mode nearly",
+                 "in exact mode nearly", "stands where words of fast mode do")
+
+    def test_a_quoted_number_of_something_else(self):
+        name = "recipes/compiling_optimizer.cpp"
+        self.lie(quoted_nouns, name, "Adam must read", "Adam must write",
+                 "is quoted where writ is counted")
+        self.lie(quoted_nouns, "docs/exercises/compiling_optimizer/amsgrad.rst",
+                 "bytes per element. Its", "launches. Its",
+                 "is quoted where launch is counted", place=":value:`36")
+        self.lie(quoted_nouns, "docs/background/result.rst", "launches op by op",
+                 "kernels op by op", "where kernel is counted", place=":value:`70")
+
+    def test_what_is_learned_from_another_recipe(self):
+        self.lie(abouts, "docs/about/from_python.rst",
+                 "- How a function of Python becomes a kernel.",
+                 "- How a CUDA kernel for Adam is written, and launched.",
+                 "what one learns of one_kernel_by_hand as well",
+                 place="- How to step arrays")
+
+    def test_a_formula_of_another_optimizer(self):
+        self.lie(examples, "docs/background/maths.rst", ".. equations:: nadam",
+                 ".. equations:: radam", "the formula of radam stands under 'NAdam'")
+
+    def test_a_room_that_holds_something_else(self):
+        self.lie(declared, "CONTRIBUTING.md", "| `common/amp/` | Scaled losses and skipped "
+                 "steps, for gradients in float16.", "| `common/amp/` | Averages of a "
+                 "model's parameters.", "no file of common/amp/")
+
+    def test_a_package_or_a_folder_that_is_not(self):
+        self.lie(packages, "docs/commands.md", "libcli11-dev", "libcli-dev",
+                 "installs no package 'libcli-dev'",
+                 place="sudo apt-get install g++ cmake")
+        self.lie(packages, USE, "``~/.cache/fusebook``", "``~/.local/fusebook``",
+                 "nothing of the library uses ~/.local/fusebook")
 
     def test_another_variable(self):
         self.lie(variables, USE, "``FUSEBOOK_THREADS``", "``FUSEBOOK_LOGS``",
