@@ -32,6 +32,7 @@ _CASE = re.compile(r":case: (.+)")
 _SIZES = re.compile(r"\b(large|small)(?= (?:tensors|ones))|\b(large)(?= and)|"
                     r"\b(large)(?= tensors)")
 _PICTURE = re.compile(r"^\.\. (?:value-bars|measured-\w+)::.*\n(?:(?: .*)?\n)*", re.M)
+_INSIDE = "inside a kernel"
 _LIMIT = 0.9  # what is not kept below this was divided by the machine's limit
 
 
@@ -43,17 +44,23 @@ def in_prose(book, text):
 
 
 def of_cards(book, source=None):
-    """The bars on the cards of the gallery."""
+    """The bars on the cards of the gallery, and the level: a recipe that shows code for
+    GPUs, and no other, is inside a kernel."""
     path = gallery.path(book)
     if source is None:
         source = path.read_text(encoding="utf-8")
     for entry in gallery.entries(book):
         table = source.partition(f'name = "{entry.name}"')[2].partition("[[recipe]]")[0]
+        at = source.index(f'name = "{entry.name}"')
+        line = source.count("\n", 0, at) + 1
+        level = re.search(r'level = "(.*)"', table)
+        if (level[1] == _INSIDE) != (".cu\n" in book.recipe_path(entry.name).read_text()):
+            yield BookError(f"{level[1]!r} is not the level of {entry.name}: {_INSIDE!r} "
+                            "is what shows a .cu", book.show(path), line)
         found = re.search(r"bars = \[([^\]]*)\]", table)
         lines = re.findall(r'"([^"]+)"', found[1]) if found else []
         for message in _mixed_up(book, entry.name, lines):
-            at = source.index(f'name = "{entry.name}"')
-            yield BookError(message, book.show(path), source.count("\n", 0, at) + 1)
+            yield BookError(message, book.show(path), line)
 
 
 def _of_values(book, whole):

@@ -33,9 +33,9 @@ def _wrong(book, whole):
     for each in _LINK.finditer(whole):
         said, names = " ".join(each[1].split()), known.get(each[2], ())
         spans.append((each.start(), names))
-        if names and said not in names:
+        if said not in names:
             yield each.start(), (f"{said!r} is not what {each[2]} is called: "
-                                 f"{' or '.join(names)} ({LINKS})")
+                                 f"{' or '.join(names) or 'nothing'} ({LINKS})")
     people = {name.removeprefix("by ") for names in known.values() for name in names
               if name.startswith("by ")}
     for each in _PERSON.finditer(whole):

@@ -82,6 +82,8 @@ class Lies(Planted):
                  "'Horace He' is the author of nothing")
         self.lie(citations, "recipes/write_your_own_optimizer.cpp",
                  "Chen and others, 2023", "Kingma and Ba, 2015", "is not what")
+        self.lie(citations, "docs/credits.rst", "<https://pytorch.org>",
+                 "<https://pytorch.example>", "is called: nothing")
         self.lie(citations, "common/optim/adamw.h", "Loshchilov and Hutter, 2019",
                  "Kingma and Ba, 2015", "is not the paper of adamw")
         self.lie(citations, "common/optim/lamb.h", "You et al.", "Liu et al.",
@@ -102,6 +104,11 @@ class Lies(Planted):
             self.swap(bars, name, a, b, "is a name for",
                       place='name = "the_whole_tail"' if "limit" in one
                       else 'name = "in_a_libtorch_program"')
+
+    def test_the_level_on_a_card(self):
+        self.lie(bars, "docs/gallery.toml", 'level = "inside a kernel"',
+                 'level = "first steps"', "is not the level of one_kernel_by_hand",
+                 place='name = "one_kernel_by_hand"')
 
     def test_the_words_of_a_drawn_picture(self):
         rungs = pictures._rungs(BOOK)
