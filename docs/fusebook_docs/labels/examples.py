@@ -15,7 +15,8 @@ from . import fitting
 _SHOWN = re.compile(r"^ *\.\. api-example:: (\w+)$", re.M)
 _SECTION = re.compile(r"^(?=.+\n(?:=+|-+)$)|^(?=\.\. tab-set::)", re.M)
 _API = re.compile(r"^ *\.\. api:: (\w+)", re.M)
-_TOPICS = {"docs/background/from_pytorch.rst": "from_torch"}
+_TOPICS = {"docs/background/from_pytorch.rst": "from_torch",
+           "docs/background/how_it_works.rst": "reports", "docs/ops.rst": "lists"}
 _EQUATIONS = re.compile(r"^\.\. equations:: (\w+)$", re.M)
 _HEADING = re.compile(r"^(\w+)\n-+$", re.M)
 _REFERENCE = re.compile(r"docs/reference/(\w+)\.rst")

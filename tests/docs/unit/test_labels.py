@@ -40,6 +40,8 @@ class Lies(Planted):
                  "api-example:: train", "is an example of docs/examples/models.cpp")
         self.swap(examples, "docs/reference/tensors.rst", "api-example:: random",
                   "api-example:: scalars", "fits the words around")
+        self.lie(examples, "docs/background/how_it_works.rst", "api-example:: recordings",
+                 "api-example:: compile", "is an example of docs/examples/compile.cpp")
         self.swap(examples, TORCH, "api-example:: torch_scheduler",
                   "api-example:: torch_foreach_map", "fits the words around")
 
