@@ -195,8 +195,9 @@ TEST_CASE("what cannot be borrowed stays with the lender") {
   CHECK(message_of([](Lent& lent) {
           lent.dl_tensor.data = nullptr;
         }).find("the address is null") != std::string::npos);
-  CHECK(message_of([](Lent& lent) { lent.dl_tensor.ndim = -1; }) ==
-        "from_dlpack: the number of dimensions must not be negative, but is -1");
+  CHECK(
+      message_of([](Lent& lent) { lent.dl_tensor.ndim = -1; }) ==
+      "from_dlpack: the number of dimensions must not be negative, but is -1");
   CHECK(message_of([](Lent& lent) { lent.dl_tensor.shape = nullptr; }) ==
         "from_dlpack: a tensor of 2 dimensions has no sizes");
   DLManagedTensorVersioned* const none = nullptr;

@@ -351,7 +351,8 @@ TEST_CASE("thirty loop lengths: eight kernels, one warning, then eager") {
     std::int64_t launches = 8;
     for (int length = 9; length <= 30; ++length) launches += length;
     CHECK(loop.step.counters().launches == 2 * launches);
-    CHECK(testing::contains(loop.step.report(), "eager: the function has the maximum"));
+    CHECK(testing::contains(loop.step.report(),
+                            "eager: the function has the maximum"));
     REQUIRE(loop.call(3));
     assert_fused(loop.step);
     const std::string text = captured.stop();

@@ -164,6 +164,11 @@ class Page(BuiltOnce):
     def test_what_stands_around_the_program(self):
         learn = self.page().select_one(".recipe-learn")
         self.assertEqual(learn.li.get_text(strip=True), "How to play.")
+        label, text = learn.find_all("p")[-2:]
+        self.assertEqual(label.get_text(), "What you need")
+        self.assertTrue(text.get_text().startswith("A C++20 compiler, which"), text)
+        self.assertEqual([code.get_text() for code in text.find_all("code")],
+                         ["./fusebook doctor", "./fusebook run"])
         conclusion = self.page().find(id="conclusion")
         self.assertEqual(conclusion.p.get_text(), "Playing with Adam is fun.")
         self.assertEqual(self.page("recipes/plain_recipe").select(
