@@ -1,4 +1,4 @@
-"""A model of torch and its scheduler; one line is another than with torch.optim."""
+"""A model of torch and its scheduler; one line differs from torch.optim's program."""
 
 import fusebook
 import torch
