@@ -1,4 +1,4 @@
-"""A model of torch and its scheduler; one line differs from torch.optim's program."""
+"""A model of torch and its scheduler; one line differs from torch.optim."""
 
 import fusebook
 import torch
