@@ -9,7 +9,6 @@
 #include "fusebook/device/sum_on_host.h"
 #include "fusebook/foreach/foreach.h"
 #include "fusebook/foreach/reductions.h"
-#include "fusebook/tensor/kept_gradients.h"
 
 namespace fuse {
 namespace {
@@ -29,17 +28,6 @@ double joined(const std::vector<double>& sums) {
   return total;
 }
 
-std::vector<Tensor> chunks_of(const Tensor& grad) {
-  std::vector<Tensor> chunks;
-  const Tensor row = grad.view({-1});
-  for (std::int64_t begin = 0; begin < row.numel(); begin += sum_chunk_size) {
-    const auto count =
-        std::min<std::int64_t>(sum_chunk_size, row.numel() - begin);
-    chunks.push_back(row.narrow(0, begin, count));
-  }
-  return chunks;
-}
-
 }  // namespace
 
 ChunkNorm::ChunkNorm(Ranks& ranks, const std::vector<Share>& shares,
@@ -48,40 +36,44 @@ ChunkNorm::ChunkNorm(Ranks& ranks, const std::vector<Share>& shares,
     : ranks_(ranks),
       shares_(shares),
       numels_(std::move(numels)),
-      sum_(compile(std::function<void()>([this] {
-                     sums_.clear();
-                     for (const TensorList& list : chunks_) {
-                       const TensorList wide = foreach_to(list, DType::float64);
-                       sums_.push_back(foreach_sum(foreach_mul(wide, wide)));
-                     }
-                   }),
-                   options)) {}
+      look_(compile(std::function<void()>([this] { look(); }), options)) {}
+
+void ChunkNorm::make(const OpenSums& sums,
+                     const std::optional<Scalar>& divide_by,
+                     const WantedOfSums& wanted) {
+  chunks_ = sums.chunks();
+  lists_ = chunks_.lists();
+  divide_by_ = divide_by;
+  wanted_ = wanted;
+  squares_.clear();
+  finite_ = 1.0;
+  if (!lists_.empty()) look_();
+}
+
+void ChunkNorm::look() {
+  for (const OpenList& list : lists_) {
+    list.add_up(divide_by_);
+    if (wanted_.finite) finite_ = finite_ * all_finite(list.to);
+    if (!wanted_.norm) continue;
+    const TensorList wide = foreach_to(list.to, DType::float64);
+    squares_.push_back(foreach_sum(foreach_mul(wide, wide)));
+  }
+}
 
 // In the order of the shares.
-std::vector<double> ChunkNorm::own_sums(const std::vector<Tensor>& own) {
-  std::vector<Tensor> chunks;
-  for (const Tensor& each : own) {
-    if (!each.grad().defined()) continue;
-    for (Tensor& chunk : chunks_of(each.grad())) {
-      chunks.push_back(std::move(chunk));
-    }
-  }
-  chunks_ = lists_by_dtype(chunks, "chunks");
-  if (chunks_.empty()) return {};
-  sum_();
+std::vector<double> ChunkNorm::own_sums() const {
   std::array<std::size_t, dtype_count> next{};
   std::vector<double> sums;
-  for (const Tensor& chunk : chunks) {
+  for (const Tensor& chunk : chunks_.to) {
     std::size_t list = 0;
-    while (chunks_[list].impl()->dtype != chunk.dtype()) ++list;
-    sums.push_back(sums_[list][next[list]++].item());
+    while (lists_[list].to.impl()->dtype != chunk.dtype()) ++list;
+    sums.push_back(squares_[list][next[list]++].item());
   }
   return sums;
 }
 
-double ChunkNorm::operator()(const std::vector<Tensor>& own,
-                             const std::vector<std::optional<DType>>& dtypes) {
-  const std::vector<double> sums = own_sums(own);
+double ChunkNorm::norm(const std::vector<std::optional<DType>>& dtypes) {
+  const std::vector<double> sums = own_sums();
   const auto texts =
       ranks_.gather(std::string(reinterpret_cast<const char*>(sums.data()),
                                 sums.size() * sizeof(double)),

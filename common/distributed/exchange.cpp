@@ -48,6 +48,45 @@ struct Places {
   std::vector<int> places;
 };
 
+// From rank to rank, in pieces that MPI can count.
+class Messages {
+ public:
+  Messages(MPI_Comm communicator, std::int64_t largest)
+      : communicator_(communicator),
+        piece_(std::size_t(std::min<std::int64_t>(
+            largest, std::numeric_limits<int>::max()))) {}
+
+  void take(std::span<std::byte> to, int rank) {
+    for (std::size_t done = 0; done < to.size(); done += piece_) {
+      check_mpi(MPI_Irecv(to.data() + done,
+                          int(std::min(piece_, to.size() - done)), MPI_BYTE,
+                          rank, 0, communicator_, &requests_.emplace_back()),
+                "MPI_Irecv");
+    }
+  }
+  // How many there are.
+  std::int64_t send(std::span<const std::byte> from, int rank) {
+    const std::size_t before = requests_.size();
+    for (std::size_t done = 0; done < from.size(); done += piece_) {
+      check_mpi(MPI_Isend(from.data() + done,
+                          int(std::min(piece_, from.size() - done)), MPI_BYTE,
+                          rank, 0, communicator_, &requests_.emplace_back()),
+                "MPI_Isend");
+    }
+    return std::int64_t(requests_.size() - before);
+  }
+  void wait() {
+    check_mpi(MPI_Waitall(int(requests_.size()), requests_.data(),
+                          MPI_STATUSES_IGNORE),
+              "MPI_Waitall");
+  }
+
+ private:
+  MPI_Comm communicator_;
+  std::size_t piece_;
+  std::vector<MPI_Request> requests_;
+};
+
 }  // namespace
 
 void check_mpi(int code, const char* call) {
@@ -116,32 +155,35 @@ void Ranks::exchange_at_once(std::span<const std::span<const std::byte>> out,
 // MPI counts in int: what is longer, or lies too far apart, goes from rank to rank.
 void Ranks::exchange_in_pieces(std::span<const std::span<const std::byte>> out,
                                std::span<const std::span<std::byte>> in) const {
-  const auto piece = std::size_t(
-      std::min<std::int64_t>(largest_, std::numeric_limits<int>::max()));
-  std::vector<MPI_Request> requests;
+  Messages messages(communicator_, largest_);
   for (int r = 0; r < size_; ++r) {
-    const auto to = in[std::size_t(r)];
-    if (r == rank_) continue;
-    for (std::size_t done = 0; done < to.size(); done += piece) {
-      check_mpi(
-          MPI_Irecv(to.data() + done, int(std::min(piece, to.size() - done)),
-                    MPI_BYTE, r, 0, communicator_, &requests.emplace_back()),
-          "MPI_Irecv");
-    }
+    if (r != rank_) messages.take(in[std::size_t(r)], r);
   }
   for (int r = 0; r < size_; ++r) {
-    const auto from = out[std::size_t(r)];
-    if (r == rank_) continue;
-    for (std::size_t done = 0; done < from.size(); done += piece) {
-      check_mpi(MPI_Isend(from.data() + done,
-                          int(std::min(piece, from.size() - done)), MPI_BYTE, r,
-                          0, communicator_, &requests.emplace_back()),
-                "MPI_Isend");
+    if (r != rank_) messages.send(out[std::size_t(r)], r);
+  }
+  messages.wait();
+}
+
+// Each rank begins with the one behind it, so that not all send to the same.
+void Ranks::exchange_stretches(
+    std::span<const std::vector<std::span<const std::byte>>> out,
+    std::span<const std::vector<std::span<std::byte>>> in,
+    std::int64_t RankTraffic::* counter) {
+  ++traffic_.exchanges;
+  Messages messages(communicator_, largest_);
+  for (int k = 1; k < size_; ++k) {
+    const int from = (rank_ + size_ - k) % size_;
+    for (const auto& each : in[std::size_t(from)]) messages.take(each, from);
+  }
+  for (int k = 1; k < size_; ++k) {
+    const int to = (rank_ + k) % size_;
+    for (const auto& each : out[std::size_t(to)]) {
+      traffic_.*counter += std::int64_t(each.size());
+      traffic_.messages += messages.send(each, to);
     }
   }
-  check_mpi(
-      MPI_Waitall(int(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
-      "MPI_Waitall");
+  messages.wait();
 }
 
 }  // namespace fuse

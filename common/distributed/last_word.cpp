@@ -32,10 +32,13 @@ bool is_first_to_speak() {
   return is_said == nullptr || is_said->exchange(1) == 0;
 }
 
+// Only the first that is told to stop on a machine looks: later, others are gone
+// because they were told.
 void on_stop(int signal) {
+  const bool looks = is_first_to_speak();
   for (const Peer& each : peers) {
+    if (!looks) break;
     if (kill(each.process, 0) == 0 || errno != ESRCH) continue;
-    if (!is_first_to_speak()) break;
     [[maybe_unused]] const ssize_t written =
         write(STDERR_FILENO, each.line.data(), each.line.size());
     break;

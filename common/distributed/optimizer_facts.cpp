@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "fusebook/ir/program.h"
 #include "fusebook/support/number_text.h"
 
 namespace fuse {
@@ -9,7 +10,7 @@ namespace {
 
 // As reports of recompiles write it.
 std::string place_of(std::size_t group, const std::string& name) {
-  return fmt::format("param_groups[{}][\"{}\"]", group, name);
+  return to_string(Origin{.name = name.c_str(), .group = int(group)});
 }
 
 }  // namespace

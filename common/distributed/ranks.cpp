@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <thread>
 
 #include "fusebook/distributed/last_word.h"
+#include "fusebook/distributed/launcher.h"
 #include "fusebook/distributed/mpi_check.h"
 #include "fusebook/support/content_hash.h"
 #include "fusebook/support/source_place.h"
@@ -16,6 +19,7 @@ namespace fuse {
 namespace {
 
 std::atomic<int> alive = 0;  // objects of this process
+int rank_in_last_call = 0;   // of this process, in the communicator of that
 // An exception has left a group, whose other ranks wait.
 std::atomic<bool> is_group_left = false;
 
@@ -68,6 +72,22 @@ void prepare(std::source_location place) {
   }
   if (!asks(MPI_Initialized)) start_mpi();
   check_threads(place);
+}
+
+void check_launcher(std::source_location place) {
+  if (const auto other = launched_by_another()) {
+    throw Error(fmt::format("Ranks at {}: {}", at(place), told_of(*other)));
+  }
+}
+
+// One of them says it, which ends the others.
+int end_alone(const Launched& other) {
+  if (other.rank == 0) {
+    LastWord::say(told_of(other));
+  } else {
+    std::this_thread::sleep_for(std::chrono::seconds(5));
+  }
+  return 1;
 }
 
 // What is compared first: texts travel only where it differs.
@@ -142,6 +162,7 @@ std::string difference(int r, const std::vector<std::string>& other,
 
 Ranks::Ranks(MPI_Comm communicator, std::source_location place) {
   prepare(place);
+  check_launcher(place);
   check_mpi(MPI_Comm_dup(communicator, &communicator_), "MPI_Comm_dup");
   join();
 }
@@ -199,6 +220,7 @@ std::vector<std::uint64_t> Ranks::agree(const RankCall& call,
   }
   if (is_group_left) end_for_group();
   all_threw_ = false;
+  rank_in_last_call = rank_;
   const Digest own = digest_of(call, note);
   std::vector<Digest> all(std::size_t(size_), own);
   check_mpi(MPI_Allgather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own),
@@ -312,12 +334,14 @@ std::vector<std::string> Ranks::gather_in(int first, const std::string& own,
 
 int run_ranks(const std::function<int(Ranks&)>& program) {
   prepare(std::source_location::current());
+  if (const auto other = launched_by_another()) return end_alone(*other);
   const LastWord last_word;
   Ranks ranks;
   try {
     return program(ranks);
   } catch (const RanksDisagree& error) {
-    LastWord::say(error.what());  // a group may be without the first of all
+    // All ranks of a communicator throw it, perhaps on several machines.
+    if (rank_in_last_call == 0) LastWord::say(error.what());
     return 1;
   } catch (const std::exception& error) {
     LastWord::say(fmt::format("rank {} of {} ended the run: {}", ranks.rank(),

@@ -105,6 +105,12 @@ class Ranks {
   void exchange(std::span<const std::span<const std::byte>> out,
                 std::span<const std::span<std::byte>> in,
                 std::int64_t RankTraffic::* counter);
+  /// The same in stretches, which lie anywhere; each is a message of its own, and
+  /// nothing is known of the others' before. A rank has none for itself.
+  void exchange_stretches(
+      std::span<const std::vector<std::span<const std::byte>>> out,
+      std::span<const std::vector<std::span<std::byte>>> in,
+      std::int64_t RankTraffic::* counter);
   /// Overwrites the bytes of all ranks with those of rank 0.
   void send_from_first(std::span<std::byte> bytes,
                        std::int64_t RankTraffic::* counter);

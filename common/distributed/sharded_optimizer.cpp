@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 #include <utility>
 
 #include "fusebook/distributed/chunk_norm.h"
@@ -12,16 +13,14 @@
 #include "fusebook/distributed/machine_facts.h"
 #include "fusebook/distributed/message_buffer.h"
 #include "fusebook/distributed/optimizer_facts.h"
+#include "fusebook/distributed/parcel.h"
 #include "fusebook/distributed/share_states.h"
 #include "fusebook/foreach/clip_grad.h"
-#include "fusebook/foreach/foreach.h"
-#include "fusebook/foreach/reductions.h"
 #include "fusebook/prelude/sums.h"
 #include "fusebook/support/call_place.h"
 #include "fusebook/support/content_hash.h"
 #include "fusebook/support/number_text.h"
 #include "fusebook/support/source_place.h"
-#include "fusebook/tensor/kept_gradients.h"
 #include "fusebook/trace/recorder.h"
 
 namespace fuse {
@@ -40,20 +39,6 @@ std::vector<std::int64_t> sizes_of(const std::vector<Tensor>& params) {
   return sizes;
 }
 
-std::vector<Tensor> with_gradients(const std::vector<Tensor>& own) {
-  std::vector<Tensor> found;
-  for (const Tensor& each : own) {
-    if (each.grad().defined()) found.push_back(each);
-  }
-  return found;
-}
-
-std::vector<TensorList> gradient_lists(const std::vector<Tensor>& own) {
-  std::vector<Tensor> grads;
-  for (const Tensor& each : with_gradients(own)) grads.push_back(each.grad());
-  return lists_by_dtype(grads, "grads");
-}
-
 std::string text_of(const std::optional<double>& number) {
   return number ? number_text(*number) : "nothing";
 }
@@ -69,24 +54,42 @@ std::vector<std::string> facts_of(const ShardedStep& options) {
 // What needs to be made again when the shares are others.
 struct ShardedOptimizer::Parts {
   Parts(ShardedOptimizer& all, const CompileOptions& options)
-      : sums(all.ranks_, all.shares_, all.params_, all.own_),
+      : own(all.own_),
+        optimizer(all.optimizer_),
+        sums(all.ranks_, all.shares_, all.params_, all.own_, options),
         norm(all.ranks_, all.shares_, sizes_of(all.params_), options),
-        step(compile(std::function<void()>([this, &all] {
-                       if (max_norm) {
-                         clip_grads_with_norm_(all.own_, *max_norm, total);
-                       }
-                       all.optimizer_.step({.skip = skip});
-                     }),
-                     options)) {}
+        step(compile(std::function<void()>([this] { record(); }), options)),
+        sent(std::size_t(all.ranks_.size())) {
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      place_of[own[i].impl().get()] = i;
+    }
+  }
 
+  // The last gradients are added, then all are clipped and used, in one launch.
+  void record() {
+    for (const TensorList& grads : optimizer.gradient_lists()) {
+      std::vector<std::size_t> places;
+      for (const Tensor& param : grads.impl()->owners->tensors) {
+        places.push_back(place_of.at(param.impl().get()));
+      }
+      sums.open().list(grads, places).add_up(divide_by);
+    }
+    if (max_norm) clip_grads_with_norm_(own, *max_norm, total);
+    optimizer.step({.skip = skip});
+  }
+
+  const std::vector<Tensor>& own;
+  std::unordered_map<const TensorImpl*, std::size_t> place_of;  // in `own`
+  Optimizer& optimizer;
   GradientSums sums;
   ChunkNorm norm;
   // What the compiled step reads.
+  std::optional<Scalar> divide_by;
   std::optional<Scalar> max_norm;
   Scalar total = 0.0;
   std::optional<Scalar> skip;
   Compiled<std::function<void()>> step;
-  MessageBuffer sent;  // all parameters, in the order of their owners
+  std::vector<MessageBuffer> sent;  // copies of parameters, of each rank
 };
 
 ShardedOptimizer::ShardedOptimizer(Ranks& ranks, Optimizer& optimizer,
@@ -212,32 +215,67 @@ void ShardedOptimizer::add_gradients(std::source_location place) {
   round(true, {"add_gradients", place, {}});
 }
 
-// Of the gradients of all ranks.
-bool ShardedOptimizer::find_finite(const RankCall& call) {
-  bool finite = true;
-  ranks_.or_end(call, [&] {
-    for (const TensorList& list : gradient_lists(own_)) {
-      finite = finite && all_finite(list).value() != 0;
-    }
-  });
-  const auto notes = ranks_.agree({"finite", call.place, {}}, finite);
-  return std::find(notes.begin(), notes.end(), 0U) == notes.end();
+void ShardedOptimizer::send_gradients_as(std::optional<DType> dtype,
+                                         std::source_location place) {
+  check_usable("send_gradients_as", place);
+  const auto& added = parts_->sums.dtypes();
+  const bool has_begun =
+      std::any_of(added.begin(), added.end(),
+                  [](const auto& one) { return one.has_value(); });
+  if (has_begun) {
+    throw Error(
+        fmt::format("ShardedOptimizer::send_gradients_as at {}: gradients of "
+                    "this step have "
+                    "been sent; call it before them",
+                    at(place)));
+  }
+  if (dtype && (in_blocks(*dtype) || size_of(*dtype) != 2)) {
+    throw Error(fmt::format(
+        "ShardedOptimizer::send_gradients_as at {}: {} is not a dtype of 16 "
+        "bits; take bfloat16 or float16",
+        at(place), name_of(*dtype)));
+  }
+  ranks_.agree({"send_gradients_as",
+                place,
+                {fmt::format("gradients sent as {}",
+                             dtype ? name_of(*dtype) : "they are")}});
+  parts_->sums.send_as(dtype);
 }
 
+Counters ShardedOptimizer::counters() const {
+  Counters all = parts_->step.counters();
+  all += parts_->sums.counters();
+  all += parts_->norm.counters();
+  return all;
+}
+
+// Where something must be known of all gradients, their sums are made before the
+// step; else the step makes them.
 void ShardedOptimizer::prepare_gradients(const ShardedStep& options,
                                          const RankCall& call,
                                          ShardedResult& result) {
+  parts_->divide_by.reset();
+  if (options.divide_by) {
+    parts_->divide_by = Scalar(tensor(*options.divide_by, DType::float64));
+  }
+  const WantedOfSums wanted = {options.max_norm.has_value(),
+                               options.skip_nonfinite};
+  bool finite = true;
   ranks_.or_end(call, [&] {
     parts_->sums.hand_over();
-    if (!options.divide_by) return;
-    for (const TensorList& list : gradient_lists(own_)) {
-      foreach_div_(list, *options.divide_by);
-    }
+    if (!wanted.norm && !wanted.finite) return;
+    parts_->norm.make(parts_->sums.open(), parts_->divide_by, wanted);
+    parts_->sums.open().terms.clear();
+    parts_->divide_by.reset();
+    finite = parts_->norm.is_finite();
   });
-  if (options.skip_nonfinite) result.skipped = !find_finite(call);
-  if (!options.max_norm) return;
+  if (wanted.finite) {
+    const auto notes = ranks_.agree({"finite", call.place, {}}, finite);
+    result.skipped = std::find(notes.begin(), notes.end(), 0U) != notes.end();
+  }
+  if (!wanted.norm) return;
   ranks_.or_end(
-      call, [&] { result.norm = parts_->norm(own_, parts_->sums.dtypes()); });
+      call, [&] { result.norm = parts_->norm.norm(parts_->sums.dtypes()); });
 }
 
 ShardedResult ShardedOptimizer::step(const ShardedStep& options,
@@ -275,37 +313,29 @@ ShardedResult ShardedOptimizer::step(const ShardedStep& options,
   return result;
 }
 
+// From their memory to where they are on the other ranks.
 void ShardedOptimizer::send_params(const RankCall& call) {
   ranks_.or_end(call, [&] {
     const auto& dtypes = parts_->sums.dtypes();
-    std::vector<std::size_t> sizes(std::size_t(ranks_.size()));
+    const auto me = std::size_t(ranks_.rank());
+    std::vector<std::vector<Tensor>> views(std::size_t(ranks_.size()));
     for (const Share& each : shares_) {
       if (!dtypes[each.param]) continue;  // has not moved
-      sizes[std::size_t(each.owner)] +=
-          std::size_t(each.count) * size_of(params_[each.param].dtype());
+      views[std::size_t(each.owner)].push_back(
+          view_of(each, params_[each.param]));
     }
-    const auto all = parts_->sent.parts(sizes);
-    const auto for_each_part = [&](auto work) {
-      std::vector<std::size_t> next(all.size());
-      for (const Share& each : shares_) {
-        if (!dtypes[each.param]) continue;
-        const auto r = std::size_t(each.owner);
-        Tensor view = view_of(each, params_[each.param]);
-        work(each,
-             from_blob(all[r].data() + next[r], view.shape(), view.dtype()),
-             view);
-        next[r] += view.nbytes();
-      }
-    };
-    for_each_part([&](const Share& share, Tensor packed, const Tensor& view) {
-      if (share.owner == ranks_.rank()) packed.copy_(view);
-    });
-    const std::span<const std::byte> own = all[std::size_t(ranks_.rank())];
-    ranks_.exchange(std::vector(all.size(), own), all,
-                    &RankTraffic::parameters);
-    for_each_part([&](const Share& share, const Tensor& packed, Tensor view) {
-      if (share.owner != ranks_.rank()) view.copy_(packed);
-    });
+    std::vector<Parcel> parcels;
+    std::vector<std::vector<std::span<std::byte>>> in;
+    for (std::size_t r = 0; r < views.size(); ++r) {
+      in.push_back(parcels.emplace_back(views[r], parts_->sent[r]).stretches());
+    }
+    parcels[me].pack();
+    const std::vector<std::vector<std::span<const std::byte>>> out(
+        views.size(), {in[me].begin(), in[me].end()});
+    ranks_.exchange_stretches(out, in, &RankTraffic::parameters);
+    for (std::size_t r = 0; r < views.size(); ++r) {
+      if (r != me) parcels[r].unpack();
+    }
   });
 }
 

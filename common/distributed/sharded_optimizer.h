@@ -68,6 +68,14 @@ class ShardedOptimizer {
   /// process that adds the same groups, and sends less.
   void add_gradients(
       std::source_location place = std::source_location::current());
+  /// From now on, gradients of wider dtypes are rounded to this one, of 16 bits,
+  /// before they are sent: half of the bytes of float32. The bits are those of one
+  /// process that rounds each gradient so before it adds them, in the dtype they
+  /// had. Without a dtype, nothing is rounded. Throws Error for a dtype of other
+  /// sizes, and where gradients have been added since the last step.
+  void send_gradients_as(
+      std::optional<DType> dtype,
+      std::source_location place = std::source_location::current());
   /// Steps all parameters for which gradients were added. If it fails on one
   /// rank, it throws on all, and then only making everything anew helps: a rank
   /// that got further has stepped.
@@ -81,6 +89,9 @@ class ShardedOptimizer {
   const std::vector<Share>& shares() const { return shares_; }
   /// The views of this rank's shares, in the order of `shares`.
   const std::vector<Tensor>& own() const { return own_; }
+  /// What the launches of this rank have done that add gradients, look at them,
+  /// and step.
+  Counters counters() const;
   /// The optimizer of this rank's shares.
   Optimizer& optimizer() { return optimizer_; }
   const Optimizer& optimizer() const { return optimizer_; }
@@ -97,7 +108,6 @@ class ShardedOptimizer {
   void take_first_params();
   void send_params(const RankCall& call);
   bool round(bool contributes, const RankCall& call);
-  bool find_finite(const RankCall& call);
   void prepare_gradients(const ShardedStep& options, const RankCall& call,
                          ShardedResult& result);
   void check_usable(const char* call, std::source_location place) const;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "fusebook/distributed/ranks.h"
@@ -18,6 +19,8 @@ struct PlannedStep {
   bool adds_up = false;
   bool clips = false;            ///< by `ShardedStep::max_norm`
   bool skips_nonfinite = false;  ///< as `ShardedStep::skip_nonfinite`
+  /// As `ShardedOptimizer::send_gradients_as`.
+  std::optional<DType> gradients_as = {};
 
   /// Gradients that travel.
   std::int64_t gradients(int ranks) const;
@@ -40,10 +43,18 @@ class StepTraffic {
   std::int64_t own_bytes(int rank) const;
 
  private:
+  // The shares of a rank, on their way to another one.
+  struct Load {
+    std::int64_t bytes = 0;
+    std::int64_t messages = 0;
+  };
+  std::vector<Load> loads(std::optional<DType> sent_as) const;
+
   int ranks_;
-  std::int64_t params_;
-  std::vector<std::int64_t> bytes_;   // of the shares of each rank
-  std::vector<std::int64_t> chunks_;  // in them
+  std::vector<Share> shares_;
+  std::vector<DType> dtypes_;
+  std::vector<std::int64_t> chunks_;  // in the shares of each rank
+  std::vector<Load> params_;
 };
 
 }  // namespace fuse

@@ -83,6 +83,7 @@ void measure(Ranks& ranks, int rounds, Report& report) {
     report.links.push_back(measure_links(ranks, rounds));
     if (ranks.size() == report.fitted_at) {
       report.link = fit_links(report.links.back());
+      report.overlap = measure_overlap(ranks, rounds);
     }
   }
   for (const PlannedStep& plan : step_kinds(ranks.size())) {

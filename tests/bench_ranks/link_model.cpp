@@ -1,6 +1,5 @@
 #include "bench_ranks/link_model.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "fusebook/support/error.h"
@@ -50,14 +49,13 @@ double LinkModel::us(const RankTraffic& sent, int ranks) const {
 }
 
 double LinkModel::exchange(std::int64_t bytes, int ranks) const {
-  return us({.gradients = bytes, .calls = 1, .exchanges = 1}, ranks);
+  return us({.gradients = bytes, .exchanges = 1}, ranks);
 }
 
 LinkModel fit_links(const LinkTimes& times) {
   const Line line = fit_line(times.exchanges);
-  const double rest = std::max(0.0, line.first - times.call_us);
   return {times.call_us / messages_in_a_call(times.ranks),
-          rest / messages_in_an_exchange(times.ranks), line.each};
+          line.first / messages_in_an_exchange(times.ranks), line.each};
 }
 
 }  // namespace fuse::bench

@@ -43,14 +43,14 @@ class Exchanges {
     const bool to_everybody = one.pattern == "parameters";
     const auto sent = to_everybody ? arriving.subspan(me * part, part)
                                    : out_.next(part * count);
-    std::vector<std::span<std::byte>> in;
-    std::vector<std::span<const std::byte>> out;
+    std::vector<std::vector<std::span<std::byte>>> in(count);
+    std::vector<std::vector<std::span<const std::byte>>> out(count);
     for (std::size_t r = 0; r < count; ++r) {
-      in.push_back(arriving.subspan(r * part, part));
-      out.emplace_back(to_everybody ? sent : sent.subspan(r * part, part));
+      if (r == me) continue;
+      in[r] = {arriving.subspan(r * part, part)};
+      out[r] = {to_everybody ? sent : sent.subspan(r * part, part)};
     }
-    if (!to_everybody) in[me] = sent.subspan(me * part, part);
-    ranks_.exchange(out, in, &RankTraffic::gradients);
+    ranks_.exchange_stretches(out, in, &RankTraffic::gradients);
   }
 
  private:

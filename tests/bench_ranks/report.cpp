@@ -34,7 +34,10 @@ Json constants_json(const Report& report) {
       {"call_us", quantity(report.link.call_us, "us")},
       {"exchange_us", quantity(report.link.exchange_us, "us")},
       {"link_gb_per_s", quantity(1e-3 / report.link.us_per_byte, "GB/s")},
-      {"memory_gb_per_s", quantity(1e-3 * report.memory_bytes_per_us, "GB/s")}};
+      {"memory_gb_per_s", quantity(1e-3 * report.memory_bytes_per_us, "GB/s")},
+      {"exchange_alone_us", quantity(report.overlap.exchange_us, "us")},
+      {"work_alone_us", quantity(report.overlap.work_us, "us")},
+      {"exchange_beside_work_us", quantity(report.overlap.both_us, "us")}};
 }
 
 Json links_json(const Report& report) {
@@ -128,6 +131,11 @@ void print(const Report& report) {
       "of an exchange, %.3f GB/s; memory %.3f GB/s a rank\n",
       report.fitted_at, report.link.call_us, report.link.exchange_us,
       1e-3 / report.link.us_per_byte, 1e-3 * report.memory_bytes_per_us);
+  std::printf(
+      "an exchange %.0f us, computing %.0f us, computing while it travels %.0f "
+      "us\n",
+      report.overlap.exchange_us, report.overlap.work_us,
+      report.overlap.both_us);
   for (const LinkTimes& link : report.links) {
     std::printf("%d ranks, a call: %.2f us\n", link.ranks, link.call_us);
     for (const ExchangeTime& one : link.exchanges) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "bench_ranks/link_model.h"
+#include "bench_ranks/overlap.h"
 #include "bench_ranks/planning.h"
 #include "bench_ranks/step_times.h"
 
@@ -15,6 +16,7 @@ struct Report {
   int fitted_at = 2;  ///< ranks for which the model's numbers were fitted
   std::string mpi;    ///< the library and its version
   LinkModel link;
+  Overlap overlap;                 ///< the same ranks
   double memory_bytes_per_us = 0;  ///< of each rank, where the model was fitted
   std::vector<LinkTimes> links;
   std::vector<StepTime> steps;

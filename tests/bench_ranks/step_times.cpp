@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "bench/case_model.h"
 #include "bench_ranks/together.h"
@@ -29,19 +30,26 @@ class Training {
         model_(wanted),
         adam_(model_.params()),
         sharded_(ranks, adam_) {
-    for (const Tensor& each : model_.params()) grads_.push_back(each.grad());
+    for (Tensor each : model_.params()) {
+      grads_.push_back(each.grad());
+      each.set_grad(Tensor());
+    }
+  }
+
+  // As a backward pass does, outside of the step.
+  void make_gradients() {
+    for (std::int64_t m = ranks_.rank(); m < plan_.gradients(ranks_.size());
+         m += ranks_.size()) {
+      auto& fresh = fresh_.emplace_back();
+      for (const Tensor& each : grads_) fresh.push_back(each.clone());
+    }
   }
 
   void step() {
-    std::int64_t own = 0;
-    for (std::int64_t m = ranks_.rank(); m < plan_.gradients(ranks_.size());
-         m += ranks_.size()) {
-      ++own;
-    }
-    for (; own > 0; --own) {
+    for (; !fresh_.empty(); fresh_.pop_back()) {
       for (std::size_t p = 0; p < grads_.size(); ++p) {
         Tensor param = model_.params()[p];
-        param.set_grad(grads_[p]);
+        param.set_grad(std::move(fresh_.back()[p]));
       }
       sharded_.add_gradients();
     }
@@ -57,6 +65,7 @@ class Training {
   Adam adam_;
   ShardedOptimizer sharded_;
   std::vector<Tensor> grads_;
+  std::vector<std::vector<Tensor>> fresh_;  // of the next step
 };
 
 }  // namespace
@@ -106,8 +115,10 @@ StepTime measure_step(Ranks& ranks, const Case& wanted, const PlannedStep& plan,
   found.ranks = ranks.size();
   found.plan = plan;
   std::vector<double> times;
+  training.make_gradients();
   training.step();  // compiles
   for (int round = 0; round < rounds; ++round) {
+    training.make_gradients();
     begin_together(ranks);
     const RankTraffic before = ranks.traffic();
     const double begin = steady_seconds();

@@ -80,6 +80,32 @@ class Ends(unittest.TestCase):
     def test_one_that_returns_before_a_group(self):
         self.in_pairs("returns", "rank 1 has left the run", "in Ranks at ")
 
+    def test_ranks_of_another_launcher(self):
+        """Each would be alone; the first of them says so, the others wait for
+        their end."""
+        for name in "PMI", "OMPI_COMM_WORLD":
+            others = [self.alone(name, rank) for rank in (1, 2)]
+            code, text = self.told(self.alone(name, 0))
+            self.assertEqual(code, 1, text)
+            ours = re.findall(r"^fusebook: .*$", text, re.M)
+            self.assertEqual(len(ours), 1, text)
+            self.assertIn(f"has started 3 ranks ({name}_SIZE)", ours[0])
+            for each in others:
+                code, text = self.told(each)
+                self.assertEqual((code, text), (1, ""))
+
+    def alone(self, name, rank):
+        """A process that a launcher of another library has started."""
+        given = dict(os.environ)
+        given.update({f"{name}_SIZE": "3", f"{name}_RANK": str(rank),
+                      "FUSEBOOK_THREADS": "1"})
+        return subprocess.Popen([PROGRAM, "well"], env=given, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def told(self, process):
+        text, _ = process.communicate(timeout=SECONDS)
+        return process.returncode, text
+
     def test_a_rank_that_is_killed(self):
         """The others end within seconds, and the last checkpoint loads."""
         moments = random.Random(18)

@@ -62,9 +62,9 @@ TEST_CASE("one size is no line") {
 TEST_CASE("the model is fitted to what it then says") {
   const LinkModel model = fit_links({4, 6, on_a_line(30, 0.5)});
   CHECK(model.call_us == doctest::Approx(3));
-  CHECK(model.exchange_us == doctest::Approx(8));
+  CHECK(model.exchange_us == doctest::Approx(10));
   CHECK(model.exchange(1000, 4) == doctest::Approx(530));
-  CHECK(model.exchange(1000, 8) == doctest::Approx(3 * 3 + 7 * 8 + 500));
+  CHECK(model.exchange(1000, 8) == doctest::Approx(7 * 10 + 500));
 }
 
 TEST_CASE("a step is its calls, its exchanges and its bytes") {

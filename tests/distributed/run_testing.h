@@ -48,6 +48,8 @@ struct Model {
   std::function<bool(int step, int micro)> is_broken = [](int, int) {
     return false;
   };
+  /// What gradients are rounded to before they are added.
+  std::optional<DType> rounded_to = {};
 
   std::vector<Tensor> params() const {
     std::vector<Tensor> all;
@@ -63,6 +65,7 @@ struct Model {
       const auto seed = std::uint64_t(step) * 1000 + std::uint64_t(micro) + 10;
       Tensor one = filled(params[p].shape(), params[p].dtype(), seed, p);
       if (is_broken(step, micro)) one.fill_(INFINITY);
+      if (rounded_to) one = one.to(*rounded_to).to(params[p].dtype());
       if (params[p].grad().defined()) {
         foreach_add_(TensorList({params[p].grad()}), TensorList({one}));
       } else {
@@ -84,6 +87,7 @@ struct Run {
   ShardedStep options = {};
   int steps = 20;
   int first = 0;
+  std::optional<DType> gradients_as = {};
 
   /// The parameters at the end, and the norms, in one process.
   std::pair<std::vector<Tensor>, std::vector<double>> alone() const;
@@ -100,6 +104,8 @@ inline std::vector<TensorList> lists_of(const std::vector<Tensor>& params) {
 }
 
 inline std::pair<std::vector<Tensor>, std::vector<double>> Run::alone() const {
+  Model rounding = model;
+  rounding.rounded_to = gradients_as;
   auto params = model.params();
   const auto opt = make(params);
   const After after = attach(*opt);
@@ -107,7 +113,7 @@ inline std::pair<std::vector<Tensor>, std::vector<double>> Run::alone() const {
   for (int step = first; step < first + steps; ++step) {
     opt->zero_grad();
     for (int m = 0; m < micro_gradients; ++m) {
-      model.add_gradients(params, step, m);
+      rounding.add_gradients(params, step, m);
     }
     std::optional<Scalar> skip;
     for (const TensorList& list : lists_of(params)) {
@@ -137,6 +143,7 @@ inline std::pair<std::vector<Tensor>, std::vector<double>> Run::shared() const {
   const auto opt = make(params);
   ShardedOptimizer sharded(*given_ranks, *opt,
                            {.backend = Backend::interpreted});
+  if (gradients_as) sharded.send_gradients_as(gradients_as);
   const After after = attach(*opt);
   std::vector<double> norms;
   for (int step = first; step < first + steps; ++step) {

@@ -32,10 +32,12 @@ template <class Kind>
 void check_planned(const PlannedStep& plan) {
   CAPTURE(plan.micro_gradients);
   CAPTURE(plan.adds_up);
+  CAPTURE(plan.gradients_as.has_value());
   auto params = tensors.params();
   Kind opt(params);
   ShardedOptimizer sharded(*given_ranks, opt,
                            {.backend = Backend::interpreted});
+  if (plan.gradients_as) sharded.send_gradients_as(plan.gradients_as);
   std::vector<DType> dtypes;
   for (const Tensor& each : params) dtypes.push_back(each.dtype());
   const StepTraffic planned(sharded.shares(), dtypes, given_ranks->size());
@@ -68,7 +70,8 @@ TEST_CASE("a step sends what was planned") {
       check_planned<AdamW>({.micro_gradients = micro_gradients,
                             .adds_up = adds_up,
                             .clips = true,
-                            .skips_nonfinite = true});
+                            .skips_nonfinite = true,
+                            .gradients_as = DType::bfloat16});
     }
   }
 }
