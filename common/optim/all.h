@@ -1,7 +1,7 @@
 #pragma once
 
-/// Every optimizer of torch.optim but Muon, which multiplies matrices; LAMB and LARS;
-/// making one of unsupported.h throws Error.
+/// Every optimizer of torch.optim but Muon, which multiplies matrices; LAMB, LARS and
+/// AdEMAMix; making one of unsupported.h throws Error.
 
 #include "fusebook/optim/adadelta.h"
 #include "fusebook/optim/adafactor.h"
@@ -9,6 +9,7 @@
 #include "fusebook/optim/adam.h"
 #include "fusebook/optim/adamax.h"
 #include "fusebook/optim/adamw.h"
+#include "fusebook/optim/ademamix.h"
 #include "fusebook/optim/asgd.h"
 #include "fusebook/optim/lamb.h"
 #include "fusebook/optim/lars.h"

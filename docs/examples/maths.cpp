@@ -88,6 +88,16 @@ EXAMPLE(maths_adamw) {
   print_steps<AdamW>(options, options.as_adam());
 }
 
+EXAMPLE(maths_ademamix) {
+  print_steps<AdEMAMix>(AdEMAMixOptions{.lr = 0.1,
+                                        .betas = {0.9, 0.99, 0.999},
+                                        .alpha = 2.0,
+                                        .t_alpha = 4.0,
+                                        .t_beta3 = 5.0,
+                                        .eps = 1e-3,
+                                        .weight_decay = 0.05});
+}
+
 EXAMPLE(maths_nadam) {
   print_steps<NAdam>(NAdamOptions{.lr = 0.1,
                                   .betas = {0.9, 0.99},

@@ -37,6 +37,7 @@ EXAMPLE(every_optimizer) {
   end_of([](const Tensor& x) { return Adadelta({x}, {.lr = 1.0}); });
   end_of([](const Tensor& x) { return ASGD({x}, {.lr = 0.1}); });
   end_of([](const Tensor& x) { return Rprop({x}, {.lr = 0.01}); });
+  end_of([](const Tensor& x) { return AdEMAMix({x}, {.lr = 0.05}); });
   end_of([](const Tensor& x) { return LAMB({x}, {.lr = 0.05}); });
   end_of([](const Tensor& x) { return LARS({x}, {.lr = 50.0}); });
   end_of([](const Tensor& x) { return Adafactor({x}, {.lr = 0.05}); });

@@ -113,6 +113,7 @@ _FUNCTIONS = {"row_means": _row_means, "mean": _mean, "max": _max, "transpose": 
               "column_means": lambda x: _transposed(_row_means(_transposed(x))),
               "rms": lambda x: _norm(x) / math.sqrt(len(x)),
               "min": min, "norm": _norm,
+              "exp": _one_by_one(math.exp), "log": _one_by_one(math.log),
               "sign": _one_by_one(lambda x: float((x > 0) - (x < 0)))}
 
 

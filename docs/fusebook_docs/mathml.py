@@ -5,13 +5,15 @@ import html
 
 # Letters, and what stands below them.
 _SYMBOLS = {
-    "alpha": "α", "beta1": ("β", "1"), "beta2": ("β", "2"), "dampening": "τ",
+    "alpha": "α", "beta1": ("β", "1"), "beta2": ("β", "2"),
+    "beta3": ("β", "3"), "dampening": "τ",
     "beta2_decay": "ρ", "eps": "ε", "eps1": ("ε", "1"), "eps2": ("ε", "2"), "eta1": ("η", "−"), "eta2": ("η", "+"),
     "initial_accumulator_value": "δ", "lambd": "κ", "lr": "γ", "lr_decay": "η",
     "momentum": "μ", "momentum_decay": "ψ", "mu": "μ", "nu": "ν", "p": "θ",
     "rate": ("γ", "′"), "ns_coefficient1": "a", "ns_coefficient2": "b", "ns_coefficient3": "c",
     "ns_steps": "N", "rho": "ρ", "rho_inf": ("ρ", "∞"), "step": "η",
     "step_size1": ("Γ", "min"), "step_size2": ("Γ", "max"), "t0": ("t", "0"),
+    "t_alpha": ("T", "α"), "t_beta3": ("T", "β"),
     "trust_coefficient": "η", "weight_decay": "λ", "ax": "a",
 }
 _TIMES = "&#x2062;"  # a product without a sign

@@ -1,5 +1,5 @@
-"""The optimizers of torch.optim, with its names, arguments and defaults; and LAMB and
-LARS, which torch does not have.
+"""The optimizers of torch.optim, with its names, arguments and defaults; and AdEMAMix,
+LAMB and LARS, which torch does not have.
 
 `foreach`, `fused` and `capturable` are taken and change nothing: a step is one
 launch in any case, but for Adafactor's.
@@ -114,6 +114,23 @@ class Adamax(Optimizer):
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps,
             weight_decay=weight_decay, foreach=foreach, maximize=maximize,
             differentiable=differentiable, capturable=capturable))
+
+
+class AdEMAMix(Optimizer):
+    """AdEMAMix (Pagliardini, Ablin and Grangier, 2024), in one launch: AdamW with a
+    second average of the gradients, which forgets far more slowly. Its weight and its
+    decay grow in the first `t_alpha` and `t_beta3` steps."""
+
+    _name = "AdEMAMix"
+
+    def __init__(self, params: Iterable[Any], lr: float = 1e-3,
+                 betas: tuple[float, float, float] = (0.9, 0.999, 0.9999),
+                 alpha: float = 5.0, t_alpha: int | None = None,
+                 t_beta3: int | None = None, eps: float = 1e-8,
+                 weight_decay: float = 1e-2, *, maximize: bool = False) -> None:
+        super().__init__(params, dict(lr=lr, betas=betas, alpha=alpha,
+            t_alpha=t_alpha or 0, t_beta3=t_beta3 or 0, eps=eps,
+            weight_decay=weight_decay, maximize=maximize))
 
 
 class ASGD(Optimizer):

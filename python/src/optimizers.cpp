@@ -50,6 +50,7 @@ AnyOptimizer make_optimizer(const std::string& name) {
     return make<AdamW, Adam::Group>(AdamWOptions().as_adam());
   }
   if (name == "Adamax") return make<Adamax>();
+  if (name == "AdEMAMix") return make<AdEMAMix>();
   if (name == "ASGD") return make<ASGD>();
   if (name == "LAMB") return make<LAMB>();
   if (name == "LARS") return make<LARS>();

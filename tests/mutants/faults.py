@@ -362,6 +362,23 @@ ADAM = (
           "foreach_lerp_(exp_avgs, grads, beta1);", "adam_test"),
 )
 
+ADEMAMIX = (
+    fault("the slow average is as fast as the other", "common/optim/ademamix.h",
+          "foreach_lerp_(exp_avg_slows, grads, 1.0 - beta3);",
+          "foreach_lerp_(exp_avg_slows, grads, 1.0 - beta1);", "optimizers_test"),
+    fault("the slow average comes in at once", "common/optim/ademamix.h",
+          "foreach_mul(grown(o.t_alpha, batch.steps), o.alpha)",
+          "foreach_mul(foreach_minimum(batch.steps, 1.0), o.alpha)",
+          "optimizers_test"),
+    fault("the decay grows in a straight line", "common/optim/ademamix.h",
+          "foreach_exp(foreach_reciprocal(lengths))",
+          "foreach_lerp(foreach_mul(ones, o.betas[0]), o.betas[2], shares)",
+          "optimizers_test"),
+    fault("the decay never stops growing", "common/optim/ademamix.h",
+          "return foreach_minimum(foreach_div(steps, total), 1.0);",
+          "return foreach_div(steps, total);", "optimizers_test"),
+)
+
 MUON = (
     fault("a tall matrix is multiplied on its wide side",
           "common/optim_products/muon.cpp",
@@ -1589,5 +1606,5 @@ RANKS = (
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
           ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS +
           TRAINING + MEMORY + MEASURING + GROUPS + FAILURES + CALLS +
-          MUON + ORDER + LAYERS + UNDEFINED + BROADCASTS + OTHERS +
+          ADEMAMIX + MUON + ORDER + LAYERS + UNDEFINED + BROADCASTS + OTHERS +
           REDUCTIONS + SKIPPED + TRUST_RATIOS + MATRICES + PYTHON + RANKS)

@@ -154,6 +154,18 @@ TEST_CASE("what torch refuses is refused") {
                  "ASGD: invalid lambd value: -1"));
   CHECK(contains(refusal<ASGD>(ASGDOptions{.alpha = -1.0}),
                  "ASGD: invalid alpha value: -1"));
+  CHECK(refusal<AdEMAMix>(AdEMAMixOptions{.betas = {0.9, 0.9, 1.0}}) ==
+        "AdEMAMix: invalid beta parameter at index 2: 1");
+  CHECK(refusal<AdEMAMix>(AdEMAMixOptions{.alpha = -1.0}) ==
+        "AdEMAMix: invalid alpha value: -1");
+  CHECK(refusal<AdEMAMix>(AdEMAMixOptions{.t_alpha = -1.0}) ==
+        "AdEMAMix: invalid t_alpha value: -1");
+  CHECK(refusal<AdEMAMix>(AdEMAMixOptions{.t_beta3 = nan}) ==
+        "AdEMAMix: invalid t_beta3 value: nan");
+  CHECK(refusal<AdEMAMix>(AdEMAMixOptions{.eps = -1.0}) ==
+        "AdEMAMix: invalid epsilon value: -1");
+  CHECK(refusal<AdEMAMix>(AdEMAMixOptions{.weight_decay = -1.0}) ==
+        "AdEMAMix: invalid weight_decay value: -1");
   CHECK(refusal<LAMB>(LAMBOptions{.betas = {0.9, 1.0}}) ==
         "LAMB: invalid beta parameter at index 1: 1");
   CHECK(refusal<LAMB>(LAMBOptions{.eps = -1.0}) ==
@@ -226,6 +238,15 @@ TEST_CASE("those that torch does not have have the usual defaults") {
   CHECK(LAMBOptions{}.eps.value() == 1e-6);
   CHECK(LAMBOptions{}.weight_decay.value() == 1e-2);
   CHECK(LAMBOptions{}.bias_correction);
+  CHECK(AdEMAMixOptions{}.lr.value() == 1e-3);
+  CHECK(AdEMAMixOptions{}.betas[0].value() == 0.9);
+  CHECK(AdEMAMixOptions{}.betas[1].value() == 0.999);
+  CHECK(AdEMAMixOptions{}.betas[2].value() == 0.9999);
+  CHECK(AdEMAMixOptions{}.alpha.value() == 5.0);
+  CHECK(AdEMAMixOptions{}.t_alpha.value() == 0.0);
+  CHECK(AdEMAMixOptions{}.t_beta3.value() == 0.0);
+  CHECK(AdEMAMixOptions{}.eps.value() == 1e-8);
+  CHECK(AdEMAMixOptions{}.weight_decay.value() == 1e-2);
   CHECK(LARSOptions{}.lr.value() == 1.0);
   CHECK(LARSOptions{}.momentum.value() == 0.9);
   CHECK(LARSOptions{}.weight_decay.value() == 0);

@@ -94,7 +94,7 @@ class Steps(unittest.TestCase):
             self.assertTrue(np.array_equal(whole, expected), dtype)
 
     def test_all_optimizers_step(self):
-        for name in ("ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW",
+        for name in ("ASGD", "AdEMAMix", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW",
                      "Adamax", "LAMB", "LARS", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"):
             x = np.ones(5)
             opt = getattr(fusebook, name)([x])
@@ -127,6 +127,28 @@ class Steps(unittest.TestCase):
                 own.step([grad, np.ones(7)])
             self.assertLess(np.abs(x - expected).max(), 1e-14)
             self.assertEqual(own.counters.launches, steps)
+
+    def test_ademamix_adds_a_slow_average_that_grows_into_place(self):
+        betas, grads = (0.5, 0.75, 0.875), (0.5, -2.0, 1.0, 0.25)
+        for options in ({}, {"t_alpha": 3, "t_beta3": 3}):
+            x = np.array([3.0])
+            own = fusebook.AdEMAMix([x], 0.1, betas, 2.0, weight_decay=0.25,
+                                    eps=1e-3, **options)
+            expected, fast, slow, square = 3.0, 0.0, 0.0, 0.0
+            for t, grad in enumerate(grads, 1):
+                own.step([np.array([grad])])
+                share = min(t / 3, 1) if options else 1
+                # Steps until half is forgotten, in a straight line.
+                half = [np.log(0.5) / np.log(beta) for beta in (betas[0], betas[2])]
+                slow_beta = 0.5 ** (1 / ((1 - share) * half[0] + share * half[1]))
+                fast = betas[0] * fast + (1 - betas[0]) * grad
+                slow = slow_beta * slow + (1 - slow_beta) * grad
+                square = betas[1] * square + (1 - betas[1]) * grad**2
+                mean = fast / (1 - betas[0]**t) + 2.0 * share * slow
+                root = np.sqrt(square / (1 - betas[1]**t))
+                expected -= 0.1 * (mean / (root + 1e-3) + 0.25 * expected)
+                self.assertLess(abs(x[0] - expected), 1e-13)
+            self.assertEqual(own.counters.launches, len(grads))
 
     def test_adafactor_averages_rows_and_columns(self):
         start = np.array([[3.0, 4.0, 1.0], [0.5, -1.0, 2.0]])

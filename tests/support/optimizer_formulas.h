@@ -166,6 +166,31 @@ inline void apply(const fuse::ASGDOptions& o, Element& x, double grad,
   mu = 1 / std::max(1.0, step - o.t0.value());
 }
 
+// With the schedules as the paper has them.
+inline void apply(const fuse::AdEMAMixOptions& o, Element& x, double grad,
+                  double step) {
+  const double g = o.maximize ? -grad : grad;
+  const double beta1 = o.betas[0].value();
+  const double beta2 = o.betas[1].value();
+  double beta3 = o.betas[2].value();
+  double alpha = o.alpha.value();
+  if (step < o.t_beta3.value()) {
+    const double share = step / o.t_beta3.value();
+    const double low = std::log(beta1);
+    const double high = std::log(beta3);
+    beta3 = std::exp(low * high / ((1 - share) * high + share * low));
+  }
+  if (step < o.t_alpha.value()) alpha *= step / o.t_alpha.value();
+  auto& [fast, slow, squares] = x.state;
+  fast = beta1 * fast + (1 - beta1) * g;
+  slow = beta3 * slow + (1 - beta3) * g;
+  squares = beta2 * squares + (1 - beta2) * g * g;
+  const double mean = fast / (1 - std::pow(beta1, step)) + alpha * slow;
+  const double root = std::sqrt(squares / (1 - std::pow(beta2, step)));
+  x.param -= o.lr.value() * (mean / (root + o.eps.value()) +
+                             o.weight_decay.value() * x.param);
+}
+
 // ---- of tensors with one element, whose norm is its size --------------------
 
 inline void apply(const fuse::LAMBOptions& o, Element& x, double grad,

@@ -292,6 +292,30 @@ inline std::vector<Case> asgd_cases() {
   return cases;
 }
 
+inline std::vector<Case> ademamix_cases() {
+  std::vector<Case> cases;
+  for (unsigned bits = 0; bits < 8; ++bits) {
+    fuse::AdEMAMixOptions o{.betas = {0.9, 0.999, 0.99}};
+    o.maximize = bit(bits, 0);
+    o.lr = rate(odd(bits), 0.01, 0.02);
+    if (bit(bits, 1)) o.t_alpha = 4.0;
+    if (bit(bits, 2)) o.t_beta3 = 5.0;
+    if (bit(bits, 1)) o.weight_decay = 0.0;
+    cases.push_back(
+        make_case<fuse::AdEMAMix>(words({{bit(bits, 0), "maximize"},
+                                         {odd(bits), "tensor lr"},
+                                         {bit(bits, 1), "t_alpha"},
+                                         {bit(bits, 2), "t_beta3"}}),
+                                  o));
+  }
+  fuse::AdEMAMixOptions o{.lr = 0.05, .betas = {0.3, 0.9, 0.95}};
+  o.alpha = 2.0;
+  o.eps = 1e-2;
+  o.weight_decay = 0.2;
+  cases.push_back(make_case<fuse::AdEMAMix>("betas", o));
+  return cases;
+}
+
 inline std::vector<Case> lamb_cases() {
   std::vector<Case> cases;
   for (unsigned bits = 0; bits < 8; ++bits) {
@@ -357,6 +381,8 @@ void for_each_kind(Visit visit) {
   visit.template operator()<Rprop>(RpropOptions{});
   visit.template operator()<ASGD>(
       ASGDOptions{.lambd = 0.1, .t0 = 2.0, .weight_decay = 0.1});
+  visit.template operator()<AdEMAMix>(AdEMAMixOptions{
+      .t_alpha = 10.0, .t_beta3 = 10.0, .weight_decay = 0.1});
   visit.template operator()<LAMB>(LAMBOptions{.weight_decay = 0.1});
   visit.template operator()<LARS>(
       LARSOptions{.weight_decay = 0.1, .trust_coefficient = 0.02});
@@ -378,6 +404,7 @@ inline const std::vector<OptimizerRow>& table() {
        rmsprop_cases()},
       {"Rprop", {"prev", "step_size"}, rprop_cases()},
       {"ASGD", {"ax", "eta", "mu"}, asgd_cases()},
+      {"AdEMAMix", {"exp_avg", "exp_avg_slow", "exp_avg_sq"}, ademamix_cases()},
       {"LAMB", {"exp_avg", "exp_avg_sq"}, lamb_cases(), true},
       {"LARS", {"momentum_buffer"}, lars_cases(), true},
   };
