@@ -95,9 +95,8 @@ class AdEMAMix : public ListOptimizer<AdEMAMixOptions> {
     if (is_off(o.t_alpha)) {
       foreach_add_scaled_(directions, exp_avg_slows, o.alpha);
     } else {
-      foreach_add_scaled_(
-          directions, exp_avg_slows,
-          foreach_mul(grown(o.t_alpha, batch.steps), o.alpha));
+      foreach_add_scaled_(directions, exp_avg_slows,
+                          foreach_mul(grown(o.t_alpha, batch.steps), o.alpha));
     }
     const TensorList denominators = foreach_sqrt(exp_avg_sqs);
     foreach_div_(denominators, foreach_sqrt(foreach_sub(

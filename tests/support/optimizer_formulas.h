@@ -187,8 +187,8 @@ inline void apply(const fuse::AdEMAMixOptions& o, Element& x, double grad,
   squares = beta2 * squares + (1 - beta2) * g * g;
   const double mean = fast / (1 - std::pow(beta1, step)) + alpha * slow;
   const double root = std::sqrt(squares / (1 - std::pow(beta2, step)));
-  x.param -= o.lr.value() * (mean / (root + o.eps.value()) +
-                             o.weight_decay.value() * x.param);
+  x.param -= o.lr.value() *
+             (mean / (root + o.eps.value()) + o.weight_decay.value() * x.param);
 }
 
 // ---- of tensors with one element, whose norm is its size --------------------

@@ -381,8 +381,8 @@ void for_each_kind(Visit visit) {
   visit.template operator()<Rprop>(RpropOptions{});
   visit.template operator()<ASGD>(
       ASGDOptions{.lambd = 0.1, .t0 = 2.0, .weight_decay = 0.1});
-  visit.template operator()<AdEMAMix>(AdEMAMixOptions{
-      .t_alpha = 10.0, .t_beta3 = 10.0, .weight_decay = 0.1});
+  visit.template operator()<AdEMAMix>(
+      AdEMAMixOptions{.t_alpha = 10.0, .t_beta3 = 10.0, .weight_decay = 0.1});
   visit.template operator()<LAMB>(LAMBOptions{.weight_decay = 0.1});
   visit.template operator()<LARS>(
       LARSOptions{.weight_decay = 0.1, .trust_coefficient = 0.02});
