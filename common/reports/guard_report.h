@@ -30,8 +30,8 @@ struct RecompileReport {
   /// the recorded operations.
   std::vector<GuardFailure> failures;
   /// How the recording differs from the previous one, if no kernel was made for
-  /// its operations: "params was float32, now float64", or "the recorded
-  /// operations differ: " and how.
+  /// its operations: "params was float32, now float64", or how the recorded
+  /// operations differ.
   std::vector<std::string> changes;
   std::vector<LogPlace> change_places;  ///< the places named there
 
