@@ -84,7 +84,7 @@ def untrue(condition, columns):
             column(name), column(name)[1:])],  # noqa: B905
         "upto": lambda name, n: column(name)[:n],
         "after": lambda name, n: column(name)[n:],
-        "all": all, "any": any, "max": max, "min": min,
+        "all": all, "any": any, "max": max, "min": min, "zip": zip,
     }
     return None if eval(condition, {"__builtins__": {}}, known) else (
         f"{condition} does not hold")
