@@ -154,6 +154,12 @@ class Writer:
                 f"<mtable>{cells}</mtable></mrow>", _SUM)
 
 
+def letter(name):
+    """The letter of a name, without what stands above and below it."""
+    found = _SYMBOLS.get(name, name)
+    return (found if isinstance(found, str) else found[0]).removesuffix("_hat")
+
+
 def _symbol(name, time=None):
     """A letter, perhaps with a hat, and below it its own mark and its step."""
     letter, mark = _SYMBOLS.get(name, name), None

@@ -7,7 +7,7 @@ from support import ROOT
 
 from fusebook_docs import bound_words, docstrings, members, promised, prose
 from fusebook_docs.book import Book
-from fusebook_docs.labels import citations
+from fusebook_docs.labels import citations, names_say
 from fusebook_docs.literate import Line
 from fusebook_docs.quotes import Home
 
@@ -40,7 +40,7 @@ class Planted(unittest.TestCase):
             return promised.problems(BOOK, text)
         if name.endswith(".h"):
             look = {bound_words: bound_words.of_header, members: docstrings.members_of,
-                    citations: citations.of_header}
+                    citations: citations.of_header, names_say: names_say.of_header}
             return look.get(check, docstrings.of_header)(BOOK, ROOT / name, text)
         if name == "docs/gallery.toml":
             return check.of_cards(BOOK, text)

@@ -6,18 +6,20 @@ Each of the modules looks at one kind of label, `in_prose` in one of prose.py's 
 from the one place that lists it.
 """
 
-from . import (abouts, answers, bars, citations, comparisons, declared, examples,
-               glossary, link_names, packages, pictures, programs, quoted_nouns, torch_table,
-               variables)
+from . import (abouts, anchors, answers, bars, citations, comparisons, declared, examples,
+               glossary, graph_shapes, licences, link_names, names_say, packages, pictures,
+               programs, promoted, quoted_nouns, symbols, torch_table, variables)
 
 OF_PROSE = (abouts, answers, bars, citations, comparisons, declared, examples,
-            glossary, link_names, packages, programs, quoted_nouns, torch_table, variables)
-OF_MARKDOWN = (declared, packages, variables)
+            glossary, graph_shapes, licences, link_names, names_say, packages, programs,
+            promoted, quoted_nouns, symbols, torch_table, variables)
+OF_MARKDOWN = (anchors, declared, licences, names_say, packages, variables)
 
 
 def of_the_house(book, texts):
     """What is wrong with labels outside of the texts, and lists of what no text says."""
     yield from citations.of_headers(book)
+    yield from names_say.of_headers(book)
     yield from bars.of_cards(book)
     yield from comparisons.misplaced(book, texts)
     yield from pictures.problems(book)

@@ -184,9 +184,10 @@ class Lies(Planted):
                  "names Adafactor, LAMB, but the optimizers with more than one launch are "
                  "Adafactor, Muon"),
                 ("docs/reference/optimizers.rst", "LAMB and LARS, which",
-                 "LAMB and Muon, which", "that torch does not have are LAMB, LARS"),
-                ("docs/background/maths.rst", "but for LAMB's", "but for Adamax's",
-                 "names Adamax, LARS"),
+                 "LAMB and Muon, which",
+                 "that torch does not have are AdEMAMix, LAMB, LARS"),
+                ("docs/background/maths.rst", "but for\nAdEMAMix's, LAMB's",
+                 "but for\nAdEMAMix's, Adamax's", "names AdEMAMix, Adamax, LARS"),
                 ("recipes/in_a_libtorch_program.cpp", "has no RAdam", "has no RMSprop",
                  "that LibTorch does not have are ASGD"),
                 ("recipes/from_python.py", "Lion, an optimizer", "LAMB, an optimizer",

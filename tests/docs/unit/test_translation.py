@@ -209,6 +209,14 @@ class Meaning(unittest.TestCase):
         self.assertEqual(len(found), 1)
         self.assertIn("has its terms in another order (b, a)", found[0])
 
+    def test_comparison_that_was_turned_round(self):
+        for original, good, wrong in (
+                ("It may be older.", "它可以更旧。", "它可以更新。"),
+                ("A faster loop", "更快的循环", "更慢的循环"),
+                ("before the launch", "在启动之前", "在启动之后")):
+            self.assertEqual(list(meaning.wrong(original, good)), [])
+            self.assertIn("says the opposite", "".join(meaning.wrong(original, wrong)))
+
     def test_negation_that_was_lost(self):
         self.assertEqual([*meaning.wrong("No GPU is needed.", "需要 GPU。")],
                          ["has no negation, but the original says 'No'"])
