@@ -7,13 +7,13 @@ from the one place that lists it.
 """
 
 from . import (abouts, anchors, answers, bars, citations, comparisons, declared, examples,
-               glossary, graph_shapes, licences, link_names, names_say, packages, pictures,
-               programs, promoted, quoted_nouns, symbols, torch_table, variables)
+               glossary, graph_shapes, licences, link_names, names_say, orders, packages,
+               pictures, programs, promoted, quoted_nouns, symbols, torch_table, variables)
 
 OF_PROSE = (abouts, answers, bars, citations, comparisons, declared, examples,
-            glossary, graph_shapes, licences, link_names, names_say, packages, programs,
-            promoted, quoted_nouns, symbols, torch_table, variables)
-OF_MARKDOWN = (anchors, declared, licences, names_say, packages, variables)
+            glossary, graph_shapes, licences, link_names, names_say, orders, packages,
+            programs, promoted, quoted_nouns, symbols, torch_table, variables)
+OF_MARKDOWN = (anchors, declared, licences, names_say, orders, packages, variables)
 
 
 def of_the_house(book, texts):

@@ -7,8 +7,8 @@ from planted import BOOK, Planted
 from support import ROOT
 
 from fusebook_docs import claims
-from fusebook_docs.labels import (anchors, graph_shapes, licences, names_say, promoted,
-                                  symbols)
+from fusebook_docs.labels import (anchors, graph_shapes, licences, names_say, orders,
+                                  promoted, symbols)
 
 GLOSSARY = "docs/glossary.rst"
 MATHS = "docs/background/maths.rst"
@@ -31,6 +31,13 @@ class Lies(Planted):
     def test_another_number_of_a_device(self):
         self.lie(names_say, COMMANDS, "`cuda:1` is the second", "`cuda:1` is the first",
                  "cuda:1 is the second")
+
+    def test_another_order_of_what_is_tried(self):
+        self.lie(orders, COMMANDS, "`c++`, `g++` or `clang++`", "`g++`, `c++` or `clang++`",
+                 "in another order: c++, g++, clang++ (kernels/jit/host_compiler.cpp)")
+        self.lie(orders, COMMANDS, "tried before `CUDA_HOME`, `CUDA_PATH`",
+                 "tried before `CUDA_PATH`, `CUDA_HOME`",
+                 "in another order: CUDA_HOME, CUDA_PATH")
 
     def test_another_order_of_libraries(self):
         text = (ROOT / COMMANDS).read_text()

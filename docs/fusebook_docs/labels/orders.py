@@ -1,0 +1,49 @@
+"""What is tried one after the other is listed in the order in which the code tries it.
+
+A sentence that says that things are tried (`_TRIED`) and lists some in code, which stand
+in one list of texts in the library's code, has them in that list's order.
+"""
+
+import re
+from functools import cache
+
+from ..errors import BookError
+
+_TRIED = re.compile(r"\b(?:otherwise|tried|in turn)\b")
+_LISTED = re.compile(r"`{1,2}[^`\s]+`{1,2}(?:(?:,|,? or|,? and)\s+`{1,2}[^`\s]+`{1,2})+")
+_END = re.compile(r"\n\s*\n|\n(?=\|)|(?<=[.;?!|])\s")
+_TEXTS = re.compile(r'\{\s*"[^"\n]*"(?:,\s*"[^"\n]*")+\s*\}')
+_FOLDERS = ("common", "kernels")
+
+
+def in_prose(book, text):
+    whole = "\n".join(line.text for line in text.lines)
+    for start, message in _wrong(book, whole):
+        yield BookError(message, text.path,
+                        text.lines[whole.count("\n", 0, start)].number)
+
+
+def in_markdown(book, show, text):
+    for start, message in _wrong(book, text):
+        yield BookError(message, show, text.count("\n", 0, start) + 1)
+
+
+def _wrong(book, whole):
+    for each in _LISTED.finditer(whole):
+        before = max((m.end() for m in _END.finditer(whole, 0, each.start())), default=0)
+        if not _TRIED.search(whole, before, each.start()):
+            continue
+        said = re.findall(r"`+([^`\s]+)`+", each[0])
+        for path, texts in _tried(book.root):
+            known = [name for name in said if name in texts]
+            order = sorted(known, key=texts.index)
+            if len(known) > 1 and known != order:
+                yield each.start(), (f"{', '.join(known)} are tried in another order: "
+                                     f"{', '.join(order)} ({path})")
+
+
+@cache
+def _tried(root):
+    return [(path.relative_to(root).as_posix(), re.findall(r'"([^"]*)"', texts))
+            for folder in _FOLDERS for path in sorted((root / folder).rglob("*.cpp"))
+            for texts in _TEXTS.findall(path.read_text(encoding="utf-8"))]
