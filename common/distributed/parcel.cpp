@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "fusebook/device/backend.h"
+#include "fusebook/distributed/mpi_memory.h"
+
 namespace fuse {
 namespace {
 
@@ -10,7 +13,18 @@ bool is_large(const Tensor& tensor) {
 }
 
 bool lies_in_a_row(const Tensor& tensor) {
-  return tensor.is_contiguous() && tensor.device().is_cpu();
+  return tensor.is_contiguous() && mpi_reaches(tensor.device());
+}
+
+// MPI knows nothing of the order in which a GPU works.
+void wait_for_devices(const std::vector<Tensor>& tensors) {
+  const Device* waited = &cpu_device;
+  for (const Tensor& each : tensors) {
+    const Device& device = each.device();
+    if (device == *waited || !lies_in_a_row(each)) continue;
+    backend_of(device).synchronize(device.index);
+    waited = &device;
+  }
 }
 
 std::byte* begin_of(const Tensor& tensor) {
@@ -60,11 +74,14 @@ Parcel::Parcel(const std::vector<Tensor>& tensors, MessageBuffer& memory) {
     stretches_.emplace_back(
         lies_in_a_row(each) ? begin_of(each) : copy_of(each), each.nbytes());
   }
-  if (small.empty()) return;
-  stretches_.emplace_back(is_packed ? begin_of(small.front()) : next,
-                          bytes_of(small));
-  if (is_packed) return;
-  for (const Tensor& each : small) copy_of(each);
+  if (!small.empty()) {
+    stretches_.emplace_back(is_packed ? begin_of(small.front()) : next,
+                            bytes_of(small));
+  }
+  if (!is_packed) {
+    for (const Tensor& each : small) copy_of(each);
+  }
+  wait_for_devices(tensors);
 }
 
 void Parcel::pack() {

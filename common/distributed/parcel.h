@@ -19,7 +19,7 @@ class Parcel {
   static constexpr std::int64_t least_large = 65536;
 
   /// `memory` is for copies: of small tensors, and of large ones that lie with
-  /// gaps, or on a device.
+  /// gaps, or where MPI does not reach them.
   Parcel(const std::vector<Tensor>& tensors, MessageBuffer& memory);
 
   /// Copies what has a copy, before it is sent.

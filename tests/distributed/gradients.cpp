@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "distributed/run_testing.h"
+#include "fusebook/device/device_registry.h"
 #include "fusebook/distributed/gradient_sums.h"
+#include "fusebook/distributed/mpi_memory.h"
 #include "fusebook/optim/all.h"
 #include "support/tested_device.h"
 #include "support/testing.h"
@@ -210,4 +212,25 @@ TEST_CASE("gradients on a GPU are rounded and sent, too") {
   check_same(run);
   run.gradients_as = DType::bfloat16;
   check_same(run);
+}
+
+TEST_CASE("where MPI reaches a GPU's memory, large messages skip the host") {
+  const Device device = testing::tested_device();
+  if (device.kind != Device::Kind::cuda_sim) return;
+  const testing::DefaultDevice scope(device);
+  const auto bytes_copied = [&](bool reaches) {
+    set_mpi_reaches_gpus(reaches);
+    const Gpu::Transfers before = gpu_of(device)->transfers();
+    check_same(run_of(tensors));
+    const Gpu::Transfers after = gpu_of(device)->transfers();
+    set_mpi_reaches_gpus({});
+    return after.to_host - before.to_host + after.to_device - before.to_device;
+  };
+  CHECK_FALSE(mpi_reaches(device));
+  CHECK(mpi_reaches(cpu_device));
+  const std::int64_t staged = bytes_copied(false);
+  const std::int64_t straight = bytes_copied(true);
+  // Who owns the large tensors gets, and who does not sends, all of them.
+  if (given_ranks->size() == 1) CHECK(straight == staged);
+  if (given_ranks->size() > 1) CHECK(straight < staged);
 }

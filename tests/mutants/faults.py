@@ -1499,6 +1499,13 @@ PYTHON = (
 )
 
 RANKS = (
+    fault("what lies on a GPU always goes by the host",
+          "common/distributed/parcel.cpp", "mpi_reaches(tensor.device())",
+          "tensor.device().is_cpu()", "distributed.2"),
+    fault("MPI is given the addresses of any GPU",
+          "common/distributed/mpi_memory.cpp",
+          "device.kind == Device::Kind::cuda && has_cuda_support();",
+          "device.kind != Device::Kind::cpu;", "distributed.1"),
     fault("shares are cut anywhere", "common/distributed/shares.cpp",
           "const std::int64_t unit = param.unit == 0 ? param.numel : param.unit;",
           "const std::int64_t unit = param.unit == 0 ? param.numel : 1;",
