@@ -13,6 +13,16 @@ from fusebook_docs.book import Book
 TOY = "recipes/toy_optimizer"
 
 
+def words_of(element, *how, **more):
+    """Its text; blanks at which no line may end count as others."""
+    return element.get_text(*how, **more).replace("\xa0", " ")
+
+
+def words_of_rows(table):
+    return [[words_of(cell) for cell in row.select("td")]
+            for row in table.select("tbody tr")]
+
+
 class SiteCase(unittest.TestCase):
     """A test with toy sources of its own."""
 

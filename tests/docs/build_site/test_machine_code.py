@@ -3,7 +3,7 @@
 import unittest
 from dataclasses import replace
 
-from site_case import TOY, BuiltOnce, SiteCase
+from site_case import TOY, BuiltOnce, SiteCase, words_of, words_of_rows
 from support import ROOT
 
 from fusebook_docs.book import Book
@@ -58,14 +58,13 @@ class Page(BuiltOnce):
 
     def test_what_was_counted(self):
         section = self.section()
-        rows = [[cell.get_text() for cell in row.select("td")]
-                for row in section.select("table")[0].select("tbody tr")]
+        rows = words_of_rows(section.select("table")[0])
         self.assertIn(["stores in a round", "3 of 32 bytes, to 3 lists",
                        *["3 of 16 bytes, to 3 lists"] * 2], rows)
         self.assertIn(["bytes stored per element", "12", "12", "12"], rows)
         self.assertIn("leaves out 12 calls in the SASS, to the compiler",
                       section.get_text(" ", strip=True))
-        gpus = section.select("table")[1].get_text(" ", strip=True)
+        gpus = words_of(section.select("table")[1], " ", strip=True)
         used = next(gpu.registers for gpu in self.kernel.gpus
                     if gpu.architecture == 90)
         self.assertIn(f"9.0 {used} 0 40 of 64 warps", gpus)

@@ -2,7 +2,7 @@
 
 import unittest
 
-from site_case import SiteCase
+from site_case import SiteCase, words_of_rows
 from unit.test_measurements import toy_result
 
 from fusebook_docs import measurements
@@ -54,9 +54,7 @@ class Page(SiteCase):
             self.assertIn("Toy CPU 9, 2 threads · g++ 12.2.0 · 2026-11-21 · "
                           "medians over 3 processes. ./fusebook bench measures "
                           "it.", figure.figcaption.get_text())
-        tables = [[[cell.get_text() for cell in row.select("td")]
-                   for row in table.select("tbody tr")]
-                  for table in article.select("details table")]
+        tables = [words_of_rows(table) for table in article.select("details table")]
         self.assertEqual(tables[0], [
             ["one list after the other", "20000 us", "4.10x limit"],
             ["compiled", "5000 us", "1.02x limit"]])

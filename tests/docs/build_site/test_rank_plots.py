@@ -2,7 +2,7 @@
 
 import unittest
 
-from site_case import SiteCase
+from site_case import SiteCase, words_of_rows
 from unit.test_rank_measurements import toy_ranks
 
 from fusebook_docs import measurements
@@ -49,9 +49,7 @@ class Page(SiteCase):
         self.assertEqual(len({mark.name for mark in exchanges.select(".mark")}), 3)
         self.assertEqual(article.get_text().count(
             "Toy MPI 3 · 4 processes of one machine"), 4)
-        tables = [[[cell.get_text() for cell in row.select("td")]
-                   for row in table.select("tbody tr")]
-                  for table in article.select("table")]
+        tables = [words_of_rows(table) for table in article.select("table")]
         self.assertEqual(tables[0][2], [
             "2", "exact", "0.002048 MB", "0.004000 MB", "96 bytes", "8", "3", "11",
             "6.00x"])
