@@ -298,8 +298,8 @@ void Function::count_break(const std::string& why, const char* advice) {
 void Function::count_outside(const char* what, int launches,
                              std::int64_t bytes) {
   last_call_.push_back(
-      {nullptr, fmt::format("{} of {}", launches == 1 ? "launch" : "launches",
-                            what)});
+      {nullptr,
+       fmt::format("{} of {}", launches == 1 ? "launch" : "launches", what)});
   count({.launches = launches, .bytes_moved = bytes});
 }
 

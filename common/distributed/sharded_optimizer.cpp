@@ -329,7 +329,7 @@ void ShardedOptimizer::send_params(const RankCall& call) {
     for (std::size_t r = 0; r < views.size(); ++r) {
       in.push_back(parcels.emplace_back(views[r], parts_->sent[r]).stretches());
     }
-    parcels[me].pack();
+    if (ranks_.size() > 1) parcels[me].pack();
     const std::vector<std::vector<std::span<const std::byte>>> out(
         views.size(), {in[me].begin(), in[me].end()});
     ranks_.exchange_stretches(out, in, &RankTraffic::parameters);

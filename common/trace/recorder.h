@@ -130,8 +130,7 @@ class Recorder final : public Tracer {
     executor_.outside_write(tensor);
   }
   /// Passes on launches of others.
-  void count_outside(const char* what, int launches,
-                     std::int64_t bytes) const {
+  void count_outside(const char* what, int launches, std::int64_t bytes) const {
     executor_.count_outside(what, launches, bytes);
   }
   /// The lists of the segment, one per slot, valid also during execution.

@@ -19,13 +19,15 @@ _HOW = {"foreach", "fused", "capturable", "differentiable"}
 _NO_NUMBERS = _HOW | {"params", "param_names", "initial_lr"}
 
 
-def _number(value: Any, is_pair: bool) -> Any:
+def _number(value: Any, count: int) -> Any:
     if isinstance(value, bool):
         return value
-    if is_pair:
-        first, second = value
-        return float(first), float(second)
-    return float(value)
+    if count == 1:
+        return float(value)
+    numbers = tuple(float(each) for each in value)
+    if len(numbers) != count:
+        raise ValueError
+    return numbers
 
 
 def _first_array(params: list[Any]) -> Any:
@@ -60,7 +62,7 @@ class Optimizer(_Parameters):
     """
 
     _name = ""  # of the optimizer of Fusebook
-    _pairs = frozenset({"betas", "etas", "step_sizes"})
+    _counts = {"betas": 2, "etas": 2, "step_sizes": 2}  # of numbers, where not one
     param_groups: list[dict[str, Any]]
     defaults: dict[str, Any]
 
@@ -101,11 +103,11 @@ class Optimizer(_Parameters):
             if name not in group:
                 raise _core.Error(f"{self._name}: a parameter group has no '{name}'; "
                                   "is it of another optimizer?")
-            value = group[name]
+            value, count = group[name], self._counts.get(name, 1)
             try:
-                options[name] = _number(value, name in self._pairs)
+                options[name] = _number(value, count)
             except (TypeError, ValueError, RuntimeError):
-                wanted = "two numbers" if name in self._pairs else "a number"
+                wanted = ("a number", "two numbers", "three numbers")[count - 1]
                 raise _core.Error(f"{self._name}: {name} is {value!r}, not "
                                   f"{wanted}") from None
         return options

@@ -32,7 +32,7 @@ class Adafactor(Optimizer):
     that a step with matrices is four."""
 
     _name = "Adafactor"
-    _pairs = frozenset({"eps"})
+    _counts = {"eps": 2}
 
     def __init__(self, params: Iterable[Any], lr: float = 1e-2,
                  beta2_decay: float = -0.8,
@@ -122,6 +122,7 @@ class AdEMAMix(Optimizer):
     decay grow in the first `t_alpha` and `t_beta3` steps."""
 
     _name = "AdEMAMix"
+    _counts = {"betas": 3}
 
     def __init__(self, params: Iterable[Any], lr: float = 1e-3,
                  betas: tuple[float, float, float] = (0.9, 0.999, 0.9999),

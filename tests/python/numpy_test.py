@@ -149,6 +149,8 @@ class Steps(unittest.TestCase):
                 expected -= 0.1 * (mean / (root + 1e-3) + 0.25 * expected)
                 self.assertLess(abs(x[0] - expected), 1e-13)
             self.assertEqual(own.counters.launches, len(grads))
+        with self.assertRaisesRegex(fusebook.Error, "not three numbers"):
+            fusebook.AdEMAMix([np.ones(1)], betas=(0.9, 0.999))
 
     def test_adafactor_averages_rows_and_columns(self):
         start = np.array([[3.0, 4.0, 1.0], [0.5, -1.0, 2.0]])
