@@ -13,8 +13,8 @@ std::optional<bool>& forced() {
 // Which header declares it depends on the library and its version.
 bool has_cuda_support() {
   using Query = int (*)();
-  static const auto query = reinterpret_cast<Query>(
-      dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
+  static const auto query =
+      reinterpret_cast<Query>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
   return query != nullptr && query() == 1;
 }
 
