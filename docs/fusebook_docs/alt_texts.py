@@ -33,11 +33,11 @@ _TENSORS = re.compile(r"(\d+) tensors")
 def in_prose(book, text):
     """Sentences of alt texts that are not bound, or not true, in one of prose.py's
     texts."""
-    whole = "\n".join(line.text for line in text.lines) + "\n"
+    whole = text.whole
     for drawn in _DRAWN.finditer(whole):
         match = _ALT.search(drawn[3])
         alt = " ".join(match[1].split()) if match else ""
-        line = text.lines[whole.count("\n", 0, drawn.start(3))].number
+        line = text.line(drawn.start(3))
         of = (drawn[1] or drawn[2]).strip()
         for problem in _of_alt(book, str(text.path), of, alt):
             yield BookError(f":alt: {problem}", text.path, line)

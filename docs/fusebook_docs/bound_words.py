@@ -22,7 +22,7 @@ from functools import cache
 
 from . import docstrings
 from .claims import FILE
-from .errors import BookError
+from .errors import BookError, errors_in
 
 _DEFAULT = re.compile(r"(?<![\w-])(?<!for the )(?<!to the )[Dd]efault"
                       r"(?![\w-]|\s+(?:device|argument)s?\b|, later what was given)")
@@ -47,15 +47,11 @@ class Bound:
 
 def in_prose(book, text):
     """What is not bound, or not true, in one of prose.py's texts."""
-    whole = "\n".join(line.text for line in text.lines)
-    for start, message in _wrong(book, str(text.path), whole):
-        yield BookError(message, text.path,
-                        text.lines[whole.count("\n", 0, start)].number)
+    return text.errors(_wrong(book, str(text.path), text.whole))
 
 
 def in_markdown(book, show, text):
-    for start, message in _wrong(book, show, text):
-        yield BookError(message, show, text.count("\n", 0, start) + 1)
+    return errors_in(show, text, _wrong(book, show, text))
 
 
 def of_headers(book):
@@ -81,7 +77,7 @@ def misplaced(book, texts):
     """Lines of the list that nothing is looked up for, or that no page has."""
     paths = {str(text.path): [] for text in texts}
     for text in texts:
-        paths[str(text.path)].append("\n".join(line.text for line in text.lines))
+        paths[str(text.path)].append(text.whole)
     for bound in _all(book):
         path = book.root / bound.page
         if not path.is_file():

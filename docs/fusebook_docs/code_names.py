@@ -10,7 +10,7 @@ import re
 from functools import cache
 
 from .code_index import OPTION, WORD, index
-from .errors import BookError
+from .errors import errors_in
 
 # What others made, and words of formats. `torch.` and `std::` need not be here.
 _FOREIGN = frozenset("""
@@ -38,57 +38,57 @@ _MADE = re.compile(r"<!--.*?-->", re.S)
 
 
 def in_markdown(book, show, text):
-    text = _MADE.sub(_blank, text)
+    return errors_in(show, text, _in_page(book, _MADE.sub(_blank, text)))
+
+
+def _in_page(book, text):
     for match in _FENCE.finditer(text):
         if match[1] == "sh":
-            yield from _in_shell(book, show, text, match.start(2), match[2])
-    plain = _FENCE.sub(_blank, text)
-    for match in _MD_LITERAL.finditer(plain):
-        yield from _told(book, show, text, match.start(2), match[2])
+            yield from _in_shell(book, match.start(2), match[2])
+    for match in _MD_LITERAL.finditer(_FENCE.sub(_blank, text)):
+        yield from _told(book, match.start(2), match[2])
 
 
 def in_prose(book, text):
     """Of a recipe, an answer or an `.rst`, as prose.py has it."""
-    whole = "\n".join(line.text for line in text.lines)
-    found = [*_in_blocks(book, text.path, whole)]
+    return text.errors(_in_text(book, text.whole))
+
+
+def _in_text(book, whole):
+    yield from _in_blocks(book, whole)
     plain = _BLOCK.sub(_blank, whole)
     for match in _RST_LITERAL.finditer(plain):
-        found += _told(book, text.path, whole, match.start(1), match[1])
-    for error in found:
-        yield BookError(error.message, text.path,
-                        text.lines[error.line - 1].number)
+        yield from _told(book, match.start(1), match[1])
 
 
-def _in_blocks(book, show, whole):
+def _in_blocks(book, whole):
     for match in _BLOCK.finditer(whole):
         start, block = match.start(3), match[3]
         if match[2] == "sh":
-            yield from _in_shell(book, show, whole, start, block)
+            yield from _in_shell(book, start, block)
         elif match[2] == "cpp":
             known = index(book.root).words | set(_MADE_HERE.findall(block))
             for word in WORD.finditer(re.sub(r"//.*", _blank, block)):
                 if word[0] not in known:
-                    yield _error(repr(word[0]), show, whole,
-                                 start + word.start())
+                    yield start + word.start(), _lacking(repr(word[0]))
 
 
-def _in_shell(book, show, text, start, block):
+def _in_shell(book, start, block):
     for match in _COMMAND.finditer(block):
         for word in _in_command(index(book.root), match[0]):
-            yield _error(word, show, text, start + match.start())
+            yield start + match.start(), _lacking(word)
     for match in re.finditer(r"--preset[ =]\w+|(?<![\w-])-D\w+", block):
         for word in unknown(index(book.root), match[0]):
-            yield _error(word, show, text, start + match.start())
+            yield start + match.start(), _lacking(word)
 
 
-def _told(book, show, text, start, literal):
+def _told(book, start, literal):
     for word in unknown(index(book.root), " ".join(literal.split())):
-        yield _error(word, show, text, start)
+        yield start, _lacking(word)
 
 
-def _error(word, show, text, offset):
-    return BookError(f"there is no {word}: name what is there", show,
-                     text.count("\n", 0, offset) + 1)
+def _lacking(word):
+    return f"there is no {word}: name what is there"
 
 
 def unknown(known, literal):

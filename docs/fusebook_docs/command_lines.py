@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from .errors import BookError
+from .errors import BookError, errors_in
 
 PAGE = "docs/commands.md"
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
@@ -70,18 +70,14 @@ def known(root):
 
 def in_prose(book, text):
     """Options of other commands, in calls that one of prose.py's texts has."""
-    whole = "\n".join(line.text for line in text.lines)
-    for start, message in _calls(book, whole):
-        line = text.lines[whole.count("\n", 0, start)].number
-        yield BookError(message, text.path, line)
+    return text.errors(_calls(book, text.whole))
 
 
 def in_markdown(book, show, text):
     found = list(_calls(book, text))
     if show == PAGE:
         found += [*_rows(book, text), *_sentences(book, text)]
-    for start, message in found:
-        yield BookError(message, show, text.count("\n", 0, start) + 1)
+    yield from errors_in(show, text, found)
 
 
 def of_help(book, text):

@@ -8,7 +8,7 @@ or, of a block, in the paragraph before or after it or in the comment beside it.
 
 import re
 
-from .errors import BookError
+from .errors import BookError, errors_in
 
 # Beginnings of words. What the second list has belongs to that command alone: where it
 # stands, the command must be named.
@@ -33,15 +33,11 @@ _ONLY = re.compile(r"\|(?:\s*`[^`]*`,?)+\s*\|$")  # a cell of commands alone
 
 
 def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines)
-    for start, message in wrong(whole):
-        yield BookError(message, text.path,
-                        text.lines[whole.count("\n", 0, start)].number)
+    return text.errors(wrong(text.whole))
 
 
 def in_markdown(book, show, text):
-    for start, message in wrong(text):
-        yield BookError(message, show, text.count("\n", 0, start) + 1)
+    return errors_in(show, text, wrong(text))
 
 
 def of_help(book, text):

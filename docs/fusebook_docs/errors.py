@@ -1,4 +1,4 @@
-"""The one exception of the book's tools."""
+"""The one exception of the book's tools, and where in a text it is."""
 
 
 class BookError(Exception):
@@ -12,3 +12,9 @@ class BookError(Exception):
         if path is not None and line is not None:
             place += f":{line}"
         super().__init__(f"{place}: {message}" if place else message)
+
+
+def errors_in(path, source, found):
+    """The errors of (offset, message) in the text of a file."""
+    for offset, message in found:
+        yield BookError(message, path, source.count("\n", 0, offset) + 1)

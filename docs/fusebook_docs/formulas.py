@@ -27,25 +27,22 @@ _CODE = ("common", "kernels", "docs/examples", "docs/exercises", "recipes")
 
 def in_prose(book, text):
     """What is wrong with the formulas of one of prose.py's texts."""
-    whole = "\n".join(line.text for line in text.lines)
+    return text.errors(_wrong(book, text.whole))
+
+
+def _wrong(book, whole):
     computed = set()
     for match in _DEFINED.finditer(whole):
         computed.add(match.start(3))
         problem = _difference(book, match[1], match[2], match[3])
         if problem:
-            yield _error(text, whole, match.start(3), problem)
+            yield match.start(3), problem
     for match in _LITERAL.finditer(whole):
         formula = " ".join(match[1].split())
         if (match.start(1) not in computed and _FORMULA.search(formula)
                 and _bare(formula) not in _code(book.root)):
-            yield _error(text, whole, match.start(1),
-                         f"the formula {formula!r} is not in the code: take it "
-                         "from there, or write NAME(a, b) is FORMULA")
-
-
-def _error(text, whole, offset, message):
-    line = text.lines[whole.count("\n", 0, offset)].number
-    return BookError(message, text.path, line)
+            yield match.start(1), (f"the formula {formula!r} is not in the code: take it "
+                                   "from there, or write NAME(a, b) is FORMULA")
 
 
 def _difference(book, name, operands, formula):

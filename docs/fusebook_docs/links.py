@@ -7,7 +7,7 @@ that was changed by mistake is noticed without a network.
 import re
 from functools import cache
 
-from .errors import BookError
+from .errors import BookError, errors_in
 
 FILE = "docs/links.txt"
 _LINK = re.compile(r"\bhttps?://[^\s>`\")\]]+")
@@ -16,15 +16,11 @@ _LOCAL = re.compile(r"https?://(?:127\.0\.0\.1|localhost)\b")
 
 def in_prose(book, text):
     """Links of one of prose.py's texts that are not in the list."""
-    whole = "\n".join(line.text for line in text.lines)
-    for start, message in _unlisted(book, whole):
-        line = text.lines[whole.count("\n", 0, start)].number
-        yield BookError(message, text.path, line)
+    return text.errors(_unlisted(book, text.whole))
 
 
 def in_markdown(book, show, text):
-    for start, message in _unlisted(book, text):
-        yield BookError(message, show, text.count("\n", 0, start) + 1)
+    return errors_in(show, text, _unlisted(book, text))
 
 
 def unused(book, texts):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from . import cpp
-from .errors import BookError
+from .errors import BookError, errors_in
 
 _FOLDERS = ("kernels", "common", "tests/support")
 _LITERAL = re.compile(r"``(.+?)``", re.S)
@@ -42,24 +42,24 @@ class Class:
 
 def in_prose(book, text):
     """The members that one of prose.py's texts names and there are not."""
-    whole = "\n".join(line.text for line in text.lines)
-    for start, message in _in_literals(book, whole, _LITERAL, 1):
-        line = text.lines[whole.count("\n", 0, start)].number
-        yield BookError(message, text.path, line)
+    return text.errors(_in_literals(book, text.whole, _LITERAL, 1))
 
 
 def in_markdown(book, show, text):
-    for start, message in _in_literals(book, text, _MD_LITERAL, 2):
-        yield BookError(message, show, text.count("\n", 0, start) + 1)
+    return errors_in(show, text, _in_literals(book, text, _MD_LITERAL, 2))
 
 
 def in_comments(book, show, text):
     """Of a header: `CLASS::member` alone, with backquotes or without."""
+    return errors_in(show, text, _scoped(book, text))
+
+
+def _scoped(book, text):
     for path in _SCOPED.finditer(text):
         words = re.findall(r"\w+", path[0])
         if words[0] not in _FOREIGN:
             for problem in _unknown(classes(book.root), words, path[0]):
-                yield BookError(problem, show, text.count("\n", 0, path.start()) + 1)
+                yield path.start(), problem
 
 
 def _in_literals(book, whole, literals, group):

@@ -10,6 +10,7 @@ does not stand in a code block: it is quoted from a sample.
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from . import literate, numbers, quotes
 from .errors import BookError
@@ -39,6 +40,20 @@ class Text:
     path: object  # as people read it
     lines: tuple[literate.Line, ...]
     home: quotes.Home
+
+    @cached_property
+    def whole(self):
+        """As one string, in which every line ends."""
+        return "".join(f"{line.text}\n" for line in self.lines)
+
+    def line(self, offset):
+        """The number of the line that a place of `whole` is in."""
+        return self.lines[self.whole.count("\n", 0, offset)].number
+
+    def errors(self, found):
+        """The errors of (offset in `whole`, message)."""
+        for offset, message in found:
+            yield BookError(message, self.path, self.line(offset))
 
 
 def of_recipe(book, name, recipe):

@@ -8,7 +8,6 @@ home page is the title of the page that it links to.
 import re
 from functools import cache
 
-from .errors import BookError
 
 # Beginnings of what a link to a page is described by.
 SAYS = {
@@ -44,10 +43,7 @@ _CARD = re.compile(r"\.\. grid-item-card:: (.+)\n\s+:link: (\S+)")
 
 def in_prose(book, text):
     """Links of one of prose.py's texts that lead elsewhere than it says."""
-    whole = "\n".join(line.text for line in text.lines)
-    for start, message in _wrong(book, whole, str(text.path)):
-        yield BookError(message, text.path,
-                        text.lines[whole.count("\n", 0, start)].number)
+    return text.errors(_wrong(book, text.whole, str(text.path)))
 
 
 def _wrong(book, whole, show):

@@ -10,7 +10,6 @@ import re
 from functools import cache
 
 from . import examples, languages
-from .errors import BookError
 
 LANGUAGES = ("cpp", "cuda", "python")
 _BLOCK = re.compile(r"^( *)\.\. code-block:: *(\w+)\n((?:\1 +[^\n]*\n|\s*\n)*)", re.M)
@@ -23,8 +22,11 @@ _BESIDE = re.compile(r"//.*|#.*")
 
 def in_prose(book, text):
     """What no program has, in the code of one of prose.py's texts."""
-    whole = "\n".join(line.text for line in text.lines) + "\n"
-    yield from _in_literals(book, text, whole)
+    return text.errors([*_in_literals(book, text), *_in_blocks(book, text)])
+
+
+def _in_blocks(book, text):
+    whole = text.whole
     for block in _BLOCK.finditer(whole):
         code = _BESIDE.sub(_blank, block[3])
         said = list(_NUMBER.finditer(code)) + list(_SWITCH.finditer(code))
@@ -32,21 +34,19 @@ def in_prose(book, text):
             continue
         around, where = _around(book, text, whole[:block.start()])
         for match, problem in _wrong(said, around, where):
-            line = text.lines[whole.count("\n", 0, block.start(3) + match.start())]
-            yield BookError(problem, text.path, line.number)
+            yield block.start(3) + match.start(), problem
 
 
-def _in_literals(book, text, whole):
+def _in_literals(book, text):
     names = ([text.home.recipe] if text.home is not None and text.home.recipe
              else book.recipe_names())
-    for literal in _LITERAL.finditer(whole):
+    for literal in _LITERAL.finditer(text.whole):
         switches = list(_SWITCH.finditer(literal[1]))
         if switches:
             programs = "\n".join(_programs(book, name) for name in names)
             where = "its program" if len(names) == 1 else "any recipe's program"
             for _, problem in _wrong(switches, programs, where):
-                line = text.lines[whole.count("\n", 0, literal.start())]
-                yield BookError(problem, text.path, line.number)
+                yield literal.start(), problem
 
 
 @cache

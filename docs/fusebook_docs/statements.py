@@ -43,7 +43,7 @@ def of_the_house(book, texts):
     yield from labels.of_the_house(book, texts)
     yield from promised.problems(book)
     yield from links.unused(book, [*pages.values(), *(
-        "\n".join(line.text for line in text.lines) for text in texts)])
+        text.whole for text in texts)])
 
 
 def is_toy(book):

@@ -15,23 +15,19 @@ import tomllib
 from functools import cache
 
 from . import claims, numbers
-from .errors import BookError
+from .errors import errors_in
 
 _NUMBER = r"(\d+(?:\.\d+)*)"
 
 
 def in_prose(book, text):
     """The versions of one of prose.py's texts that nothing pins."""
-    whole = "\n".join(line.text for line in text.lines)
-    for start, message in _wrong(book, whole):
-        line = text.lines[whole.count("\n", 0, start)].number
-        yield BookError(message, text.path, line)
+    return text.errors(_wrong(book, text.whole))
 
 
 def in_markdown(book, show, text):
     plain = claims.without_code(text)
-    for start, message in _wrong(book, plain):
-        yield BookError(message, show, text.count("\n", 0, start) + 1)
+    yield from errors_in(show, text, _wrong(book, plain))
 
 
 def _wrong(book, whole):

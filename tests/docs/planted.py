@@ -28,6 +28,12 @@ class Planted(unittest.TestCase):
         for word in (f"{name}:{line}: ", *words):
             self.assertIn(word, found)
 
+    def lies(self, check, name, *edits):
+        """Several of one file, one at a time: what stands there, what instead, and
+        what is said then."""
+        for old, new, *words in edits:
+            self.lie(check, name, old, new, *words)
+
     def swap(self, check, name, one, other, *words, place=None):
         """Two texts of one file change places."""
         text = (ROOT / name).read_text()

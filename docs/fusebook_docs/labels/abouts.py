@@ -20,7 +20,7 @@ def in_prose(book, text):
     path = PurePosixPath(str(text.path))
     if str(path.parent) != _FOLDER:
         return
-    own = _parts("\n".join(line.text for line in text.lines))
+    own = _parts(text.whole)
     for other in book.recipe_names():
         file = book.root / _FOLDER / f"{other}.rst"
         if other == path.stem or not file.is_file():

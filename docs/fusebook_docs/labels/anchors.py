@@ -8,7 +8,7 @@ the file have. What a link calls a table has one.
 import re
 from collections import Counter
 
-from ..errors import BookError
+from ..errors import errors_in
 from . import fitting
 
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:)([^)#\s]*)(?:#([\w-]+))?\)")
@@ -17,6 +17,10 @@ _CODE = re.compile(r"^```.*?^```", re.S | re.M)
 
 
 def in_markdown(book, show, text):
+    return errors_in(show, text, _problems(book, show, text))
+
+
+def _problems(book, show, text):
     plain = _CODE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
     for each in _LINK.finditer(plain):
         path = (book.root / show).parent / each[2] if each[2] else book.root / show
@@ -27,7 +31,7 @@ def in_markdown(book, show, text):
             target = text if path == book.root / show else path.read_text("utf-8")
             message = _wrong(_sections(target), each, _paragraph(plain, each))
         if message:
-            yield BookError(message, show, text.count("\n", 0, each.start()) + 1)
+            yield each.start(), message
 
 
 def _wrong(sections, link, words):

@@ -20,7 +20,7 @@ _TARGET = re.compile(r"<[^>]*>")
 
 def in_prose(book, text):
     recipe, exercise = text.home.recipe, text.home.exercise
-    whole = "\n".join(line.text for line in text.lines) + "\n"
+    whole = text.whole
     if recipe is None:
         return
     if text.home.is_answer:

@@ -37,10 +37,7 @@ _LIMIT = 0.9  # what is not kept below this was divided by the machine's limit
 
 
 def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines) + "\n"
-    for start, message in [*_of_values(book, whole), *_of_measured(whole)]:
-        yield BookError(message, text.path,
-                        text.lines[whole.count("\n", 0, start)].number)
+    return text.errors([*_of_values(book, text.whole), *_of_measured(text.whole)])
 
 
 def of_cards(book, source=None):

@@ -9,7 +9,7 @@ a `///` comment that cites names the authors and the year of its own.
 import re
 from functools import cache
 
-from ..errors import BookError
+from ..errors import errors_in
 
 LINKS, PAPERS = "docs/links.txt", "docs/papers.txt"
 _LINK = re.compile(r"`([^`<]+?)\s*<(https?://[^`>\s]+)>`_", re.S)
@@ -22,10 +22,7 @@ _CITED = re.compile(r"(?<=[( ])([A-Z][a-z]+(?:, [A-Z][a-z]+)*(?: et al\.|"
 
 
 def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines)
-    for start, message in _wrong(book, whole):
-        yield BookError(message, text.path,
-                        text.lines[whole.count("\n", 0, start)].number)
+    return text.errors(_wrong(book, text.whole))
 
 
 def _wrong(book, whole):
@@ -57,12 +54,14 @@ def of_headers(book):
 
 def of_header(book, path, source):
     plain = re.sub(r"\n[ \t]*/// ?", lambda m: "\n".ljust(len(m[0])), source)
+    return errors_in(book.show(path), plain, _cited(book, path.stem, plain))
+
+
+def _cited(book, name, plain):
     for each in _CITED.finditer(plain):
         cited = f"{each[1]}, {each[2]}"
-        if path.stem not in _papers(book).get(cited, ()):
-            yield BookError(f"{cited} is not the paper of {path.stem} ({PAPERS})",
-                            path.relative_to(book.root).as_posix(),
-                            plain.count("\n", 0, each.start()) + 1)
+        if name not in _papers(book).get(cited, ()):
+            yield each.start(), f"{cited} is not the paper of {name} ({PAPERS})"
 
 
 @cache

@@ -42,10 +42,7 @@ _ALT = re.compile(r":alt:(?:.|\n)*?(?=\n\s*\n)")
 
 
 def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines)
-    for start, message in [*_ratios(whole), *_words(book, str(text.path), whole)]:
-        yield BookError(message, text.path,
-                        text.lines[whole.count("\n", 0, start)].number)
+    return text.errors([*_ratios(text.whole), *_words(book, str(text.path), text.whole)])
 
 
 def _ratios(whole):
@@ -101,8 +98,8 @@ def _words(book, page, whole):
 def misplaced(book, texts):
     """Lines of the list that no page has, or that it has twice."""
     for table in _compared(book):
-        whole = "\n\n".join("\n".join(line.text for line in text.lines)
-                            for text in texts if str(text.path) == table["page"])
+        whole = "\n".join(text.whole for text in texts
+                          if str(text.path) == table["page"])
         count = len(list(_places(table, whole)))
         if count != 1:
             yield BookError(f"{table['says']!r} stands there {count} times; {FILE} binds "

@@ -10,7 +10,7 @@ row says that a room holds has a word of the names of its files.
 import re
 from functools import cache
 
-from ..errors import BookError
+from ..errors import errors_in
 from . import fitting
 
 _HEADER = re.compile(r"`{1,2}((?:fusebook|kernels|common|tests/support)/[\w/]+\.h)`{1,2}")
@@ -27,16 +27,12 @@ _CODE = re.compile(r"^ *(?:\.\. api:: .*|```(?:.|\n)*?^```)", re.M)
 
 
 def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines)
     if text.home.recipe is None:
-        for start, message in _wrong(book, whole):
-            yield BookError(message, text.path,
-                            text.lines[whole.count("\n", 0, start)].number)
+        yield from text.errors(_wrong(book, text.whole))
 
 
 def in_markdown(book, show, text):
-    for start, message in _wrong(book, text):
-        yield BookError(message, show, text.count("\n", 0, start) + 1)
+    return errors_in(show, text, _wrong(book, text))
 
 
 def _wrong(book, whole):

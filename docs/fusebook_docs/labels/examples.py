@@ -9,7 +9,6 @@ import re
 from functools import cache
 
 from .. import examples, members
-from ..errors import BookError
 from . import fitting
 
 _SHOWN = re.compile(r"^ *\.\. api-example:: (\w+)$", re.M)
@@ -23,7 +22,10 @@ _REFERENCE = re.compile(r"docs/reference/(\w+)\.rst")
 
 
 def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines)
+    return text.errors(_wrong(book, str(text.path), text.whole))
+
+
+def _wrong(book, page, whole):
     known, shown = _read(book), list(_SHOWN.finditer(whole))
     pairs = []
     for each in shown:
@@ -31,26 +33,24 @@ def in_prose(book, text):
             return  # the build says so
         pairs.append((frozenset(fitting.words(_section(whole, each.start()))), fitting.words(
             f"{each[1]} {known[each[1]].code}")))
-    topic = _topic(str(text.path))
+    topic = _topic(page)
     for each in shown:
         if topic and str(known[each[1]].path) != f"docs/examples/{topic}.cpp" and not (
                 _members(book, _section(whole, each.start()))
                 & set(re.findall(r"\.(\w+) =", known[each[1]].code))):
-            yield _error(text, whole, each, f"{each[1]!r} is an example of "
-                         f"{known[each[1]].path}, not of {topic}.cpp")
+            yield _at(each), (f"{each[1]!r} is an example of {known[each[1]].path}, "
+                              f"not of {topic}.cpp")
     for each in _EQUATIONS.finditer(whole):
         heading = _HEADING.findall(whole, 0, each.start())[-1:]
         if heading and each[1].partition("_")[0] != heading[0].lower():
-            yield _error(text, whole, each, f"the formula of {each[1]} stands under "
-                         f"{heading[0]!r}")
+            yield _at(each), f"the formula of {each[1]} stands under {heading[0]!r}"
     for i, j in fitting.swapped(pairs):
-        yield _error(text, whole, shown[i], f"{shown[i][1]!r} fits the words around "
-                     f"{shown[j][1]!r} better, and that one those here")
+        yield _at(shown[i]), (f"{shown[i][1]!r} fits the words around {shown[j][1]!r} "
+                              "better, and that one those here")
 
 
-def _error(text, whole, match, message):
-    at = match.start() + match[0].index("..")
-    return BookError(message, text.path, text.lines[whole.count("\n", 0, at)].number)
+def _at(match):
+    return match.start() + match[0].index("..")
 
 
 def _topic(path):

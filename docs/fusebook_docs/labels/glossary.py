@@ -8,7 +8,6 @@ no fewer than of the other.
 import re
 import tomllib
 
-from ..errors import BookError
 from ..translation import terms
 
 PAGE = "docs/glossary.rst"
@@ -32,11 +31,8 @@ _CLAUSE = re.compile(r"\n\s*\n|(?<=[.;?!])[)]?\s|(?<=:)\s")
 
 
 def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines) + "\n"
-    found = _definitions(book, whole) if str(text.path) == PAGE else ()
-    for start, message in [*found, *_opposites(whole)]:
-        yield BookError(message, text.path,
-                        text.lines[whole.count("\n", 0, start)].number)
+    found = _definitions(book, text.whole) if str(text.path) == PAGE else ()
+    yield from text.errors([*found, *_opposites(text.whole)])
 
 
 def _definitions(book, whole):

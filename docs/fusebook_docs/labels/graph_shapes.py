@@ -8,7 +8,6 @@ graphs.py.
 import re
 
 from .. import graphs
-from ..errors import BookError
 
 _PICTURE = re.compile(r"^\.\. graph-picture::.*\n(?:   +.*\n|\n)+", re.M)
 _OPTION = re.compile(r"^   :[\w-]+:.*\n(?:    +.*\n)*", re.M)
@@ -19,8 +18,11 @@ _THINGS = {"read": r"read", "operation": r"operations?", "written": r"written|st
 _DRAWN = {"read": (False, ""), "operation": (True, ""), "written": (True, "bold")}
 
 
-def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines) + "\n"
+def in_prose(_, text):
+    return text.errors(_wrong(text.whole))
+
+
+def _wrong(whole):
     for picture in _PICTURE.finditer(whole):
         words = _OPTION.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), picture[0])
         words = re.sub(r"^.*", "", words, count=1)
@@ -31,10 +33,9 @@ def in_prose(book, text):
                 wrong = said - _shapes(*_DRAWN[thing])
                 if wrong:
                     at = offset + part.start() + len(part[0]) - len(part[0].lstrip())
-                    yield BookError(
-                        f"{' '.join(part[0].split())!r}: this is not drawn "
-                        f"{' or '.join(sorted(wrong))} (docs/fusebook_docs/graphs.py)",
-                        text.path, text.lines[whole.count("\n", 0, at)].number)
+                    yield at, (f"{' '.join(part[0].split())!r}: this is not drawn "
+                               f"{' or '.join(sorted(wrong))} "
+                               "(docs/fusebook_docs/graphs.py)")
 
 
 def _named(words, part):

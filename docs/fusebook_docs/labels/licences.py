@@ -8,7 +8,7 @@ licence, and no other sentence does.
 import re
 from functools import cache
 
-from ..errors import BookError
+from ..errors import errors_in
 
 _LICENCE = re.compile(r"\b((?:BSD|Apache|MIT|ISC|Boost|Mozilla|zlib|[AL]?GPL)\b"
                       r"(?:-\d-Clause)?)")
@@ -19,15 +19,11 @@ _FOLDERS = ("common", "kernels", "python", "tests/support")
 
 
 def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines)
-    for start, message in _wrong(book, whole):
-        yield BookError(message, text.path,
-                        text.lines[whole.count("\n", 0, start)].number)
+    return text.errors(_wrong(book, text.whole))
 
 
 def in_markdown(book, show, text):
-    for start, message in _wrong(book, text):
-        yield BookError(message, show, text.count("\n", 0, start) + 1)
+    return errors_in(show, text, _wrong(book, text))
 
 
 def _wrong(book, whole):

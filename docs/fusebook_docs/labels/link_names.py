@@ -11,7 +11,6 @@ import re
 from functools import cache
 
 from .. import gallery
-from ..errors import BookError
 from . import fitting
 
 # What a page is called by besides its title.
@@ -56,10 +55,7 @@ _TITLE = re.compile(r"^(?://|#)? ?(.+)\n(?://|#)? ?=+$", re.M)
 
 
 def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines)
-    for start, message in [*_terms(whole), *_pages(book, str(text.path), whole)]:
-        yield BookError(message, text.path,
-                        text.lines[whole.count("\n", 0, start)].number)
+    return text.errors([*_terms(text.whole), *_pages(book, str(text.path), text.whole)])
 
 
 def _terms(whole):

@@ -10,7 +10,7 @@ is the second.
 import re
 from functools import cache
 
-from ..errors import BookError
+from ..errors import errors_in
 
 _SAY = {"_sq": r"squared?s?", "_us": r"microseconds?|us", "_ms": r"milliseconds?|ms",
         "_ns": r"nanoseconds?|ns"}
@@ -27,15 +27,11 @@ _FOLDERS = ("common", "kernels")
 
 
 def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines)
-    for start, message in _wrong(book, whole):
-        yield BookError(message, text.path,
-                        text.lines[whole.count("\n", 0, start)].number)
+    return text.errors(_wrong(book, text.whole))
 
 
 def in_markdown(book, show, text):
-    for start, message in _wrong(book, text):
-        yield BookError(message, show, text.count("\n", 0, start) + 1)
+    return errors_in(show, text, _wrong(book, text))
 
 
 def _wrong(book, whole):
@@ -61,16 +57,18 @@ def of_headers(book):
 
 def of_header(book, path, source):
     """Units of time in the comment of a name that has one."""
+    return errors_in(str(book.show(path)), source, _units(source))
+
+
+def _units(source):
     found = [(each.start(1), each[2], each[1]) for each in _DECLARED.finditer(source)]
     found += [(each.start(2), each[1], each[2]) for each in _BEHIND.finditer(source)]
     for start, name, comment in found:
         plain = re.sub(r"`[^`]*`", "", comment)
         said = {end for end in _TIMES if re.search(rf"\b(?:{_SAY[end]})\b", plain)}
         if said and name[-3:] not in said:
-            yield BookError(f"{name} is in {_SAY[name[-3:]].partition('?')[0]}, which is "
-                            "not the unit that its comment names",
-                            path.relative_to(book.root).as_posix(),
-                            source.count("\n", 0, start) + 1)
+            yield start, (f"{name} is in {_SAY[name[-3:]].partition('?')[0]}, which is "
+                          "not the unit that its comment names")
 
 
 @cache

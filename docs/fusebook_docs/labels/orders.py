@@ -7,7 +7,7 @@ in one list of texts in the library's code, has them in that list's order.
 import re
 from functools import cache
 
-from ..errors import BookError
+from ..errors import errors_in
 
 _TRIED = re.compile(r"\b(?:otherwise|tried|in turn)\b")
 _LISTED = re.compile(r"`{1,2}[^`\s]+`{1,2}(?:(?:,|,? or|,? and)\s+`{1,2}[^`\s]+`{1,2})+")
@@ -17,15 +17,11 @@ _FOLDERS = ("common", "kernels")
 
 
 def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines)
-    for start, message in _wrong(book, whole):
-        yield BookError(message, text.path,
-                        text.lines[whole.count("\n", 0, start)].number)
+    return text.errors(_wrong(book, text.whole))
 
 
 def in_markdown(book, show, text):
-    for start, message in _wrong(book, text):
-        yield BookError(message, show, text.count("\n", 0, start) + 1)
+    return errors_in(show, text, _wrong(book, text))
 
 
 def _wrong(book, whole):

@@ -11,7 +11,7 @@ library uses.
 import re
 from functools import cache
 
-from ..errors import BookError
+from ..errors import errors_in
 
 _BLOCK = re.compile(r"^( *)\.\. code-block:: (cmake|sh)\n\n((?:\1 +.*\n|\n)+)", re.M)
 _CALL = re.compile(r"(\w+)\(([^()]*)\)")
@@ -27,20 +27,22 @@ _TARGET = re.compile(r"\bfusebook::(\w+)")
 
 
 def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines) + "\n"
+    return text.errors([*_in_blocks(book, text.whole), *_homes(book, text.whole),
+                        *_in_literals(book, text.whole)])
+
+
+def _in_blocks(book, whole):
     for each in _BLOCK.finditer(whole):
         shown = _SHOWN.findall(_section(whole, each.start()))
         check = _of_cmake if each[2] == "cmake" else _of_shell
         for at, message in check(book, each[3], shown):
-            line = text.lines[whole.count("\n", 0, each.start(3) + at)].number
-            yield BookError(message, text.path, line)
-    yield from (BookError(message, text.path,
-                          text.lines[whole.count("\n", 0, at)].number)
-                for at, message in _homes(book, whole))
+            yield each.start(3) + at, message
+
+
+def _in_literals(book, whole):
     for each in re.finditer(r"``([^`]*fusebook::\w+[^`]*)``|``(find_package\([^`]*)``", whole):
         for at, message in _in_words(book, each[1] or each[2]):
-            line = text.lines[whole.count("\n", 0, each.start() + at)].number
-            yield BookError(message, text.path, line)
+            yield each.start() + at, message
 
 
 def _section(whole, start):
@@ -118,8 +120,7 @@ def in_markdown(book, show, text):
     for each in re.finditer(r"^```sh\n(.*?)^```", text, re.M | re.S):
         found += [(each.start(1) + at, message)
                   for at, message in _of_shell(book, each[1], ())]
-    for at, message in found:
-        yield BookError(message, show, text.count("\n", 0, at) + 1)
+    yield from errors_in(show, text, found)
 
 
 def _homes(book, text):

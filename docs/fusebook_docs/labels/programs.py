@@ -12,7 +12,6 @@ import re
 from pathlib import PurePosixPath
 
 from .. import samples
-from ..errors import BookError
 from . import fitting
 
 _INCLUDED = re.compile(r"^( *)\.\. literalinclude:: (\S+)\n((?:\1 +:.*\n)*)", re.M)
@@ -27,11 +26,8 @@ _PROGRAMS = "consumers"
 
 
 def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines) + "\n"
     for check in (_included, _excerpts, _graphs):
-        for start, message in check(book, whole):
-            yield BookError(message, text.path,
-                            text.lines[whole.count("\n", 0, start)].number)
+        yield from text.errors(check(book, text.whole))
 
 
 def _included(book, whole):

@@ -17,14 +17,16 @@ _GROUPS = {"any other": lambda name: True,
 
 
 def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines) + "\n"
+    return text.errors(_of_tables(book, text.whole))
+
+
+def _of_tables(book, whole):
     for table in _TABLE.finditer(whole):
         for row in _ROW.finditer(table[1]):
             message = _wrong(_pairs(book), row[1].replace("`", ""),
                              row[2].replace("`", ""))
             if message:
-                at = whole.count("\n", 0, table.start(1) + row.start())
-                yield BookError(message, text.path, text.lines[at].number)
+                yield table.start(1) + row.start(), message
 
 
 def _wrong(pairs, operands, result):

@@ -8,7 +8,6 @@ the number before reads or writes, it is that: no stores stand where loads were 
 import re
 
 from .. import quotes
-from ..errors import BookError
 from . import fitting
 
 # What is counted, and how prose speaks of it, as stems.
@@ -28,8 +27,11 @@ _VERBS = {"load", "read", "stor", "writ"}
 _NEXT = re.compile(r"(?!\s+(?:and|where|with)\b)\s+[\w-]+(?:\s+(?!and\b|where\b|with\b)[\w-]+)?")
 
 
-def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines)
+def in_prose(_, text):
+    return text.errors(_wrong(text.whole))
+
+
+def _wrong(whole):
     ends = [0, *(m.end() for m in _END.finditer(whole)), len(whole)]
     last = 0
     for each in quotes.ROLE.finditer(whole):
@@ -43,9 +45,8 @@ def in_prose(book, text):
         said = _nouns(after[0] if after else "") or (
             _nouns(whole[begin:each.start()]) & _VERBS)
         if said and not said & own:
-            line = text.lines[whole.count("\n", 0, each.start())].number
-            yield BookError(f"{' '.join(each[2].split())!r} is quoted where "
-                            f"{', '.join(sorted(said))} is counted", text.path, line)
+            yield each.start(), (f"{' '.join(each[2].split())!r} is quoted where "
+                                 f"{', '.join(sorted(said))} is counted")
 
 
 def _counted(role):

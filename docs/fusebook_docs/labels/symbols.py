@@ -8,7 +8,6 @@ import ast
 import re
 
 from .. import equations, mathml
-from ..errors import BookError
 
 _SHOWN = re.compile(r"^\.\. equations:: (\w+)$", re.M)
 _HEADING = re.compile(r"^(\S.*)\n-+$", re.M)
@@ -18,7 +17,7 @@ _OF = re.compile(r"(?<![\w'-])([b-zρ])\s+of\s+(the\s+gradients?|its\s+square)(?
 
 
 def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines)
+    whole = text.whole
     if not _SHOWN.search(whole):
         return
     plain = _MARKUP.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), whole)
@@ -27,9 +26,7 @@ def in_prose(book, text):
         names = _SHOWN.findall(whole, begin, end)
         if names:
             found = [equations.read(book, name) for name in names]
-            for start, message in _wrong(plain, begin, end, found):
-                yield BookError(message, text.path,
-                                text.lines[whole.count("\n", 0, start)].number)
+            yield from text.errors(_wrong(plain, begin, end, found))
 
 
 def _wrong(plain, begin, end, found):

@@ -29,13 +29,12 @@ _HEAD = ("what", "PyTorch", "here")
 def in_prose(book, text):
     if str(text.path) != PAGE:
         return
-    whole = "\n".join(line.text for line in text.lines) + "\n"
     listed = {each["what"]: each for each in tomllib.loads(
         (book.root / FILE).read_text(encoding="utf-8"))["difference"]}
-    rows = [row for table in _TABLE.finditer(whole)
-            for row in _ROW.finditer(whole, table.start(), table.end())]
+    rows = [row for table in _TABLE.finditer(text.whole)
+            for row in _ROW.finditer(text.whole, table.start(), table.end())]
     for number, row in enumerate(rows):
-        line = text.lines[whole.count("\n", 0, row.start())].number
+        line = text.line(row.start())
         what, torch, here = (" ".join(cell.split()) for cell in row.groups())
         for problem in ([] if number else _head(what, torch, here)) or (
                 _of_row(book, listed.pop(what, None), torch, here) if number else ()):

@@ -8,7 +8,7 @@ page, in its sentence or row, stands one of them: `FUSEBOOK_CACHE_DIR` in the pl
 import re
 from functools import cache
 
-from ..errors import BookError
+from ..errors import errors_in
 
 # Beginnings of words.
 MEANS = {
@@ -34,15 +34,11 @@ _READERS = ("kernels", "common", "tests", "tools", "docs/conf.py", "CMakeLists.t
 
 
 def in_prose(book, text):
-    whole = "\n".join(line.text for line in text.lines)
-    for start, message in _wrong(book, whole):
-        yield BookError(message, text.path,
-                        text.lines[whole.count("\n", 0, start)].number)
+    return text.errors(_wrong(book, text.whole))
 
 
 def in_markdown(book, show, text):
-    for start, message in _wrong(book, text):
-        yield BookError(message, show, text.count("\n", 0, start) + 1)
+    return errors_in(show, text, _wrong(book, text))
 
 
 def _wrong(book, whole):

@@ -172,10 +172,11 @@ class Lies(Planted):
                  "nothing of the library uses ~/.local/fusebook")
 
     def test_another_variable(self):
-        self.lie(variables, USE, "``FUSEBOOK_THREADS``", "``FUSEBOOK_LOGS``",
-                 "nothing around FUSEBOOK_LOGS")
-        self.lie(variables, USE, "``FUSEBOOK_CACHE_DIR``", "``FUSEBOOK_KEEP_SOURCE``",
-                 "nothing around FUSEBOOK_KEEP_SOURCE")
+        self.lies(
+            variables, USE,
+            ("``FUSEBOOK_THREADS``", "``FUSEBOOK_LOGS``", "nothing around FUSEBOOK_LOGS"),
+            ("``FUSEBOOK_CACHE_DIR``", "``FUSEBOOK_KEEP_SOURCE``",
+             "nothing around FUSEBOOK_KEEP_SOURCE"))
         self.lie(variables, BENCHMARKS, "``FUSEBOOK_PYTHON_TORCH``",
                  "``FUSEBOOK_PYTHON``", "this is told of FUSEBOOK_PYTHON_TORCH")
         self.swap(variables, "docs/commands.md", "`FUSEBOOK_THREADS`", "`FUSEBOOK_LOGS`",
@@ -184,22 +185,22 @@ class Lies(Planted):
                   "`FUSEBOOK_SITE_URL`", "nothing around FUSEBOOK_SITE_URL")
 
     def test_a_part_a_target_or_a_package_that_is_not(self):
-        self.lie(packages, USE, "COMPONENTS libtorch", "COMPONENTS optim",
-                 "stands in no project of tests/consumers/libtorch")
-        self.lie(packages, USE, "PRIVATE fusebook::libtorch ", "PRIVATE fusebook::torch ",
-                 "stands in no project")
-        self.lie(packages, USE, "FetchContent_MakeAvailable(fusebook)",
-                 "FetchContent_Populate(fusebook)", "stands in no project")
-        self.lie(packages, USE, "``fusebook::fusebook`` is all", "``fusebook::all`` is all",
-                 "there is no target fusebook::all")
-        self.lie(packages, USE, "--libs fusebook)", "--libs fuse)",
-                 "pkg-config knows no 'fuse'")
-        self.lie(packages, USE, "fusebook/lib/pkgconfig", "fusebook/lib/cmake",
-                 "is not where cmake/install.cmake puts fusebook.pc")
-        self.lie(packages, USE, "./own_memory\n", "./training\n",
-                 "is not the program shown here")
-        self.lie(packages, USE, "find_package(fusebook 0.1)", "find_package(fuse 0.1)",
-                 "the package is fusebook")
+        self.lies(
+            packages, USE,
+            ("COMPONENTS libtorch", "COMPONENTS optim",
+             "stands in no project of tests/consumers/libtorch"),
+            ("PRIVATE fusebook::libtorch ", "PRIVATE fusebook::torch ",
+             "stands in no project"),
+            ("FetchContent_MakeAvailable(fusebook)", "FetchContent_Populate(fusebook)",
+             "stands in no project"),
+            ("``fusebook::fusebook`` is all", "``fusebook::all`` is all",
+             "there is no target fusebook::all"),
+            ("--libs fusebook)", "--libs fuse)", "pkg-config knows no 'fuse'"),
+            ("fusebook/lib/pkgconfig", "fusebook/lib/cmake",
+             "is not where cmake/install.cmake puts fusebook.pc"),
+            ("./own_memory\n", "./training\n", "is not the program shown here"),
+            ("find_package(fusebook 0.1)", "find_package(fuse 0.1)",
+             "the package is fusebook"))
 
     def test_a_definition_of_another_term(self):
         page = "docs/glossary.rst"
@@ -251,12 +252,14 @@ class Lies(Planted):
 
     def test_a_header_that_declares_something_else(self):
         page = "CONTRIBUTING.md"
-        self.lie(declared, page, "`kernels/ir/program.h`", "`kernels/ir/plan.h`",
-                 "declares none of Compiled, Recorder, Program")
-        self.lie(declared, page, "`common/compile/compile.h`", "`common/tensor/tensor.h`",
-                 "declares none of Compiled")
-        self.lie(declared, page, "`kernels/runtime/parallel.h`", "`kernels/jit/process.h`",
-                 "nothing beside kernels/jit/process.h")
+        self.lies(
+            declared, page,
+            ("`kernels/ir/program.h`", "`kernels/ir/plan.h`",
+             "declares none of Compiled, Recorder, Program"),
+            ("`common/compile/compile.h`", "`common/tensor/tensor.h`",
+             "declares none of Compiled"),
+            ("`kernels/runtime/parallel.h`", "`kernels/jit/process.h`",
+             "nothing beside kernels/jit/process.h"))
         self.lie(declared, "docs/reference/ranks.rst",
                  "``fusebook/distributed/step_traffic.h``",
                  "``fusebook/distributed/sharded_checkpoint.h``", "declares none of")

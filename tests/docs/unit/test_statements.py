@@ -38,13 +38,13 @@ class TheBook(unittest.TestCase):
 
 class Lies(Planted):
     def test_a_formula(self):
-        for old, new, words in (
-                ("a + w * (b - a)", "a + w * (a - b)", "and lerp in ops.def"),
-                ("a + w * b * c", "a + w * b + c", "and addcmul in ops.def"),
-                ("a + w * b / c", "a + w * c / b", "and addcdiv in ops.def"),
-                ("addcdiv(a, b, c, w)", "addcdiv(a, b, w)",
-                 "no operation addcdiv of 3 operands")):
-            self.lie(formulas, "docs/glossary.rst", old, new, words)
+        self.lies(
+            formulas, "docs/glossary.rst",
+            ("a + w * (b - a)", "a + w * (a - b)", "and lerp in ops.def"),
+            ("a + w * b * c", "a + w * b + c", "and addcmul in ops.def"),
+            ("a + w * b / c", "a + w * c / b", "and addcdiv in ops.def"),
+            ("addcdiv(a, b, c, w)", "addcdiv(a, b, w)",
+             "no operation addcdiv of 3 operands"))
         self.lie(formulas, "docs/background/scalars_and_guards.rst", "``1 - beta``",
                  "``2 - beta``", "is not in the code")
         self.lie(formulas, "recipes/write_your_own_optimizer.cpp",
@@ -52,12 +52,13 @@ class Lies(Planted):
                  "is not in the code")
 
     def test_a_member_of_another_class(self):
-        self.lie(members, "docs/background/use_it.rst", "``Tensor::set_data``",
-                 "``Adam::set_data``", "Adam has no 'set_data': set_data is in Tensor")
-        self.lie(members, "docs/background/use_it.rst", "``fuse::libtorch::view``",
-                 "``fuse::libtorch::step``", "libtorch has no 'step'")
-        self.lie(members, "docs/background/use_it.rst", "``fuse::Error``",
-                 "``fuse::zero_grad``", "fuse has no 'zero_grad'")
+        self.lies(
+            members, "docs/background/use_it.rst",
+            ("``Tensor::set_data``", "``Adam::set_data``",
+             "Adam has no 'set_data': set_data is in Tensor"),
+            ("``fuse::libtorch::view``", "``fuse::libtorch::step``",
+             "libtorch has no 'step'"),
+            ("``fuse::Error``", "``fuse::zero_grad``", "fuse has no 'zero_grad'"))
         self.lie(members, "recipes/foreach_map.cpp", "``DType::float64``",
                  "``Log::float64``", "Log has no 'float64'")
         self.lie(members, "recipes/replaying_a_step.cpp", "``adam.zero_grad(false)``",
@@ -72,20 +73,20 @@ class Lies(Planted):
 
     def test_an_option_of_another_command(self):
         page = "docs/commands.md"
-        for old, new, words in (
-                ("`--json FILE` stores the results", "`--out FILE` stores the results",
-                 "'--out' is not an option of './fusebook bench'"),
-                ("with `--cache` also", "with `--fresh` also",
-                 "'--fresh' is not an option of './fusebook clean'"),
-                ("`docs [--serve] [--port N]`", "`docs [--fix] [--port N]`",
-                 "'--fix' is not an option of './fusebook docs'"),
-                ("`new NAME [--title TITLE]`", "`new NAME`",
-                 "does not say that new takes --title"),
-                ("Every command takes `--yes`,", "Every command takes `--fresh`,",
-                 "not every command takes --fresh"),
-                ("Every recipe takes `--device D`,", "Every recipe takes `--layers N`,",
-                 "not every recipe takes --layers")):
-            self.lie(command_lines, page, old, new, words)
+        self.lies(
+            command_lines, page,
+            ("`--json FILE` stores the results", "`--out FILE` stores the results",
+             "'--out' is not an option of './fusebook bench'"),
+            ("with `--cache` also", "with `--fresh` also",
+             "'--fresh' is not an option of './fusebook clean'"),
+            ("`docs [--serve] [--port N]`", "`docs [--fix] [--port N]`",
+             "'--fix' is not an option of './fusebook docs'"),
+            ("`new NAME [--title TITLE]`", "`new NAME`",
+             "does not say that new takes --title"),
+            ("Every command takes `--yes`,", "Every command takes `--fresh`,",
+             "not every command takes --fresh"),
+            ("Every recipe takes `--device D`,", "Every recipe takes `--layers N`,",
+             "not every recipe takes --layers"))
         self.lie(command_lines, "CONTRIBUTING.md", "docs --update-translations`",
                  "capture --update-translations`", "not an option of")
         self.lie(command_lines, "docs/first_five_minutes.rst", "--layers 4",
@@ -118,9 +119,11 @@ class Lies(Planted):
                  "m = lerp(m, g, 0.01)", "m = lerp(m, g, 0.07)",
                  "'0.07' is not a number of the recipe's program")
         page = "docs/background/from_pytorch.rst"
-        self.lie(snippets, page, "total_iters=5", "total_iters=50",
-                 "'50' is not a number of the example torch_scheduler")
-        self.lie(snippets, page, "lr=0.01", "lr=0.001", "torch_compile")
+        self.lies(
+            snippets, page,
+            ("total_iters=5", "total_iters=50",
+             "'50' is not a number of the example torch_scheduler"),
+            ("lr=0.01", "lr=0.001", "torch_compile"))
 
     def test_a_switch_in_code(self):
         self.lie(snippets, "docs/background/from_pytorch.rst", "fullgraph=True",
@@ -130,20 +133,22 @@ class Lies(Planted):
     def test_a_switch_in_words(self):
         self.lie(snippets, "docs/glossary.rst", ".foreach = false", ".foreach = true",
                  "'foreach = true' is the opposite of what any recipe's program has")
-        self.lie(snippets, "recipes/compiling_optimizer.cpp", "``.foreach = false``",
-                 "``.foreach = true``", "the opposite of what its program has")
-        self.lie(snippets, "recipes/compiling_optimizer.cpp", ".amsgrad = true``",
-                 ".amsgrad = false``", "the opposite of what its program has")
+        self.lies(
+            snippets, "recipes/compiling_optimizer.cpp",
+            ("``.foreach = false``", "``.foreach = true``",
+             "the opposite of what its program has"),
+            (".amsgrad = true``", ".amsgrad = false``",
+             "the opposite of what its program has"))
 
     def test_a_command_for_another(self):
         page = "docs/first_five_minutes.rst"
-        for old, new, words in (
-                ("fusebook verify", "fusebook capture",
-                 "stands where 'compares your' is said, which is './fusebook verify'"),
-                ("fusebook verify", "fusebook run", "'compares your' is said"),
-                ("fusebook doctor", "fusebook run", "which is './fusebook doctor'"),
-                ("fusebook run", "fusebook verify", "says what it does")):
-            self.lie(command_words, page, old, new, words)
+        self.lies(
+            command_words, page,
+            ("fusebook verify", "fusebook capture",
+             "stands where 'compares your' is said, which is './fusebook verify'"),
+            ("fusebook verify", "fusebook run", "'compares your' is said"),
+            ("fusebook doctor", "fusebook run", "which is './fusebook doctor'"),
+            ("fusebook run", "fusebook verify", "says what it does"))
         self.lie(command_words, "README.md", "./fusebook run     #",
                  "./fusebook verify  #", "nothing around './fusebook verify'")
         self.lie(command_words, "docs/background/benchmarks.rst",
@@ -156,17 +161,17 @@ class Lies(Planted):
 
     def test_a_default(self):
         page = "docs/commands.md"
-        for old, new, words in (
-                ("| `auto` | the first usable", "| `cuda` | the first usable",
-                 "there is no '(default cuda: a GPU if there '"),
-                ("use, `cuda-sim` by default", "use, `cuda` by default",
-                 "there is no 'name == nullptr ?"),
-                ("may take, 600 by default", "may take, 900 by default",
-                 "FUSEBOOK_BUDGET\", \"900"),
-                ("`~/.cache/fusebook`", "`~/.fusebook`", "there is no 'home + \"/.fusebook"),
-                ("| exit code |", "| exit code (default `3`) |",
-                 "what is called the default is not bound")):
-            self.lie(bound_words, page, old, new, words)
+        self.lies(
+            bound_words, page,
+            ("| `auto` | the first usable", "| `cuda` | the first usable",
+             "there is no '(default cuda: a GPU if there '"),
+            ("use, `cuda-sim` by default", "use, `cuda` by default",
+             "there is no 'name == nullptr ?"),
+            ("may take, 600 by default", "may take, 900 by default",
+             "FUSEBOOK_BUDGET\", \"900"),
+            ("`~/.cache/fusebook`", "`~/.fusebook`", "there is no 'home + \"/.fusebook"),
+            ("| exit code |", "| exit code (default `3`) |",
+             "what is called the default is not bound"))
         self.lie(bound_words, "docs/background/scalars_and_guards.rst", "* - ``promote``",
                  "* - ``specialize``", "Policy::specialize;")
         self.lie(bound_words, "docs/background/from_pytorch.rst",
@@ -205,14 +210,14 @@ class Lies(Planted):
 
     def test_a_test_beside_another_promise(self):
         page = "docs/promises.md"
-        for old, new, words in (
-                ("`fork_test`, `parallel_test`, `jit_test`",
-                 "`cuda_graph_test`, `parallel_test`, `jit_test`",
-                 "names cuda_graph_test, jit_test, parallel_test, but what proves it is "
-                 "fork_test"),
-                ("`huge_tensor_test`", "`disk_full_test`", "names disk_full_test"),
-                ("| Ctrl-C ends", "| Ctrl-D ends", "does not say, under [[promise]]")):
-            self.lie(promised, page, old, new, words)
+        self.lies(
+            promised, page,
+            ("`fork_test`, `parallel_test`, `jit_test`",
+             "`cuda_graph_test`, `parallel_test`, `jit_test`",
+             "names cuda_graph_test, jit_test, parallel_test, but what proves it is "
+             "fork_test"),
+            ("`huge_tensor_test`", "`disk_full_test`", "names disk_full_test"),
+            ("| Ctrl-C ends", "| Ctrl-D ends", "does not say, under [[promise]]"))
 
     def test_an_alt_text_of_curves(self):
         page = "docs/background/benchmarks.rst"

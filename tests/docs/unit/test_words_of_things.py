@@ -33,11 +33,13 @@ class Lies(Planted):
                  "cuda:1 is the second")
 
     def test_another_order_of_what_is_tried(self):
-        self.lie(orders, COMMANDS, "`c++`, `g++` or `clang++`", "`g++`, `c++` or `clang++`",
-                 "in another order: c++, g++, clang++ (kernels/jit/host_compiler.cpp)")
-        self.lie(orders, COMMANDS, "tried before `CUDA_HOME`, `CUDA_PATH`",
-                 "tried before `CUDA_PATH`, `CUDA_HOME`",
-                 "in another order: CUDA_HOME, CUDA_PATH")
+        self.lies(
+            orders, COMMANDS,
+            ("`c++`, `g++` or `clang++`", "`g++`, `c++` or `clang++`",
+             "in another order: c++, g++, clang++ (kernels/jit/host_compiler.cpp)"),
+            ("tried before `CUDA_HOME`, `CUDA_PATH`",
+             "tried before `CUDA_PATH`, `CUDA_HOME`",
+             "in another order: CUDA_HOME, CUDA_PATH"))
 
     def test_another_order_of_libraries(self):
         text = (ROOT / COMMANDS).read_text()
@@ -51,21 +53,24 @@ class Lies(Planted):
         self.assertIn(f"{COMMANDS}:{line}: says '12', but", found)
 
     def test_a_letter_of_another_formula(self):
-        self.lie(symbols, MATHS, "m of the gradient, v of its square",
-                 "v of the gradient, m of its square",
-                 "'v' is not made of 'the gradient'", "'m' is not made of 'its square'")
-        self.lie(symbols, MATHS, "trusts v only after", "trusts n only after",
-                 "no formula here has the letter 'n'")
-        self.lie(symbols, MATHS, "average n of the gradients", "average v of the gradients",
-                 "'v' is not made of 'the gradients'")
+        self.lies(
+            symbols, MATHS,
+            ("m of the gradient, v of its square", "v of the gradient, m of its square",
+             "'v' is not made of 'the gradient'", "'m' is not made of 'its square'"),
+            ("trusts v only after", "trusts n only after",
+             "no formula here has the letter 'n'"),
+            ("average n of the gradients", "average v of the gradients",
+             "'v' is not made of 'the gradients'"))
 
     def test_a_shape_of_something_else(self):
         page = "docs/background/how_it_works.rst"
-        self.lie(graph_shapes, page, "What is read has round ends,\n   operations are boxes",
-                 "What is read is a box,\n   operations have round ends",
-                 "this is not drawn box", "this is not drawn round")
-        self.lie(graph_shapes, page, "What is read has round ends",
-                 "What is read has thick frames", "this is not drawn thick")
+        self.lies(
+            graph_shapes, page,
+            ("What is read has round ends,\n   operations are boxes",
+             "What is read is a box,\n   operations have round ends",
+             "this is not drawn box", "this is not drawn round"),
+            ("What is read has round ends", "What is read has thick frames",
+             "this is not drawn thick"))
         self.lie(graph_shapes, page, "what is written to memory has a thick frame",
                  "what is written to memory has a dashed frame",
                  "this is not drawn dashed", place="operations are boxes")
@@ -83,19 +88,22 @@ class Lies(Planted):
 
     def test_another_licence(self):
         page = "docs/credits.rst"
-        self.lie(licences, page, "Apache License 2.0", "MIT License",
-                 "the licence is Apache, not MIT")
-        self.lie(licences, page, "under the BSD-3-Clause licence:",
-                 "under the BSD-2-Clause licence:", "not BSD-2-Clause")
+        self.lies(
+            licences, page,
+            ("Apache License 2.0", "MIT License", "the licence is Apache, not MIT"),
+            ("under the BSD-3-Clause licence:", "under the BSD-2-Clause licence:",
+             "not BSD-2-Clause"))
         self.lie(licences, "README.md", "license is BSD-3-Clause", "license is Apache",
                  "the licence is BSD-3-Clause, not Apache")
 
     def test_a_heading_that_is_not_meant(self):
         page, below = "CONTRIBUTING.md", "(#are-the-tests-worth-anything)"
-        self.lie(anchors, page, below, "(#what-is-ours-and-why)",
-                 "nothing beside the link tells of 'What is ours, and why'")
-        self.lie(anchors, page, below, "(#are-the-tests-any-good)", "there is no heading")
-        self.lie(anchors, page, "(#what-is-ours-and-why)", below, "has no table")
+        self.lies(
+            anchors, page,
+            (below, "(#what-is-ours-and-why)",
+             "nothing beside the link tells of 'What is ours, and why'"),
+            (below, "(#are-the-tests-any-good)", "there is no heading"),
+            ("(#what-is-ours-and-why)", below, "has no table"))
         self.lie(anchors, "README.md", "(docs/promises.md)", "(docs/promise.md)",
                  "there is no file")
         self.lie(anchors, COMMANDS, "(#on-a-gpu)", "(#without-the-entry-script)",
