@@ -91,7 +91,8 @@ def _opening(page, kernel, link):
     entry = next(e for e in gallery.entries(page.book) if e.name == page.name)
     which = (say("This is the kernel with {operation}",
                  operation=entry.kernel_with) if entry.kernel_with else
-             say("This is the first kernel that is generated for this program"))
+             say("Of the kernels with one loop that are generated for this program, this "
+                 "is the one that moves most bytes for an element"))
     there = nodes.reference("", say("open the kernel in Compiler Explorer"),
                             refuri=link)
     words = own.sentence(

@@ -65,8 +65,7 @@ class Loop:
 def element(cpp):
     """What a kernel's C++ text says that it loads and stores: of its bodies, the
     one that moves most."""
-    bodies = [_element(body) for body in re.split(r"^struct Body\d+ {$", cpp,
-                                                  flags=re.MULTILINE)[1:]]
+    bodies = [_element(body) for body in _bodies(cpp)]
     if not bodies:
         raise BookError("the kernel has no body")
     most = max(bodies, key=lambda found: sum([*found.loaded.values(),
@@ -77,13 +76,36 @@ def element(cpp):
     return most
 
 
+def _bodies(cpp):
+    return re.split(r"^struct Body\d+ {$", cpp, flags=re.MULTILINE)[1:]
+
+
+def loops(cpp):
+    """How many loops a kernel has: one for each body."""
+    return len(_bodies(cpp))
+
+
+def moved(cpp):
+    """The bytes that a kernel moves for an element; 0 for one that the page cannot
+    count: it stores no element, or has lists of blocks."""
+    try:
+        found = element(cpp)
+    except BookError:
+        return 0
+    return sum([*found.loaded.values(), *found.stored.values()])
+
+
 def _element(body):
     pointers = body[body.index("  struct Pointers {"):]
     sizes = {name: _SIZES[kind] for kind, name in
              _LIST.findall(pointers[:pointers.index("\n  };")])}
-    loads, stores = _function(body, "load"), _function(body, "store")
-    return Element({name: sizes[name] for name in _LOADED.findall(loads)},
-                   {name: sizes[name] for name in _STORED.findall(stores)})
+    loads, stores = (found.findall(_function(body, name)) for found, name in
+                     ((_LOADED, "load"), (_STORED, "store")))
+    for name in (*loads, *stores):
+        if name not in sizes:
+            raise BookError(f"the list {name!r} of a kernel is not of single elements")
+    return Element({name: sizes[name] for name in loads},
+                   {name: sizes[name] for name in stores})
 
 
 def _function(body, name):

@@ -1,10 +1,13 @@
 """Makes the texts of a recipe's kernel: from the program to x86 assembly, PTX
 and SASS. Needs a compiler, NVRTC and nvdisasm, and no GPU.
 
-The kernel is the first one that the recipe compiles, or the first that has the
-operation which `kernel_with` names in docs/gallery.toml. Its text is the one
-that the program gives to the host's compiler and would give to NVRTC, without
-the comments of what every kernel begins with.
+Of the kernels with one loop that the recipe compiles it is the one that moves most
+bytes for an element, which is the step rather than a copy before it; the first of those
+that move as many, and only one that has the operation which `kernel_with` names in
+docs/gallery.toml, if it names one. (What sums up before its step has a loop for that,
+and does not fit into a link.) Its text is the one that the program gives to the
+host's compiler and would give to NVRTC, without the comments of what every kernel
+begins with.
 """
 
 import os
@@ -17,7 +20,7 @@ from pathlib import Path
 
 from .. import cpp, gallery
 from ..errors import BookError
-from . import explorer, kept
+from . import counted, explorer, kept
 
 ARCHITECTURE = 90  # whose PTX and SASS are shown
 _INCLUDE = re.compile(r'#ifndef FUSEBOOK_\w+\n#include "[^"]*"\n#endif\n')
@@ -100,17 +103,24 @@ def _sources(book, recipe, program, compiler, folder):
          env={**os.environ, "FUSEBOOK_CXX": str(wrapper),
               "FUSEBOOK_CACHE_DIR": str(folder / "cache")})
     entry = next(e for e in gallery.entries(book) if e.name == recipe)
-    wanted = f" {entry.kernel_with}(" if entry.kernel_with else _BODY
-    for path in sorted(folder.glob("cxx.???")):
-        text = path.read_text(encoding="utf-8")
-        if _BODY in text and wanted in text:
-            stages = _STAGES.findall(text)
-            found = [_with(stages, kept_in.glob(f"*.{suffix}"))
-                     for suffix in ("cpp", "cu")]
-            if all(found):  # else a kernel of the library's own, such as a fill
-                return found
+    texts = (path.read_text(encoding="utf-8") for path in sorted(folder.glob("cxx.???")))
+    for text in by_traffic(texts, entry.kernel_with):
+        stages = _STAGES.findall(text)
+        found = [_with(stages, kept_in.glob(f"*.{suffix}"))
+                 for suffix in ("cpp", "cu")]
+        if all(found):  # else a kernel of the library's own, such as a fill
+            return found
     raise BookError(f"{recipe} compiles no kernel" +
                     (f" with {entry.kernel_with!r}" if entry.kernel_with else ""))
+
+
+def by_traffic(texts, operation=None):
+    """C++ texts of kernels with one loop, what moves most bytes for an element first;
+    with an operation, only those that have it."""
+    wanted = f" {operation}(" if operation else _BODY
+    return sorted((text for text in texts
+                   if counted.loops(text) == 1 and wanted in text),
+                  key=counted.moved, reverse=True)
 
 
 def _with(stages, paths):

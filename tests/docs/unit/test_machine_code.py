@@ -119,6 +119,21 @@ class Counting(unittest.TestCase):
         with self.assertRaisesRegex(BookError, "kernel_with in docs/gallery"):
             counted.element(text)
 
+    def test_the_kernel_that_is_shown_is_the_one_that_moves_most(self):
+        """Not a copy before it, and of those that move as many the first."""
+        copy = CPP.replace("x.b = at.b[i];", "").replace("at.c[i] = Memory", "Memory")
+        nothing = CPP.replace("struct Body0 {", "struct Runner {")
+        blocks = CPP.replace("Unaligned<double>* b", "Blocks<double>* b")
+        self.assertEqual([counted.moved(text) for text in (CPP, copy, nothing, blocks)],
+                         [24, 14, 0, 0])
+        other = CPP.replace("return a * b;", "return sign(a);")
+        two = CPP + "struct Body1 {" + CPP.partition("struct Body0 {")[2]
+        self.assertEqual(counted.loops(two), 2)
+        self.assertEqual(making.by_traffic([two, copy, nothing, blocks, CPP, other]),
+                         [CPP, other, copy, blocks])
+        self.assertEqual(making.by_traffic([CPP, other], "sign"), [other])
+        self.assertEqual(making.by_traffic([CPP], "sign"), [])
+
     def test_x86(self):
         loop = counted.x86_loop(X86.split("\n"))
         self.assertEqual((loop.first, loop.end), (6, 16))
