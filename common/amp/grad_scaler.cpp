@@ -148,6 +148,20 @@ void GradScaler::step(Optimizer& optimizer, std::source_location place) {
   progress_[std::size_t(own - progress_.data())].stage = Stage::stepped;
 }
 
+void GradScaler::note_step(const Optimizer& optimizer, const Scalar& found_inf,
+                           const Device& device, std::source_location place) {
+  if (!options_.enabled) return;
+  if (const Progress* const known = find(optimizer)) {
+    refuse("note_step", optimizer,
+           known->stage == Stage::unscaled
+               ? "unscale_() was already called since the last update()"
+               : "a step was already made since the last update()",
+           place);
+  }
+  place_numbers(device);
+  progress_.push_back({&optimizer, Stage::stepped, found_inf});
+}
+
 void GradScaler::update(std::source_location place) {
   if (!options_.enabled) return;
   std::optional<Scalar> any;

@@ -66,6 +66,13 @@ class GradScaler {
   /// called since the last `update`, and if no parameter has a gradient.
   void step(Optimizer& optimizer,
             std::source_location place = std::source_location::current());
+  /// What a step of the optimizer that looks at its gradients by itself calls
+  /// instead, such as one shared by ranks: it has divided them by the scale, and
+  /// changes nothing where `found_inf` is 1. Gradients are on `device`. Throws
+  /// Error if `unscale_` or `step` was called since the last `update`.
+  void note_step(const Optimizer& optimizer, const Scalar& found_inf,
+                 const Device& device,
+                 std::source_location place = std::source_location::current());
   /// After all steps of an iteration: a smaller scale if one was skipped; a
   /// larger one, if that is finite, if none was for `growth_interval` updates.
   /// Throws Error if there was neither `step` nor `unscale_` since the last one.

@@ -38,12 +38,11 @@ ChunkNorm::ChunkNorm(Ranks& ranks, const std::vector<Share>& shares,
       numels_(std::move(numels)),
       look_(compile(std::function<void()>([this] { look(); }), options)) {}
 
-void ChunkNorm::make(const OpenSums& sums,
-                     const std::optional<Scalar>& divide_by,
+void ChunkNorm::make(const OpenSums& sums, const SumFactors& factors,
                      const WantedOfSums& wanted) {
   chunks_ = sums.chunks();
   lists_ = chunks_.lists();
-  divide_by_ = divide_by;
+  factors_ = factors;
   wanted_ = wanted;
   squares_.clear();
   finite_ = 1.0;
@@ -52,12 +51,23 @@ void ChunkNorm::make(const OpenSums& sums,
 
 void ChunkNorm::look() {
   for (const OpenList& list : lists_) {
-    list.add_up(divide_by_);
-    if (wanted_.finite) finite_ = finite_ * all_finite(list.to);
+    // A factor above 1 could make a finite sum infinite.
+    if (factors_.multiply_by) {
+      list.add_up();
+      note_finite(list.to);
+      OpenList{list.to, {}}.add_up(factors_);
+    } else {
+      list.add_up(factors_);
+      note_finite(list.to);
+    }
     if (!wanted_.norm) continue;
     const TensorList wide = foreach_to(list.to, DType::float64);
     squares_.push_back(foreach_sum(foreach_mul(wide, wide)));
   }
+}
+
+void ChunkNorm::note_finite(const TensorList& sums) {
+  if (wanted_.finite) finite_ = finite_ * all_finite(sums);
 }
 
 // In the order of the shares.

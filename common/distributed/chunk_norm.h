@@ -28,10 +28,11 @@ class ChunkNorm {
   ChunkNorm(Ranks& ranks, const std::vector<Share>& shares,
             std::vector<std::int64_t> numels, const CompileOptions& options);
 
-  /// Makes this rank's sums, and divides them.
-  void make(const OpenSums& sums, const std::optional<Scalar>& divide_by,
+  /// Makes this rank's sums, and scales them.
+  void make(const OpenSums& sums, const SumFactors& factors,
             const WantedOfSums& wanted);
-  /// True if this rank's are finite.
+  /// True if this rank's are finite, before they are scaled if they were to be
+  /// multiplied.
   bool is_finite() const { return finite_.value() != 0; }
   /// The norm of all; `dtypes` are those of each parameter's gradient, if it has
   /// one. All ranks call it.
@@ -41,6 +42,7 @@ class ChunkNorm {
 
  private:
   void look();
+  void note_finite(const TensorList& sums);
   std::vector<double> own_sums() const;
   double sum_of_squares(DType dtype,
                         const std::vector<std::optional<DType>>& dtypes,
@@ -51,7 +53,7 @@ class ChunkNorm {
   std::vector<std::int64_t> numels_;
   OpenSums chunks_;  // of this rank's gradients
   std::vector<OpenList> lists_;
-  std::optional<Scalar> divide_by_;
+  SumFactors factors_;
   WantedOfSums wanted_;
   std::vector<TensorList> squares_;  // summed, of each list
   Scalar finite_ = 1.0;

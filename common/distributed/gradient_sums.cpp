@@ -51,7 +51,7 @@ GradientSums::GradientSums(Ranks& ranks, const std::vector<Share>& shares,
       sent_(std::size_t(ranks.size())),
       taken_(std::size_t(ranks.size())),
       add_(compile(std::function<void()>([this] {
-                     for (const OpenList& list : lists_) list.add_up({});
+                     for (const OpenList& list : lists_) list.add_up();
                    }),
                    options)) {
   for (const Share& each : shares_) {
@@ -250,7 +250,7 @@ void GradientSums::add_one(const Parts& parts) {
     sums_[i] = first[i] = spare(i);
   }
   for (const OpenSums& some : {OpenSums{first, {parts}, true}, rest}) {
-    for (const OpenList& list : some.lists()) list.add_up({});
+    for (const OpenList& list : some.lists()) list.add_up();
   }
 }
 

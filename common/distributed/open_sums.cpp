@@ -25,14 +25,15 @@ void add_chunks(std::vector<Tensor>& chunks, const Tensor& whole) {
 
 }  // namespace
 
-void OpenList::add_up(const std::optional<Scalar>& divide_by) const {
-  if (terms.empty() && !divide_by) return;
+void OpenList::add_up(const SumFactors& factors) const {
+  if (terms.empty() && !factors.multiply_by && !factors.divide_by) return;
   const DType dtype = to.impl()->dtype;
   TensorList sum = is_new ? in_dtype(terms.front(), dtype) : to;
   for (std::size_t k = is_new ? 1 : 0; k < terms.size(); ++k) {
     sum = foreach_add(sum, in_dtype(terms[k], dtype));
   }
-  if (divide_by) sum = foreach_div(sum, *divide_by);
+  if (factors.multiply_by) sum = foreach_mul(sum, *factors.multiply_by);
+  if (factors.divide_by) sum = foreach_div(sum, *factors.divide_by);
   foreach_copy_(to, sum);
 }
 

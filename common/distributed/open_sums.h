@@ -9,15 +9,21 @@
 
 namespace fuse {
 
+/// What sums are scaled by once they are made, in this order.
+struct SumFactors {
+  std::optional<Scalar> multiply_by = {};
+  std::optional<Scalar> divide_by = {};
+};
+
 /// A list of sums that are still to be made.
 struct OpenList {
   TensorList to;                  ///< where they go
   std::vector<TensorList> terms;  ///< what is added, in this order
   bool is_new = false;            ///< the first term replaces what is there
 
-  /// Makes them, rounding to the dtype of the sums after each addition, and
-  /// divides them: a few operations, which `compile` makes part of a launch.
-  void add_up(const std::optional<Scalar>& divide_by) const;
+  /// Makes them, rounding to the dtype of the sums after each operation: a few of
+  /// them, which `compile` makes part of a launch.
+  void add_up(const SumFactors& factors = {}) const;
 };
 
 /// Sums of tensors that are still to be made, perhaps by the launch that uses

@@ -43,11 +43,29 @@ std::string text_of(const std::optional<double>& number) {
   return number ? number_text(*number) : "nothing";
 }
 
-std::vector<std::string> facts_of(const ShardedStep& options) {
-  return {"divide_by = " + text_of(options.divide_by),
-          "max_norm = " + text_of(options.max_norm),
-          fmt::format("skip_nonfinite = {}", options.skip_nonfinite)};
+bool scales(const ShardedStep& options) {
+  return options.scaler != nullptr && options.scaler->is_enabled();
 }
+
+std::string text_of(const GradScalerState& state) {
+  return fmt::format(
+      "scaler = scale {}, growth_factor {}, backoff_factor {}, "
+      "growth_interval {}, growth_tracker {}",
+      number_text(state.scale), number_text(state.growth_factor),
+      number_text(state.backoff_factor), state.growth_interval,
+      state.growth_tracker);
+}
+
+std::vector<std::string> facts_of(const ShardedStep& options) {
+  return {
+      scales(options) ? text_of(options.scaler->state_dict())
+                      : "scaler = nothing",
+      "divide_by = " + text_of(options.divide_by),
+      "max_norm = " + text_of(options.max_norm),
+      fmt::format("skip_nonfinite = {}", options.skip_nonfinite)};
+}
+
+Scalar number(double value) { return Scalar(tensor(value, DType::float64)); }
 
 }  // namespace
 
@@ -72,7 +90,7 @@ struct ShardedOptimizer::Parts {
       for (const Tensor& param : grads.impl()->owners->tensors) {
         places.push_back(place_of.at(param.impl().get()));
       }
-      sums.open().list(grads, places).add_up(divide_by);
+      sums.open().list(grads, places).add_up(factors);
     }
     if (max_norm) clip_grads_with_norm_(own, *max_norm, total);
     optimizer.step({.skip = skip});
@@ -84,7 +102,7 @@ struct ShardedOptimizer::Parts {
   GradientSums sums;
   ChunkNorm norm;
   // What the compiled step reads.
-  std::optional<Scalar> divide_by;
+  SumFactors factors;
   std::optional<Scalar> max_norm;
   Scalar total = 0.0;
   std::optional<Scalar> skip;
@@ -225,8 +243,7 @@ void ShardedOptimizer::send_gradients_as(std::optional<DType> dtype,
   if (has_begun) {
     throw Error(
         fmt::format("ShardedOptimizer::send_gradients_as at {}: gradients of "
-                    "this step have "
-                    "been sent; call it before them",
+                    "this step have been sent; call it before them",
                     at(place)));
   }
   if (dtype && (in_blocks(*dtype) || size_of(*dtype) != 2)) {
@@ -254,19 +271,20 @@ Counters ShardedOptimizer::counters() const {
 void ShardedOptimizer::prepare_gradients(const ShardedStep& options,
                                          const RankCall& call,
                                          ShardedResult& result) {
-  parts_->divide_by.reset();
-  if (options.divide_by) {
-    parts_->divide_by = Scalar(tensor(*options.divide_by, DType::float64));
+  parts_->factors = {};
+  if (scales(options)) {
+    parts_->factors.multiply_by = number(1.0 / options.scaler->get_scale());
   }
+  if (options.divide_by) parts_->factors.divide_by = number(*options.divide_by);
   const WantedOfSums wanted = {options.max_norm.has_value(),
-                               options.skip_nonfinite};
+                               options.skip_nonfinite || scales(options)};
   bool finite = true;
   ranks_.or_end(call, [&] {
     parts_->sums.hand_over();
     if (!wanted.norm && !wanted.finite) return;
-    parts_->norm.make(parts_->sums.open(), parts_->divide_by, wanted);
+    parts_->norm.make(parts_->sums.open(), parts_->factors, wanted);
     parts_->sums.open().terms.clear();
-    parts_->divide_by.reset();
+    parts_->factors = {};
     finite = parts_->norm.is_finite();
   });
   if (wanted.finite) {
@@ -294,13 +312,21 @@ ShardedResult ShardedOptimizer::step(const ShardedStep& options,
                         "after each backward");
   }
   ShardedResult result;
+  Tensor found_inf = tensor(0.0, DType::float64);
+  if (scales(options)) {
+    ranks_.together(call, [&] {
+      options.scaler->note_step(optimizer_, Scalar(found_inf),
+                                params_.front().device(), place);
+    });
+  }
   prepare_gradients(options, call, result);
+  found_inf.fill_(result.skipped ? 1 : 0);
   parts_->max_norm.reset();
   if (options.max_norm) parts_->max_norm = Scalar(*options.max_norm, place);
-  parts_->total = Scalar(tensor(result.norm.value_or(0), DType::float64));
+  parts_->total = number(result.norm.value_or(0));
   parts_->skip.reset();
-  if (options.skip_nonfinite) {
-    parts_->skip = Scalar(tensor(result.skipped ? 1 : 0, DType::float64));
+  if (options.skip_nonfinite || scales(options)) {
+    parts_->skip = Scalar(found_inf);
   }
   is_broken_ = true;
   ranks_.together(call, [&] {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fusebook/amp/grad_scaler.h"
 #include "fusebook/compile/compile.h"
 #include "fusebook/distributed/ranks.h"
 #include "fusebook/distributed/shares.h"
@@ -18,6 +19,10 @@ namespace fuse {
 /// What a step does with the sums of gradients before it uses them, in this
 /// order; in one process it is the call beside each.
 struct ShardedStep {
+  /// Takes its scale out of them, changes nothing if one is infinite or NaN, and
+  /// tells it: `scaler.unscale_(opt)`, and `scaler.step(opt)` at the end. Its
+  /// `update` is left to the caller, on all ranks.
+  GradScaler* scaler = nullptr;
   /// Divides the sums, once: `foreach_div_(grads, divide_by)`.
   std::optional<double> divide_by = {};
   /// Clips them by the norm of all: `clip_grad_norm_(params, max_norm)`.

@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string>
 #include <typeinfo>
 
 #include "distributed/run_testing.h"
@@ -42,10 +44,18 @@ Make maker(const Options& options) {
   };
 }
 
-After attach_schedule(Optimizer& opt) {
+After attach_schedule(Optimizer& opt, bool cycle_momentum) {
   auto sched = std::make_shared<OneCycleLR>(
-      opt, OneCycleLROptions{.max_lr = 0.02, .total_steps = 250});
+      opt, OneCycleLROptions{.max_lr = 0.02,
+                             .total_steps = 250,
+                             .cycle_momentum = cycle_momentum});
   return [sched](int) { sched->step(); };
+}
+
+// Of runs of every optimizer: 200 at night.
+int many_steps(int usual) {
+  const char* const told = std::getenv("FUSEBOOK_TEST_STEPS");
+  return told == nullptr ? usual : std::stoi(told);
 }
 
 }  // namespace
@@ -55,12 +65,12 @@ TEST_CASE("every optimizer, with clipping and a schedule") {
     CAPTURE(typeid(Kind).name());
     Run run{tensors, maker<Kind>(options)};
     run.options = {.divide_by = micro_gradients, .max_norm = 0.5};
-    run.steps = 4;
+    run.steps = many_steps(4);
     check_same(run);
-    if constexpr (requires { options.betas; }) {
-      run.attach = attach_schedule;
-      check_same(run);
-    }
+    run.attach = [](Optimizer& opt) {
+      return attach_schedule(opt, requires { options.betas; });
+    };
+    check_same(run);
   };
   optimizer_rules::for_each_kind(check_kind);
   check_kind.template operator()<Adam>(AdamOptions{.weight_decay = 0.1});
@@ -71,7 +81,9 @@ TEST_CASE("matrices that an optimizer needs whole") {
   Run run{{{{{64, 48}, DType::float32}, {{200, 100}, DType::float32}}},
           maker<Muon>(MuonOptions{})};
   run.options = {.divide_by = micro_gradients, .max_norm = 1.0};
-  run.steps = 4;
+  run.steps = many_steps(4);
+  check_same(run);
+  run.make = maker<Adafactor>(AdafactorOptions{.weight_decay = 0.1});
   check_same(run);
 }
 
@@ -80,7 +92,7 @@ TEST_CASE("two hundred steps") {
           maker<AdamW>(AdamWOptions{.lr = tensor(0.01)})};
   run.options = {.divide_by = micro_gradients, .max_norm = 1.0};
   run.steps = 200;
-  run.attach = attach_schedule;
+  run.attach = [](Optimizer& opt) { return attach_schedule(opt, true); };
   check_same(run);
 }
 
