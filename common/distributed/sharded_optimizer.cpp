@@ -57,12 +57,11 @@ std::string text_of(const GradScalerState& state) {
 }
 
 std::vector<std::string> facts_of(const ShardedStep& options) {
-  return {
-      scales(options) ? text_of(options.scaler->state_dict())
-                      : "scaler = nothing",
-      "divide_by = " + text_of(options.divide_by),
-      "max_norm = " + text_of(options.max_norm),
-      fmt::format("skip_nonfinite = {}", options.skip_nonfinite)};
+  return {scales(options) ? text_of(options.scaler->state_dict())
+                          : "scaler = nothing",
+          "divide_by = " + text_of(options.divide_by),
+          "max_norm = " + text_of(options.max_norm),
+          fmt::format("skip_nonfinite = {}", options.skip_nonfinite)};
 }
 
 Scalar number(double value) { return Scalar(tensor(value, DType::float64)); }

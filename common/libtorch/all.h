@@ -5,7 +5,9 @@
 
 #include "fusebook/libtorch/optimizer.h"
 #include "fusebook/libtorch/own_adadelta.h"
+#include "fusebook/libtorch/own_adafactor.h"
 #include "fusebook/libtorch/own_adamax.h"
+#include "fusebook/libtorch/own_ademamix.h"
 #include "fusebook/libtorch/own_asgd.h"
 #include "fusebook/libtorch/own_lamb.h"
 #include "fusebook/libtorch/own_lars.h"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <c10/util/StringUtil.h>
 #include <torch/optim/optimizer.h>
 #include <torch/optim/serialize.h>
 #include <torch/serialize/archive.h>
@@ -7,15 +8,15 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 namespace fuse::libtorch {
 
-/// Two numbers, as LibTorch takes betas.
+/// Two numbers, as LibTorch takes betas; and three.
 using Pair = std::tuple<double, double>;
+using Triple = std::tuple<double, double, double>;
 
 namespace detail {
 
@@ -126,9 +127,12 @@ struct OwnKind {
   template <class Visit>
   static void options(const Options& o, Visit visit) {
     Options::each(o, [&](const char* name, const auto& value) {
-      if constexpr (std::same_as<decltype(value), const Pair&>) {
-        visit(std::string(name) + "[0]", std::get<0>(value));
-        visit(std::string(name) + "[1]", std::get<1>(value));
+      if constexpr (requires { std::get<0>(value); }) {
+        int i = 0;
+        const auto visit_next = [&](double each) {
+          visit(c10::str(name, "[", i++, "]"), each);
+        };
+        std::apply([&](auto... each) { (visit_next(each), ...); }, value);
       } else {
         visit(name, value);
       }

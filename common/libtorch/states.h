@@ -206,6 +206,9 @@ auto States<Kind>::compare(const Shown& shown, const Options& options)
     same = same && tensor.is_same(shown.tensors[k++]);
     complete = complete && tensor.defined();
   });
+  if constexpr (requires { Kind::is_complete(*shown.state); }) {
+    complete = Kind::is_complete(*shown.state);  // some never have all of them
+  }
   if (!same) return Found::changed;
   return complete ? Found::same : Found::to_show;
 }

@@ -56,10 +56,11 @@ struct MuonOptions {
 /// (float64 for parameters of that type) with Eigen, or a GPU with cuBLAS, three
 /// for each matrix and step of the iteration; torch iterates in bfloat16. The
 /// threads of the host share those of all matrices; cuBLAS is given those of one
-/// shape in one call. They carry no promise of bits across machines. All the rest, for all matrices
-/// together, takes `ns_steps` + 2 launches when compiled: momentum and its norms
-/// in one, one in each step of the iteration, and the update of the parameters. In
-/// between there are `ns_steps` + 1 graph breaks, so that fullgraph refuses it.
+/// shape in one call. They carry no promise of bits across machines. All the rest,
+/// for all matrices together, takes `ns_steps` + 2 launches when compiled: momentum
+/// and its norms in one, one in each step of the iteration, and the update of the
+/// parameters. In between there are `ns_steps` + 1 graph breaks, so that fullgraph
+/// refuses it.
 class Muon : public ListOptimizer<MuonOptions> {
  public:
   explicit Muon(std::vector<Tensor> params, MuonOptions options = {})

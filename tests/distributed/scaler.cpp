@@ -85,9 +85,9 @@ TEST_CASE("a GradScaler moves and skips as in one process") {
     CHECK(shared(model, many) == found);
     CHECK(many.state_dict() == one.state_dict());
     // It has fallen three times, and grown where three steps in a row were good.
-    CHECK(found.scales ==
-          std::vector<double>{3000, 3000, 1500, 1500, 1500, 2250, 1125, 1125,
-                              1125, 1687.5, 843.75, 843.75});
+    CHECK(found.scales == std::vector<double>{3000, 3000, 1500, 1500, 1500,
+                                              2250, 1125, 1125, 1125, 1687.5,
+                                              843.75, 843.75});
   }
 }
 
