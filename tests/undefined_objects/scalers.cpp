@@ -54,6 +54,13 @@ Rows rows_of_scalers() {
          left_scaler().step(gone);
        },
        "Adam::gradient_lists: this optimizer was moved from"},
+      answer("GradScaler::note_step",
+             [] {
+               GradScaler left = left_scaler();
+               const Adam adam = stepped();
+               left.note_step(adam, 1.0, cpu_device);
+               CHECK(left.found_inf(adam).value_or(0.0).value() == 1);
+             }),
       {"GradScaler::update", [] { left_scaler().update(); },
        "GradScaler::update at "},
       answer("GradScaler::update",
