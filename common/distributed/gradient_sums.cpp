@@ -125,6 +125,7 @@ void GradientSums::exchange(const std::vector<Codes>& all) {
     in[r] = taken.emplace_back(room_for(r, all[r]), taken_[r]).stretches();
   }
   ranks_.exchange_stretches(out, in, &RankTraffic::gradients);
+  sent.clear();
   for (Parcel& each : taken) each.unpack();
   for (std::size_t r = 0; r < ranks; ++r) {
     const Codes& codes = all[r];
@@ -185,10 +186,11 @@ GradientSums::Parts GradientSums::own_parts(const Codes& codes) {
     Tensor& part = parts[i++];
     if (codes[each.param] == 0) continue;
     const Tensor grad = params_[each.param].grad();
-    part = part_of(grad, each);
     const DType dtype = sent_dtype(codes[each.param]);
-    const bool is_sent_so = dtype == grad.dtype();
-    if (is_sent_so && is_only_here(grad, params_[each.param])) continue;
+    const bool stays =
+        dtype == grad.dtype() && is_only_here(grad, params_[each.param]);
+    part = part_of(grad, each);
+    if (stays) continue;
     Tensor& room = room_[std::size_t(ranks_.rank())][i - 1];
     room_like(room, i - 1, dtype).copy_(part);
     part = room;
@@ -283,6 +285,7 @@ void GradientSums::hand_over() {
 }
 
 void GradientSums::clear() {
+  for (Tensor& each : own_) each.set_grad(Tensor());
   for (Tensor& each : sums_) each = Tensor();
   arrived_.clear();
   open_ = {};

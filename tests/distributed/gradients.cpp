@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "distributed/run_testing.h"
 #include "fusebook/device/device_registry.h"
@@ -137,6 +138,25 @@ TEST_CASE("who keeps a gradient may change it, and finds it as it was") {
     CHECK(bitwise_equal(kept, copies));
     CHECK(bitwise_equal(training.params, other.params));
   }
+}
+
+TEST_CASE("what nobody keeps stays where it is until the step, no longer") {
+  Training training(tensors);
+  training.model.add_gradients(training.params, 0, given_ranks->rank());
+  std::vector<std::weak_ptr<Storage>> memory;
+  for (const Tensor& each : training.params) {
+    memory.emplace_back(each.grad().impl()->storage);
+  }
+  training.sharded.add_gradients();
+  std::vector<bool> is_mine(memory.size());
+  for (const Share& each : training.sharded.shares()) {
+    if (each.owner == given_ranks->rank()) is_mine[each.param] = true;
+  }
+  for (std::size_t p = 0; p < memory.size(); ++p) {
+    CHECK(memory[p].expired() == !is_mine[p]);
+  }
+  training.sharded.step();
+  for (const auto& each : memory) CHECK(each.expired());
 }
 
 TEST_CASE("gradients over memory of others are copied, too") {
