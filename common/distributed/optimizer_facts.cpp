@@ -13,6 +13,11 @@ std::string place_of(std::size_t group, const std::string& name) {
   return to_string(Origin{.name = name.c_str(), .group = int(group)});
 }
 
+// Not its number: each rank may have a GPU of its own.
+std::string kind_of(const Device& device) {
+  return to_string(Device{device.kind});
+}
+
 }  // namespace
 
 std::vector<std::string> facts_of_optimizer(Optimizer& optimizer) {
@@ -30,6 +35,9 @@ std::vector<std::string> facts_of_optimizer(Optimizer& optimizer) {
     }
     facts.push_back(
         fmt::format("{} = {}", place_of(g, "states_8bit"), group.states_8bit));
+    if (!group.states_8bit) continue;
+    facts.push_back(fmt::format("{} = {}", place_of(g, "min_8bit_size"),
+                                group.min_8bit_size));
   }
   return facts;
 }
@@ -39,9 +47,9 @@ std::vector<std::string> facts_of_params(
   std::vector<std::string> facts;
   for (std::size_t p = 0; p < params.size(); ++p) {
     facts.push_back(fmt::format(
-        "parameter {} in group {} with shape {}, strides {} and {}", p,
+        "parameter {} in group {} with shape {}, strides {} and {} on {}", p,
         group[p], to_string(params[p].shape()), to_string(params[p].strides()),
-        name_of(params[p].dtype())));
+        name_of(params[p].dtype()), kind_of(params[p].device())));
   }
   return facts;
 }

@@ -12,7 +12,8 @@ namespace fuse {
 /// and all numbers and switches of its groups.
 std::vector<std::string> facts_of_optimizer(Optimizer& optimizer);
 
-/// The same of parameters, in which group each is, and its shape and dtype.
+/// The same of parameters, in which group each is, its shape and dtype, and
+/// the kind of its device.
 std::vector<std::string> facts_of_params(const std::vector<Tensor>& params,
                                          const std::vector<std::size_t>& group);
 

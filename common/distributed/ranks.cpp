@@ -49,34 +49,39 @@ void start_mpi() {
   std::atexit(end_mpi);
 }
 
-void check_threads(std::source_location place) {
+// `who` needs it.
+void check_threads(const std::string& who) {
   int provided = MPI_THREAD_SINGLE;
   check_mpi(MPI_Query_thread(&provided), "MPI_Query_thread");
   if (provided < MPI_THREAD_FUNNELED) {
-    throw Error(fmt::format(
-        "Ranks at {}: MPI was started without threads, and a step uses "
-        "several; start it by MPI_Init_thread with MPI_THREAD_FUNNELED",
-        at(place)));
+    throw Error(who +
+                ": MPI was started without threads, and a step uses several; "
+                "start it by MPI_Init_thread with MPI_THREAD_FUNNELED");
   }
   if (provided == MPI_THREAD_FUNNELED && !asks(MPI_Is_thread_main)) {
-    throw Error(fmt::format(
-        "Ranks at {}: this is not the thread that started MPI; use that one, "
-        "or start it with MPI_THREAD_SERIALIZED",
-        at(place)));
+    throw Error(who +
+                ": this is not the thread that started MPI; use that one, or "
+                "start it with MPI_THREAD_SERIALIZED");
   }
 }
 
-void prepare(std::source_location place) {
-  if (asks(MPI_Finalized)) {
-    throw Error(fmt::format("Ranks at {}: MPI has been ended", at(place)));
-  }
+void start_unless_done(const std::string& who) {
+  if (asks(MPI_Finalized)) throw Error(who + ": MPI has been ended");
   if (!asks(MPI_Initialized)) start_mpi();
-  check_threads(place);
 }
 
 void check_launcher(std::source_location place) {
   if (const auto other = launched_by_another()) {
     throw Error(fmt::format("Ranks at {}: {}", at(place), told_of(*other)));
+  }
+}
+
+void end_without_threads() {
+  try {
+    check_threads("run_ranks");
+  } catch (const Error& error) {
+    LastWord::say(error.what());
+    MPI_Abort(MPI_COMM_WORLD, 1);
   }
 }
 
@@ -161,7 +166,9 @@ std::string difference(int r, const std::vector<std::string>& other,
 }  // namespace
 
 Ranks::Ranks(MPI_Comm communicator, std::source_location place) {
-  prepare(place);
+  const std::string who = fmt::format("Ranks at {}", at(place));
+  start_unless_done(who);
+  check_threads(who);
   check_launcher(place);
   check_mpi(MPI_Comm_dup(communicator, &communicator_), "MPI_Comm_dup");
   join();
@@ -333,9 +340,15 @@ std::vector<std::string> Ranks::gather_in(int first, const std::string& own,
 }
 
 int run_ranks(const std::function<int(Ranks&)>& program) {
-  prepare(std::source_location::current());
+  try {
+    start_unless_done("run_ranks");
+  } catch (const Error& error) {
+    LastWord::say(error.what());
+    return 1;
+  }
   if (const auto other = launched_by_another()) return end_alone(*other);
   const LastWord last_word;
+  end_without_threads();
   Ranks ranks;
   try {
     return program(ranks);

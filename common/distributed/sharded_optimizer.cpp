@@ -15,11 +15,11 @@
 #include "fusebook/distributed/optimizer_facts.h"
 #include "fusebook/distributed/parcel.h"
 #include "fusebook/distributed/share_states.h"
+#include "fusebook/distributed/step_facts.h"
 #include "fusebook/foreach/clip_grad.h"
 #include "fusebook/prelude/sums.h"
 #include "fusebook/support/call_place.h"
 #include "fusebook/support/content_hash.h"
-#include "fusebook/support/number_text.h"
 #include "fusebook/support/source_place.h"
 #include "fusebook/trace/recorder.h"
 
@@ -37,31 +37,6 @@ std::vector<std::int64_t> sizes_of(const std::vector<Tensor>& params) {
   std::vector<std::int64_t> sizes;
   for (const Tensor& each : params) sizes.push_back(each.numel());
   return sizes;
-}
-
-std::string text_of(const std::optional<double>& number) {
-  return number ? number_text(*number) : "nothing";
-}
-
-bool scales(const ShardedStep& options) {
-  return options.scaler != nullptr && options.scaler->is_enabled();
-}
-
-std::string text_of(const GradScalerState& state) {
-  return fmt::format(
-      "scaler = scale {}, growth_factor {}, backoff_factor {}, "
-      "growth_interval {}, growth_tracker {}",
-      number_text(state.scale), number_text(state.growth_factor),
-      number_text(state.backoff_factor), state.growth_interval,
-      state.growth_tracker);
-}
-
-std::vector<std::string> facts_of(const ShardedStep& options) {
-  return {scales(options) ? text_of(options.scaler->state_dict())
-                          : "scaler = nothing",
-          "divide_by = " + text_of(options.divide_by),
-          "max_norm = " + text_of(options.max_norm),
-          fmt::format("skip_nonfinite = {}", options.skip_nonfinite)};
 }
 
 Scalar number(double value) { return Scalar(tensor(value, DType::float64)); }
@@ -137,9 +112,23 @@ ShardedOptimizer::ShardedOptimizer(Ranks& ranks, Optimizer& optimizer,
     parts_ = std::make_unique<Parts>(*this, options);
   });
   ranks_.or_end(call, [&] { take_first_params(); });
+  guard_ = guard(place);
 }
 
-ShardedOptimizer::~ShardedOptimizer() = default;
+ShardedOptimizer::~ShardedOptimizer() {
+  if (guard_) guard_->remove();
+}
+
+// It knows this rank's shares alone, and no gradients.
+RemovableHandle ShardedOptimizer::guard(std::source_location place) {
+  return optimizer_.register_step_pre_hook([this, place](Optimizer& own) {
+    if (is_stepping_) return;
+    throw Error(fmt::format(
+        "{} is shared by ranks since {}: call step of the ShardedOptimizer "
+        "instead of its own",
+        own.name(), at(place)));
+  });
+}
 
 void ShardedOptimizer::take_params() {
   for (std::size_t g = 0; g < optimizer_.group_count(); ++g) {
@@ -207,6 +196,20 @@ void ShardedOptimizer::check_usable(const char* call,
   }
 }
 
+void ShardedOptimizer::check_params(const char* call,
+                                    std::source_location place) const {
+  const std::vector<Tensor> now = optimizer_.parameters();
+  const bool are_those = std::equal(
+      now.begin(), now.end(), own_.begin(), own_.end(),
+      [](const Tensor& a, const Tensor& b) { return a.impl() == b.impl(); });
+  if (are_those) return;
+  throw Error(
+      fmt::format("ShardedOptimizer::{} at {}: the parameters of {} are no "
+                  "longer those that "
+                  "ranks share; add parameters before it is shared",
+                  call, at(place), optimizer_.name()));
+}
+
 // True if some rank had gradients.
 bool ShardedOptimizer::round(bool contributes, const RankCall& call) {
   const auto adds =
@@ -229,6 +232,7 @@ bool ShardedOptimizer::round(bool contributes, const RankCall& call) {
 
 void ShardedOptimizer::add_gradients(std::source_location place) {
   check_usable("add_gradients", place);
+  check_params("add_gradients", place);
   round(true, {"add_gradients", place, {}});
 }
 
@@ -298,7 +302,8 @@ void ShardedOptimizer::prepare_gradients(const ShardedStep& options,
 ShardedResult ShardedOptimizer::step(const ShardedStep& options,
                                      std::source_location place) {
   check_usable("step", place);
-  RankCall call = {"step", place, facts_of(options)};
+  check_params("step", place);
+  RankCall call = {"step", place, facts_of_step(options)};
   while (round(false, call)) {
   }
   for (std::string& each : facts()) call.facts.push_back(std::move(each));
@@ -328,10 +333,12 @@ ShardedResult ShardedOptimizer::step(const ShardedStep& options,
     parts_->skip = Scalar(found_inf);
   }
   is_broken_ = true;
+  is_stepping_ = true;
   ranks_.together(call, [&] {
     const CallPlace from(place);
     parts_->step();
   });
+  is_stepping_ = false;
   send_params(call);
   is_broken_ = false;
   parts_->sums.clear();

@@ -58,7 +58,8 @@ class ShardedOptimizer {
   /// of this rank's shares from now on. Rates, schedulers and hooks are attached
   /// to it as ever; states that it has are shared, too. Both must outlive this.
   /// Copies the parameters of rank 0 to all. `options` say how the step is
-  /// compiled. Throws RanksDisagree if the optimizers differ.
+  /// compiled. Throws RanksDisagree if the optimizers differ. As long as this
+  /// lives, the step of `optimizer` itself throws Error.
   ShardedOptimizer(
       Ranks& ranks, Optimizer& optimizer, const CompileOptions& options = {},
       std::source_location place = std::source_location::current());
@@ -116,6 +117,8 @@ class ShardedOptimizer {
   void prepare_gradients(const ShardedStep& options, const RankCall& call,
                          ShardedResult& result);
   void check_usable(const char* call, std::source_location place) const;
+  void check_params(const char* call, std::source_location place) const;
+  RemovableHandle guard(std::source_location place);
 
   Ranks& ranks_;
   Optimizer& optimizer_;
@@ -125,6 +128,8 @@ class ShardedOptimizer {
   std::vector<Share> shares_;
   std::vector<Tensor> own_;
   std::unique_ptr<Parts> parts_;
+  std::optional<RemovableHandle> guard_;
+  bool is_stepping_ = false;
   bool is_broken_ = false;
 };
 

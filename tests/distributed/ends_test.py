@@ -62,6 +62,14 @@ class Ends(unittest.TestCase):
     def test_one_that_calls_exit(self):
         self.check("exits", "rank 2 has left the run")
 
+    def test_mpi_that_was_started_without_threads(self):
+        self.check("without threads", "run_ranks: MPI was started without threads")
+
+    def test_mpi_that_was_ended(self):
+        code, ours, text = run("ended", 1)
+        self.assertEqual(code, 1, text)
+        self.assertEqual(ours, ["fusebook: run_ranks: MPI has been ended"], text)
+
     def test_ranks_that_differ(self):
         self.check("differs", "rank 2 has", "max_norm = 2")
 

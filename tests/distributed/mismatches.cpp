@@ -3,6 +3,7 @@
 
 #include "distributed/run_testing.h"
 #include "fusebook/optim/all.h"
+#include "support/tested_device.h"
 #include "support/testing.h"
 
 using namespace run_testing;
@@ -84,6 +85,22 @@ TEST_CASE("other sizes, dtypes, classes") {
     const ShardedOptimizer sharded(*given_ranks, *opt);
   });
   CHECK(contains(kind, "Adam"));
+}
+
+TEST_CASE("another size from which states have 8 bits, and another device") {
+  if (given_ranks->size() == 1) return;
+  Training training;
+  training.opt.use_8bit_states(true, is_last() ? 5000 : 4096);
+  add_own_gradients(training.sharded, small, training.params, 0);
+  CHECK(contains(agreed_message([&] { training.sharded.step(); }),
+                 "param_groups[0][\"min_8bit_size\"] = 5000"));
+  const std::string device = agreed_message([&] {
+    const testing::DefaultDevice scope(is_last() ? testing::tested_device()
+                                                 : cpu_device);
+    SGD opt({zeros({4})});
+    const ShardedOptimizer sharded(*given_ranks, opt);
+  });
+  CHECK(contains(device, "and float32 on cpu"));
 }
 
 namespace {
@@ -181,6 +198,45 @@ TEST_CASE("a rank fails while the others step") {
   CHECK(contains(message, "out of paper"));
   CHECK(contains(message_of<Error>([&] { training.sharded.step(); }),
                  "an earlier step failed on some rank"));
+}
+
+TEST_CASE("the optimizer of shares is not stepped by itself") {
+  Training training;
+  add_own_gradients(training.sharded, small, training.params, 0);
+  training.sharded.step();
+  std::vector<Tensor> before;
+  for (const Tensor& each : training.params) before.push_back(each.clone());
+  const std::string message = message_of<Error>([&] { training.opt.step(); });
+  CHECK(contains(message, "AdamW is shared by ranks since "));
+  CHECK(contains(message, "mismatches.cpp:"));
+  CHECK(bitwise_equal(before, training.params));
+  CHECK(contains(agreed_message([&] {
+                   const ShardedOptimizer again(*given_ranks, training.opt);
+                 }),
+                 "AdamW is shared by ranks since "));
+  // It can go on.
+  add_own_gradients(training.sharded, small, training.params, 1);
+  training.sharded.step();
+  CHECK(training.opt.steps() == 2);
+}
+
+TEST_CASE("afterwards it is an optimizer as any other") {
+  auto params = small.params();
+  SGD opt(params);
+  {
+    const ShardedOptimizer sharded(*given_ranks, opt);
+  }
+  opt.step();
+  CHECK(opt.steps() == 1);
+}
+
+TEST_CASE("parameters that are added later are not shared") {
+  Training training;
+  training.opt.add_param_group({zeros({3})});
+  const std::string told = "the parameters of AdamW are no longer those that";
+  CHECK(contains(message_of<Error>([&] { training.sharded.add_gradients(); }),
+                 told));
+  CHECK(contains(message_of<Error>([&] { training.sharded.step(); }), told));
 }
 
 TEST_CASE("inside of a compiled function") {

@@ -88,6 +88,11 @@ int train_in_pairs(const std::string& how, fuse::Ranks& ranks) {
 
 int main(int argc, char** argv) {
   const std::string how = argc > 1 ? argv[1] : "well";
+  if (how == "without threads") MPI_Init(&argc, &argv);
+  if (how == "ended") {
+    MPI_Init(&argc, &argv);
+    MPI_Finalize();
+  }
   return fuse::run_ranks([&](fuse::Ranks& ranks) {
     if (how == "on") return train_on(ranks, argv[2]);
     if (how == "load") return load(ranks, argv[2]);
