@@ -152,8 +152,10 @@ TEST_CASE("what nobody keeps stays where it is until the step, no longer") {
   for (const Share& each : training.sharded.shares()) {
     if (each.owner == given_ranks->rank()) is_mine[each.param] = true;
   }
+  // With more ranks, some are added before the step.
+  const bool waits = given_ranks->size() <= int(GradientSums::most_open);
   for (std::size_t p = 0; p < memory.size(); ++p) {
-    CHECK(memory[p].expired() == !is_mine[p]);
+    if (waits || !is_mine[p]) CHECK(memory[p].expired() == !is_mine[p]);
   }
   training.sharded.step();
   for (const auto& each : memory) CHECK(each.expired());
