@@ -1,17 +1,16 @@
 #include "fusebook/device/cuda_kernel.h"
 
+#include "fusebook/codegen/emit_kernel.h"
 #include "fusebook/codegen/keep_source.h"
-#include "fusebook/prelude/gpu_layout.h"
 
 namespace fuse {
 
 CudaKernel::CudaKernel(const Device& device, const std::string& text,
                        const std::string& name)
     : name_(name), gpu_(gpu_of(device)) {
-  keep_cuda_source(text);
-  // Modules are loaded by the fixed name of generated kernels.
-  module_ = gpu_->module("#define " + name + " " + gpu_kernel_name +
-                         "\n#line 1\n" + text);
+  const std::string source = gpu_kernel_source(text, name);
+  keep_cuda_source(source);
+  module_ = gpu_->module(source);
 }
 
 void CudaKernel::launch_with(Size grid, Size block,

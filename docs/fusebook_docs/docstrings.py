@@ -22,7 +22,8 @@ _NUMBER = re.compile(r"\d[\d']*(?:\.\d*)?(?:e[-+]?\d+)?")
 _INCLUDE = re.compile(r'#include "fusebook/(\S+)"')
 _SOURCES = (".h", ".cpp", ".cu", ".def")
 # What a header says of another room, which it does not include.
-_TELLS_OF = {"common/optim_base/optimizer.h": ("kernels/prelude/blocks.h",)}
+_TELLS_OF = {"common/device/cuda_kernel.h": ("kernels/prelude/gpu_layout.h",),
+             "common/optim_base/optimizer.h": ("kernels/prelude/blocks.h",)}
 # A measurement that no test repeats.
 _MEASURED = {"common/device/allocator.h": {1.5}}
 

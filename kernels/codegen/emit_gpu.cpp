@@ -103,4 +103,15 @@ std::string gpu_matrix_means_source() {
          gpu_matrix_means_text;
 }
 
+std::string gpu_kernel_source(const std::string& text,
+                              const std::string& name) {
+  return "#define " + name + " " + gpu_kernel_name + "\n#line 1\n" + text;
+}
+
+std::vector<std::string> gpu_library_sources() {
+  return {gpu_kernel_source(gpu_sums_source(), "sum_chunks"),
+          gpu_kernel_source(gpu_matrix_means_source(), "average_bands"),
+          gpu_kernel_source(gpu_matrix_means_source(), "join_columns")};
+}
+
 }  // namespace fuse

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "fusebook/codegen/emit_body.h"
 #include "fusebook/ir/plan.h"
@@ -41,5 +42,13 @@ std::string gpu_sums_source();
 /// The complete source for a GPU of the kernels `average_bands` and `join_columns`,
 /// which matrix_means.h describes.
 std::string gpu_matrix_means_source();
+
+/// A text for a GPU with its kernel `name` under the fixed name of generated
+/// kernels, by which modules are loaded.
+std::string gpu_kernel_source(const std::string& text, const std::string& name);
+
+/// The complete sources of the kernels that a GPU may need beside those of
+/// plans, as they are compiled.
+std::vector<std::string> gpu_library_sources();
 
 }  // namespace fuse

@@ -1,5 +1,7 @@
 #include "fusebook/codegen/keep_source.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <string>
 
@@ -38,6 +40,15 @@ void keep_source(const Plan& plan) {
 void keep_cuda_source(const std::string& text) {
   const std::string folder = wanted_folder();
   if (!folder.empty()) keep(folder, text, ".cu");
+}
+
+void keep_quick_source(const Plan& plan) {
+  const std::string folder = wanted_folder();
+  if (folder.empty()) return;
+  const std::string apart = folder + "/at_once";
+  if (access(apart.c_str(), F_OK) == 0) {
+    keep(apart, generate_gpu_source(plan), ".cu");
+  }
 }
 
 }  // namespace fuse

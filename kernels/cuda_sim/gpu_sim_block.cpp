@@ -146,11 +146,6 @@ class BlockRun {
   Fiber* running_ = nullptr;
 };
 
-std::string text_for(const std::string& text, const std::string& name) {
-  return std::string(gpu_sim_prelude_text) + text +
-         "\n#define FUSE_SIM_KERNEL " + name + "\n" + gpu_sim_trailer_text;
-}
-
 }  // namespace
 
 void set_sim_order(SimOrder order, std::uint64_t seed) {
@@ -158,8 +153,14 @@ void set_sim_order(SimOrder order, std::uint64_t seed) {
   wanted_order = {order, seed};
 }
 
+std::string sim_kernel_source(const std::string& text,
+                              const std::string& name) {
+  return std::string(gpu_sim_prelude_text) + text +
+         "\n#define FUSE_SIM_KERNEL " + name + "\n" + gpu_sim_trailer_text;
+}
+
 SimKernel::SimKernel(const std::string& text, const std::string& name)
-    : name_(name), library_(build_library(text_for(text, name))) {
+    : name_(name), library_(build_library(sim_kernel_source(text, name))) {
   const auto size_of =
       reinterpret_cast<SizeOf>(library_->symbol("fuse_sim_size"));
   for (int k = 0; size_of(k) != 0; ++k) sizes_.push_back(size_of(k));

@@ -24,6 +24,9 @@ struct SimSize {
   std::int64_t count() const { return std::int64_t(x) * y * z; }
 };
 
+/// What the host's compiler compiles to simulate the kernel `name` of a text.
+std::string sim_kernel_source(const std::string& text, const std::string& name);
+
 /// A kernel of CUDA text, compiled by the host's compiler. It runs thread by
 /// thread on the caller's thread, each on a separate stack: at __syncthreads()
 /// the next one continues.

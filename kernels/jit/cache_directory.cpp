@@ -1,19 +1,18 @@
 #include "fusebook/jit/cache_directory.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <vector>
+
+#include "fusebook/jit/trusted_file.h"
 
 namespace fuse {
 namespace {
@@ -71,18 +70,6 @@ std::string why_not_opened(const std::string& path, int error) {
   return "cannot be opened: " + std::generic_category().message(error);
 }
 
-std::string why_not_trusted(const struct stat& status) {
-  if (status.st_uid != geteuid()) {
-    return fmt::format("belongs to user {}, not to user {}", status.st_uid,
-                       geteuid());
-  }
-  if ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
-  std::array<char, 16> mode;
-  std::snprintf(mode.data(), mode.size(), "%o", status.st_mode & 07777U);
-  return "is writable by others (mode " + std::string(mode.data()) +
-         "; chmod 700 it)";
-}
-
 }  // namespace
 
 std::string cache_path() {
@@ -117,7 +104,7 @@ UniqueFd open_cache_directory(const std::string& path, bool create,
   }
   struct stat status = {};
   fstat(directory.get(), &status);
-  *problem = why_not_trusted(status);
+  *problem = why_not_trusted(status, false, "700");
   return problem->empty() ? std::move(directory) : UniqueFd();
 }
 

@@ -150,49 +150,53 @@ bool read_object(const std::string& path, std::string* bytes) {
 
 }  // namespace
 
-const std::vector<std::string>& compile_flags() {
-  // First the flags that undo a compiler's own words (CXX="g++ -Ofast") where
-  // those would change results; then those that vectorise exact arithmetic;
-  // then those for a shared object that contains only the kernel.
-  static const auto* const flags =
-      new std::vector<std::string>{"-x",
-                                   "c++",
-                                   "-std=c++20",
-                                   "-O3",
-                                   "-fno-fast-math",
-                                   "-fno-unsafe-math-optimizations",
-                                   "-fno-finite-math-only",
-                                   "-ffp-contract=off",
-                                   "-fno-math-errno",
-                                   "-fno-trapping-math",
+// First the flags that undo a compiler's own words (CXX="g++ -Ofast") where
+// those would change results; then those that vectorise exact arithmetic; then
+// those for a shared object that contains only the kernel.
+std::vector<std::string> compile_flags_for(const std::string& level) {
+  return {"-x",
+          "c++",
+          "-std=c++20",
+          "-O3",
+          "-fno-fast-math",
+          "-fno-unsafe-math-optimizations",
+          "-fno-finite-math-only",
+          "-ffp-contract=off",
+          "-fno-math-errno",
+          "-fno-trapping-math",
 #if defined(__x86_64__) || defined(__i386__)
-                                   "-march=native",
-                                   "-mprefer-vector-width=256",
+          "-march=" + level,
+          "-mprefer-vector-width=256",
 #elif defined(__aarch64__)
-                                   "-mcpu=native",
+          (level == native_level ? "-mcpu=" : "-march=") + level,
 #endif
-                                   "-fPIC",
-                                   "-shared",
-                                   "-nostdlib",
-                                   "-nostartfiles",
-                                   "-fno-exceptions",
-                                   "-fno-rtti",
-                                   "-fno-asynchronous-unwind-tables",
-                                   "-fno-stack-protector",
-                                   "-fno-lto",
-                                   "-fvisibility=hidden",
-                                   "-w"};
+          "-fPIC",
+          "-shared",
+          "-nostdlib",
+          "-nostartfiles",
+          "-fno-exceptions",
+          "-fno-rtti",
+          "-fno-asynchronous-unwind-tables",
+          "-fno-stack-protector",
+          "-fno-lto",
+          "-fvisibility=hidden",
+          "-w"};
+}
+
+const std::vector<std::string>& compile_flags() {
+  static const auto* const flags =
+      new std::vector<std::string>(compile_flags_for(native_level));
   return *flags;
 }
 
 std::string compile_object(const HostCompiler& compiler,
                            const std::string& source,
-                           const std::string& directory) {
+                           const std::string& directory,
+                           const std::vector<std::string>& flags) {
   const std::string input = directory + "/kernel.cpp";
   const std::string output = directory + "/kernel.so";
   write_source(input, source);
   std::vector<std::string> command = compiler.words;
-  const std::vector<std::string>& flags = compile_flags();
   command.insert(command.end(), flags.begin(), flags.end());
   command.insert(command.end(), {"-o", output, input});
   // The compiler's temporaries go where they are cleaned up with ours.

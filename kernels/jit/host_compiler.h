@@ -37,16 +37,22 @@ struct HostCompiler {
 /// UsageError for a value that cannot be split.
 HostCompiler find_host_compiler();
 
-/// The flags for compiling every kernel, after the compiler's own words.
+/// The level of the instruction set that this machine has.
+inline constexpr const char* native_level = "native";
+
+/// The flags for compiling every kernel for this machine, after the compiler's
+/// own words; and those for a level, one of `cpu_levels()`.
 const std::vector<std::string>& compile_flags();
+std::vector<std::string> compile_flags_for(const std::string& level);
 
 /// Compiles `source` and returns the bytes of the shared object. Its files, and
 /// the compiler's, are in the private directory `directory`. Throws Error if
 /// the compiler fails, is killed, or writes nothing, and UnusableDirectory if
 /// the directory is to blame.
-std::string compile_object(const HostCompiler& compiler,
-                           const std::string& source,
-                           const std::string& directory);
+std::string compile_object(
+    const HostCompiler& compiler, const std::string& source,
+    const std::string& directory,
+    const std::vector<std::string>& flags = compile_flags());
 
 /// Splits at blanks. '...', "..." and a backslash protect blanks and quotes in
 /// a word; nothing else is special ($, ` and * are literal). Throws UsageError

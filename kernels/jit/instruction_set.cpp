@@ -1,8 +1,8 @@
 #include "fusebook/jit/instruction_set.h"
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <cpuid.h>
+#include "fusebook/jit/x86_registers.h"
 
+#if defined(__x86_64__) || defined(__i386__)
 #include <array>
 #include <cstdio>
 #else
@@ -32,44 +32,25 @@ constexpr std::array<Leaf, 4> leaves = {{
     {0x80000001, 0, {all, 0, all, all}},
 }};
 
-using Registers = std::array<unsigned, 4>;
-
-Registers ask(unsigned number, unsigned part) {
-  Registers r = {};
-  __cpuid_count(number, part, r[0], r[1], r[2], r[3]);
-  return r;
-}
-
 std::string in_hex(const char* label, unsigned long long value) {
   std::array<char, 40> text;
   std::snprintf(text.data(), text.size(), "%s%llx", label, value);
   return text.data();
 }
 
-// The register states enabled by the operating system. They determine whether
-// AVX code may run; a CPU without xgetbv has none.
-unsigned long long enabled_states() {
-  constexpr unsigned osxsave = 1U << 27;
-  if ((ask(1, 0)[2] & osxsave) == 0) return 0;
-  unsigned low = 0;
-  unsigned high = 0;
-  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return (static_cast<unsigned long long>(high) << 32) | low;
-}
-
 std::string describe() {
-  const Registers vendor = ask(0, 0);
+  const X86Registers vendor = ask_x86(0, 0);
   std::string text = "x86";
   for (int i = 1; i < 4; ++i) text += in_hex(i == 1 ? " " : ",", vendor[i]);
   for (const Leaf& leaf : leaves) {
     if (leaf.number < 0x80000000U && leaf.number > vendor[0]) continue;
-    const Registers r = ask(leaf.number, leaf.part);
+    const X86Registers r = ask_x86(leaf.number, leaf.part);
     text += in_hex(" ", leaf.number) + in_hex(".", leaf.part);
     for (int i = 0; i < 4; ++i) {
       text += in_hex(i == 0 ? ":" : ",", r[i] & leaf.mask[i]);
     }
   }
-  return text + in_hex(" states:", enabled_states());
+  return text + in_hex(" states:", enabled_x86_states());
 }
 
 #else

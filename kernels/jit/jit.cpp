@@ -6,11 +6,15 @@
 #include <atomic>
 #include <cstdlib>
 #include <optional>
+#include <vector>
 
+#include "fusebook/jit/cpu_levels.h"
 #include "fusebook/jit/disk_cache.h"
 #include "fusebook/jit/host_compiler.h"
 #include "fusebook/jit/instruction_set.h"
 #include "fusebook/jit/loaded_libraries.h"
+#include "fusebook/jit/pack_file.h"
+#include "fusebook/jit/packed_kernels.h"
 #include "fusebook/jit/scratch_directory.h"
 #include "fusebook/jit/shared_object.h"
 #include "fusebook/support/error.h"
@@ -21,6 +25,7 @@ namespace {
 
 std::atomic<long> compiler_runs = 0;
 std::atomic<long> disk_hits = 0;
+std::atomic<long> pack_hits = 0;
 
 std::shared_ptr<Library> load_library(const std::string& object) {
   return std::make_shared<Library>(load_shared_object(object));
@@ -88,6 +93,46 @@ std::shared_ptr<Library> load_or_build(const HostCompiler& compiler,
   return library;
 }
 
+// The beginnings of the keys that kernels compiled ahead may have here, best
+// first.
+const std::vector<std::string>& pack_prefixes() {
+  static const auto* const prefixes = [] {
+    auto* const made = new std::vector<std::string>;
+    for (const std::string& level : levels_run_here()) {
+      made->push_back(pack_key("cpu " + level, compile_flags_for(level), ""));
+    }
+    return made;
+  }();
+  return *prefixes;
+}
+
+// What passes the checks and still cannot be loaded was made for a system
+// unlike this one.
+std::shared_ptr<Library> load_packed(const std::string& prefix,
+                                     const std::string& source) {
+  const std::string_view object = find_packed(prefix + source);
+  if (object.data() == nullptr) return nullptr;
+  try {
+    return find_or_build_library(prefix, source, [&] {
+      auto library = load_library(std::string(object));
+      ++pack_hits;
+      return library;
+    });
+  } catch (const Error& error) {
+    warn_once("of " + packed_names() + " one cannot be used: " + error.what());
+    return nullptr;
+  }
+}
+
+std::shared_ptr<Library> find_packed_library(const std::string& source) {
+  if (!have_packed_kernels()) return nullptr;
+  for (const std::string& prefix : pack_prefixes()) {
+    if (auto library = find_library(prefix, source)) return library;
+    if (auto library = load_packed(prefix, source)) return library;
+  }
+  return nullptr;
+}
+
 // The compiler selected by the environment, looked up again only if the
 // environment changes: a look-up costs more than a cached kernel.
 class Toolchain {
@@ -135,17 +180,25 @@ void* Library::symbol(const char* name) const {
 }
 
 std::shared_ptr<Library> build_library(const std::string& source) {
+  if (auto library = find_packed_library(source)) return library;
   thread_local Toolchain tools;  // one per thread: no lock
   if (tools.is_current()) {
     if (auto library = find_library(tools.prefix(), source)) return library;
   }
   // Detects a compiler replaced in the meantime.
-  tools.find();
+  try {
+    tools.find();
+  } catch (const NoCompiler& error) {
+    if (!have_packed_kernels()) throw;
+    throw NoCompiler("a kernel is not in " + packed_names() +
+                     " (made for another version, run or CPU), and " +
+                     error.what());
+  }
   return find_or_build_library(tools.prefix(), source, [&] {
     return load_or_build(tools.compiler(), tools.prefix(), source);
   });
 }
 
-JitCounters jit_counters() { return {compiler_runs, disk_hits}; }
+JitCounters jit_counters() { return {compiler_runs, disk_hits, pack_hits}; }
 
 }  // namespace fuse

@@ -27,16 +27,18 @@ class Library {
 };
 
 /// Compiles `source` (C++20, no headers) with the host compiler, or takes the
-/// result from the disk cache, and loads it. Throws NoCompiler if no compiler
-/// is found, Error if the compiler fails, is killed, or produces nothing that
-/// can be loaded.
+/// result from the disk cache, and loads it; one that was compiled ahead
+/// (`load_kernels`) needs neither. Throws NoCompiler if no compiler is found,
+/// Error if the compiler fails, is killed, or produces nothing that can be
+/// loaded.
 std::shared_ptr<Library> build_library(const std::string& source);
 
 /// Number of times this process ran the host compiler, and number of libraries
-/// taken from the disk cache instead.
+/// taken from the disk cache, or from a file of packed kernels, instead.
 struct JitCounters {
   long compiler_runs = 0;
   long disk_hits = 0;
+  long pack_hits = 0;
 };
 JitCounters jit_counters();
 

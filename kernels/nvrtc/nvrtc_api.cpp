@@ -14,7 +14,6 @@
 namespace fuse {
 namespace {
 
-constexpr int newest_known = 13;
 constexpr int oldest_known = 12;
 
 // A table from the library, or the problem. Never freed: it lives as long as
@@ -43,7 +42,7 @@ const NvrtcApi* open_table(const std::string& name, std::string* problem) {
         "FUSEBOOK_NVRTC is '" + std::string(named) + "', which cannot be used";
   } else {
     message += "NVRTC, CUDA's run-time compiler, was not found";
-    if (newest_major < newest_known) {
+    if (newest_major < newest_cuda_major) {
       message += fmt::format(
           " in a version whose code this driver accepts (CUDA {} or older)",
           newest_major);
@@ -70,8 +69,8 @@ std::vector<std::string> nvrtc_candidates(int newest_major,
   const char* const named = std::getenv("FUSEBOOK_NVRTC");
   if (named != nullptr) return {named};
   std::vector<std::string> names;
-  for (int major = std::min(newest_major, newest_known); major >= oldest_known;
-       --major) {
+  for (int major = std::min(newest_major, newest_cuda_major);
+       major >= oldest_known; --major) {
     const std::string file = fmt::format("libnvrtc.so.{}", major);
     names.push_back(file);
     for (const std::string& folder : cuda_library_folders(configured)) {

@@ -23,6 +23,9 @@ struct NvrtcApi {
 #undef NVRTC_CALL
 };
 
+/// The newest version of CUDA whose NVRTC is known here.
+inline constexpr int newest_cuda_major = 13;
+
 /// NVRTC, opened, with its properties.
 struct Nvrtc {
   const NvrtcApi* api = nullptr;
@@ -44,7 +47,7 @@ Nvrtc describe_nvrtc(const NvrtcApi& api, std::string library);
 /// directories that the build was configured with, and those of
 /// FUSEBOOK_CUDA_HOME, CUDA_HOME, CUDA_PATH and /usr/local/cuda. Throws NoGpu
 /// listing everything tried if there is none.
-Nvrtc load_nvrtc(int newest_major = 13);
+Nvrtc load_nvrtc(int newest_major = newest_cuda_major);
 
 /// The directories that the build was configured with, separated by ";".
 extern const char* const nvrtc_folders;

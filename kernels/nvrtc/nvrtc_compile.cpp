@@ -37,7 +37,7 @@ class Compilation {
     check(api.create_program(&program_, source_.c_str(),
                              (name_ + ".cu").c_str(), 0, nullptr, nullptr),
           "nvrtcCreateProgram");
-    const auto options = nvrtc_options(nvrtc_, target_);
+    const auto options = nvrtc_options(nvrtc_.major, target_);
     std::vector<const char*> words;
     for (const std::string& option : options) words.push_back(option.c_str());
     check(api.compile_program(program_, int(words.size()), words.data()),
@@ -147,10 +147,10 @@ GpuTarget choose_target(const Nvrtc& nvrtc, int capability) {
   throw_too_old(nvrtc, capability);
 }
 
-std::vector<std::string> nvrtc_options(const Nvrtc& nvrtc,
+std::vector<std::string> nvrtc_options(int nvrtc_major,
                                        const GpuTarget& target) {
   return {"--gpu-architecture=" + target.text(),
-          nvrtc.major >= 12 ? "--std=c++20" : "--std=c++17",
+          nvrtc_major >= 12 ? "--std=c++20" : "--std=c++17",
           "--fmad=false",
           "--prec-div=true",
           "--prec-sqrt=true",

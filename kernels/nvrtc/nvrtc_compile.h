@@ -23,9 +23,10 @@ struct GpuTarget {
 /// what NVRTC supports, if all are newer.
 GpuTarget choose_target(const Nvrtc& nvrtc, int capability);
 
-/// The options of every compilation: no contraction, IEEE rounding of division
-/// and square root, denormals kept; register statistics in the log.
-std::vector<std::string> nvrtc_options(const Nvrtc& nvrtc,
+/// The options of every compilation by an NVRTC of that version: no
+/// contraction, IEEE rounding of division and square root, denormals kept;
+/// register statistics in the log.
+std::vector<std::string> nvrtc_options(int nvrtc_major,
                                        const GpuTarget& target);
 
 /// Compiles CUDA text: machine code (a cubin), or PTX with its final zero.

@@ -514,8 +514,8 @@ FUNCTIONS = (
           "kernel_hashes_test"),
     fault("an eager operation counts as a recipe's kernel",
           "common/compile/compiled_function.cpp",
-          "if (!eager_) observe(request.program, made->plan);",
-          "observe(request.program, made->plan);", "kernel_hashes_test"),
+          "  if (eager_) {\n    keep_quick_source(made->plan);\n  } else {",
+          "  {", "kernel_hashes_test"),
     fault("a kernel is taken although it bakes another number",
           "kernels/ir/plan_reuse.cpp",
           "own.is(use.value);", "true;",
@@ -542,6 +542,52 @@ FUNCTIONS = (
           "common/reports/recompile.cpp",
           "is_full && kernels.has_new_operations(request)", "is_full",
           "kernel_reuse_test"),
+)
+
+PACKS = (
+    fault("a changed pack is not noticed", "kernels/jit/pack_file.cpp",
+          "number_at(bytes, checksum) != content_hash(all.substr(0, checksum))",
+          "false", "packed_kernels_test"),
+    fault("a pack of a newer format is read", "kernels/jit/pack_file.cpp",
+          "if (!all.starts_with(first_line)) {",
+          "if (!all.starts_with(first_line) && all.empty()) {",
+          "packed_kernels_test"),
+    fault("the lengths in a pack are believed", "kernels/jit/pack_file.cpp",
+          "key_size > end - at || object_size > end - at - key_size", "false",
+          "packed_kernels_test"),
+    fault("a pack is looked up without the flags", "kernels/jit/pack_file.cpp",
+          'key.append(" ").append(flag)', "key.append({})",
+          "packed_kernels_test"),
+    fault("a link to a pack is followed", "kernels/jit/trusted_file.cpp",
+          "O_RDONLY | O_NOFOLLOW |", "O_RDONLY |", "packed_kernels_test"),
+    fault("a pack that the group may write is loaded",
+          "kernels/jit/trusted_file.cpp", "(S_IWGRP | S_IWOTH)", "S_IWOTH",
+          "packed_kernels_test"),
+    fault("the folder of a pack is not looked at",
+          "kernels/jit/trusted_file.cpp",
+          "*problem = folder_fault(folder.get());", "problem->clear();",
+          "packed_kernels_test"),
+    fault("another user's pack is loaded", "kernels/jit/trusted_file.cpp",
+          "const bool of_root = of_root_too && status.st_uid == 0;",
+          "const bool of_root = of_root_too;", "packed_kernels_test"),
+    fault("a pack of root's is refused", "kernels/jit/trusted_file.cpp",
+          "const bool of_root = of_root_too && status.st_uid == 0;",
+          "const bool of_root = !of_root_too;", "packed_kernels_test"),
+    fault("the lowest level is taken", "kernels/jit/cpu_levels.cpp",
+          "found.insert(found.begin(), level.name);",
+          "found.emplace_back(level.name);", "packed_kernels_test",
+          "cpu_levels_test"),
+    fault("AVX-512 is told by AVX2", "kernels/jit/cpu_levels.cpp",
+          "{{extended, 1, 16},", "{{extended, 1, 5},", "cpu_levels_test"),
+    fault("machine code runs on newer GPUs", "kernels/nvrtc/packed_images.cpp",
+          "(packed.target.exact ? architecture == capability",
+          "(packed.target.exact ? architecture <= capability",
+          "packed_images_test"),
+    fault("an old driver gets new code", "kernels/nvrtc/packed_images.cpp",
+          "packed.cuda_major <= newest_major", "true", "packed_images_test"),
+    fault("PTX comes before machine code", "kernels/nvrtc/packed_images.cpp",
+          "return std::tuple(of.target.exact,", "return std::tuple(!of.target.exact,",
+          "packed_images_test"),
 )
 
 CACHE = (
@@ -1662,7 +1708,7 @@ RANKS = (
 )
 
 FAULTS = (OPERATIONS + KERNELS + PLANS + BINDING + INTERPRETER + REDUCED +
-          ADAM + FUNCTIONS + CACHE + THREADS + STRIDES + GPU + GRAPHS +
+          ADAM + FUNCTIONS + CACHE + PACKS + THREADS + STRIDES + GPU + GRAPHS +
           TRAINING + MEMORY + MEASURING + GROUPS + FAILURES + CALLS +
           ADEMAMIX + MUON + ORDER + LAYERS + UNDEFINED + BROADCASTS + OTHERS +
           REDUCTIONS + SKIPPED + TRUST_RATIOS + MATRICES + PYTHON + RANKS)

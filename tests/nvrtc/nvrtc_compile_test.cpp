@@ -166,7 +166,7 @@ TEST_CASE("every compilation asks for exact arithmetic") {
                                  "--ptxas-options=-v"});
   Nvrtc old = nvrtc;
   old.major = 11;
-  CHECK(fuse::nvrtc_options(old, {80, false})[1] == "--std=c++17");
+  CHECK(fuse::nvrtc_options(old.major, {80, false})[1] == "--std=c++17");
   CHECK(fake.programs == 0);
 }
 
