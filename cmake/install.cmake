@@ -72,7 +72,7 @@ write_basic_package_version_file(fusebook-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/fusebook-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/fusebook-config-version.cmake
-              cmake/compiler.cmake
+              cmake/compiler.cmake cmake/fusebook_pack.cmake
         DESTINATION ${package})
 
 cmake_path(APPEND CMAKE_INSTALL_LIBDIR pkgconfig OUTPUT_VARIABLE pkgconfig)

@@ -23,6 +23,7 @@
 #include "fusebook/harness/recipe.h"
 #include "fusebook/harness/schedule_options.h"
 #include "fusebook/harness/stack_options.h"
+#include "fusebook/jit/packed_kernels.h"
 #include "fusebook/jit/scratch_directory.h"
 #include "fusebook/lr_scheduler/all.h"
 #include "fusebook/nn/functional.h"

@@ -35,7 +35,8 @@ import time
 import joined_sources
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LAYERS = ("kernels", "common", "python", "recipes", "docs/examples", "tests")
+LAYERS = ("kernels", "common", "pack", "python", "recipes", "docs/examples",
+          "tests")
 PINS = ROOT / "tests" / "requirements-lint.txt"
 MODULE = ROOT / "build" / "python" / "module" / "ready"
 INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)

@@ -170,7 +170,11 @@ CompiledProgram& Function::compile(const Request& request, int segment) {
   made->segment = segment;
   made->new_operations = !eager_ && kernels_.has_new_operations(request);
   made->counts_as_launch = !eager_ || touches_elements(made->plan);
-  if (!eager_) observe(request.program, made->plan);
+  if (eager_) {
+    keep_quick_source(made->plan);
+  } else {
+    observe(request.program, made->plan);
+  }
   made->kernel =
       make_kernel(made->plan, options_.backend, device_of(request.program));
   if (!eager_) count({.compilations = 1, .recompiles = again ? 1 : 0});

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "fusebook/codegen/keep_source.h"
 #include "fusebook/device/backend.h"
 #include "fusebook/ir/plan.h"
 #include "fusebook/runtime/launch_table.h"
@@ -25,6 +26,7 @@ struct Prepared {
 std::unique_ptr<Prepared> prepare(std::uint64_t hash, const Program& program) {
   const auto never = [](const Origin&) { return false; };
   Plan plan = make_plan(program, never);
+  keep_quick_source(plan);
   const Device device = device_of_memory(program.slots()[0].memory);
   auto kernel = backend_of(device).make_quick_kernel(device.index, plan);
   return std::make_unique<Prepared>(

@@ -11,9 +11,9 @@ from .errors import BookError
 
 _CPP = {".h", ".cpp", ".cu", ".def"}
 _SCRIPTS = {".sh", ".py", ".cmake", ".toml", ".json", ".yml", ".in"}
-_FOLDERS = ("kernels", "common", "python", "recipes", "docs/examples",
-            "docs/exercises", "docs/fusebook_docs", "tests", "tools", "cmake",
-            ".github")
+_FOLDERS = ("kernels", "common", "pack", "python", "recipes",
+            "docs/examples", "docs/exercises", "docs/fusebook_docs", "tests",
+            "tools", "cmake", ".github")
 WORD = re.compile(r"[A-Za-z_]\w*")
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 

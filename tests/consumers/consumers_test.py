@@ -20,6 +20,32 @@ from copies import HERE, Copies, run
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+def run_packed(build, *words, compiler="/nowhere", **variables):
+    """What the program of `packed` prints, on a machine without that compiler."""
+    variables["FUSEBOOK_CACHE_DIR"] = "off"
+    if compiler:
+        variables["FUSEBOOK_CXX"] = compiler
+    return Copies.good(build / "training", *words, env={**os.environ, **variables})
+
+
+def change(path, at, to):
+    """Other bytes in a file; from `at` on."""
+    data = bytearray(path.read_bytes())
+    data[at:at + len(to)] = to
+    path.write_bytes(data)
+
+
+# Files of kernels that must not be loaded: a name, what is told, what is done.
+SPOILED = (
+    ("cut", "is truncated", lambda path: os.truncate(path, 5000)),
+    ("flipped", "is damaged: its checksum does not match",
+     lambda path: change(path, 5000, b"#")),
+    ("newer", "has format 2, and this version reads format 1",
+     lambda path: change(path, len("Fusebook kernels, format "), b"2")),
+    ("open", "is writable by others (mode 664", lambda path: path.chmod(0o664)),
+)
+
+
 class Consumers(Copies):
     """What must hold for any installed copy."""
 
@@ -44,6 +70,44 @@ class Consumers(Copies):
                   "-DWITH_PKG_CONFIG=ON", env=environment)
         self.good("cmake", "--build", build)
         self.assertIn("equal", self.good(build / "own_memory"))
+
+    def test_a_program_runs_without_a_compiler(self):
+        build = self.built("packed", self.prefix)
+        kernels = build / "training.kernels"
+        bits = self.bits(run_packed(build, compiler=None), compiled=1)
+        for words, named in (((), kernels), (("cpu", kernels), "")):
+            text = run_packed(build, *words, FUSEBOOK_KERNELS=str(named))
+            self.assertEqual(self.bits(text, packed=1), bits)
+            self.assertNotIn("fusebook:", text)
+        for name, why, spoil in SPOILED:
+            with self.subTest(name):
+                spoiled = build / f"{name}.kernels"
+                shutil.copy(kernels, spoiled)
+                spoil(spoiled)
+                text = run_packed(build, FUSEBOOK_KERNELS=str(spoiled))
+                self.assertEqual(self.bits(text), bits)
+                self.assertEqual(text.count("fusebook: warning:"), 1, text)
+                self.assertIn(f"'{spoiled}' cannot be used: the file {why}", text)
+                self.assertIn("steps are interpreted: no host compiler", text)
+
+    def test_a_program_runs_on_a_gpu_without_a_compiler(self):
+        build = self.built("packed", self.prefix)
+        kernels = build / "gpu.kernels"
+        self.good(self.prefix / "bin" / "fusebook-pack", "--output", kernels,
+                  "--cpu", "x86-64", "--gpu", "cuda-sim", "--", build / "training",
+                  "cuda-sim")
+        text = run_packed(build, "cuda-sim", kernels)
+        self.assertIn("compiled: 0, from the cache: 0, packed: ", text)
+        self.assertNotIn("fusebook:", text)
+        self.assertEqual(text.splitlines()[-1],
+                         run_packed(build, compiler=None).splitlines()[-1])
+
+    def bits(self, text, compiled=0, packed=0):
+        """What steps gave, by a program whose kernels came from there."""
+        self.assertIn(f"compiled: {compiled}, from the cache: 0, packed: {packed}",
+                      text)
+        self.assertIn("kernels of steps: 1", text)
+        return text.splitlines()[-1]
 
     def test_nothing_names_the_checkout_or_the_first_prefix(self):
         for path in self.prefix.rglob("*"):
@@ -164,7 +228,8 @@ if __name__ == "__main__":
         if not build.startswith("--build=") or not archives:
             sys.exit(__doc__)
         BUILD = pathlib.Path(build.removeprefix("--build=")).resolve()
-        ARCHIVES = [pathlib.Path(path).name for path in archives]
+        ARCHIVES = [pathlib.Path(path).name for path in archives
+                    if path.endswith(".a")]
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(
         FromSources if BUILD is None else Installed)
     result = unittest.TextTestRunner(verbosity=2).run(suite)

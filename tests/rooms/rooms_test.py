@@ -40,10 +40,10 @@ def rooms():
     return found
 
 
-def files():
+def files(floors=FLOORS):
     """What is compiled or included, by name from the root."""
     return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
-            for floor in FLOORS
+            for floor in floors
             for path in sorted((ROOT / floor).rglob("*"))
             if path.suffix in (".h", ".cpp", ".inc", ".def", ".cu", ".in")}
 
@@ -120,7 +120,7 @@ class Rooms(unittest.TestCase):
         """A library of others is included where CONTRIBUTING.md says."""
         where = dict(_LIBRARY.findall((ROOT / "CONTRIBUTING.md").read_text()))
         found = {name: set() for name in LIBRARIES.values()}
-        for path, text in files().items():
+        for path, text in files((*FLOORS, "pack")).items():
             for folder in _OTHERS_INCLUDE.findall(text):
                 folder = folder.removesuffix("/").removesuffix(".h")
                 if folder == "fmt":

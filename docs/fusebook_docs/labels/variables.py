@@ -18,6 +18,7 @@ MEANS = {
     "CUDA_HOME": ("cuda toolkit",),
     "CXX": ("compiler",),
     "KEEP_SOURCE": ("source",),
+    "KERNELS": ("kernels", "file"),
     "LOGS": ("log",),
     "NVRTC": ("libnvrtc",),
     "PYTHON": ("python",),
