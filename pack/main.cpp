@@ -11,6 +11,7 @@
 #include "fusebook/support/error.h"
 #include "fusebook/support/join.h"
 #include "fusebook/support/output_file.h"
+#include "fusebook/support/warning.h"
 #include "options.h"
 #include "sources.h"
 
@@ -56,13 +57,10 @@ void pack(const Options& options) {
   write(options.output, fuse::pack_file(compile_all(sources, options)));
   std::string problem;
   const PackFile file = PackFile::read(options.output, &problem);
-  if (!problem.empty()) {
-    throw Error("'" + options.output +
-                "' was written, but no program would "
-                "load it: it " +
-                problem);
-  }
-  describe(options.output, file);
+  if (problem.empty()) return describe(options.output, file);
+  fuse::warn("'" + options.output +
+             "' is complete, but would not be loaded where it lies: it " +
+             problem);
 }
 
 }  // namespace

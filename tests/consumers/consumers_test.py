@@ -7,6 +7,7 @@
 The copy is moved before it is used, so that nothing may depend on its place.
 """
 
+import functools
 import os
 import pathlib
 import re
@@ -72,7 +73,7 @@ class Consumers(Copies):
         self.assertIn("equal", self.good(build / "own_memory"))
 
     def test_a_program_runs_without_a_compiler(self):
-        build = self.built("packed", self.prefix)
+        build = self.packed()
         kernels = build / "training.kernels"
         bits = self.bits(run_packed(build, compiler=None), compiled=1)
         for words, named in (((), kernels), (("cpu", kernels), "")):
@@ -91,7 +92,7 @@ class Consumers(Copies):
                 self.assertIn("steps are interpreted: no host compiler", text)
 
     def test_a_program_runs_on_a_gpu_without_a_compiler(self):
-        build = self.built("packed", self.prefix)
+        build = self.packed()
         kernels = build / "gpu.kernels"
         self.good(self.prefix / "bin" / "fusebook-pack", "--output", kernels,
                   "--cpu", "x86-64", "--gpu", "cuda-sim", "--", build / "training",
@@ -101,6 +102,11 @@ class Consumers(Copies):
         self.assertNotIn("fusebook:", text)
         self.assertEqual(text.splitlines()[-1],
                          run_packed(build, compiler=None).splitlines()[-1])
+
+    @classmethod
+    @functools.cache
+    def packed(cls):
+        return cls.built("packed", cls.prefix)
 
     def bits(self, text, compiled=0, packed=0):
         """What steps gave, by a program whose kernels came from there."""
