@@ -120,6 +120,11 @@ def _parser():
                  "exercises apply, and that every number in the book's prose "
                  "is quoted and true")
     limit.add_argument("--recipe", help="only this one (default: all)")
+    again = _add(commands, "reread", subcommands.run_reread,
+                 "show each passage that was changed since it was read, and take it as "
+                 "read")
+    again.add_argument("page", nargs="*", metavar="FILE",
+                       help="only of these files (default: all)")
     whole = _add(commands, "site", subcommands.run_site,
                  "build the site in every language (needs "
                  "docs/requirements.txt)")

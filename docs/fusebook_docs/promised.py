@@ -14,6 +14,7 @@ import tomllib
 
 from .claims import FILE
 from .errors import BookError
+from .reading import cases
 
 PAGE = "docs/promises.md"
 _ROW = re.compile(r"^\| (?!promise \||---)(.+?) \| (.+) \|$", re.M)
@@ -40,6 +41,15 @@ def problems(book, page=None):
             yield BookError(f"{that[0]!r}: {problem}", PAGE, line)
     for that in sorted(listed.keys() - used):
         yield BookError(f"no row promises {that!r}", FILE)
+
+
+def proofs(book):
+    """{beginning of a promise: the code of the cases that prove it}."""
+    table = tomllib.loads((book.root / FILE).read_text(encoding="utf-8"))["promise"]
+    return {each["that"]: "\n".join(
+        cases.code(book, path, words) for test, titles in each["proven"].items()
+        for path in sorted((book.root / "tests").rglob(f"{test}.cpp"))
+        for words in titles if cases.has(path, words)) for each in table}
 
 
 def _of_row(book, cell, proven):

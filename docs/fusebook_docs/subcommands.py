@@ -8,6 +8,7 @@ from . import (capturing, checking, examples, exercises, front, gallery, limits,
 from .book import capture_command
 from .errors import BookError
 from .machine import kept, making, promises
+from .reading import ledger
 from .translation import catalogues, checks, site, updating
 
 # A kernel's text depends on no size, and the simulated GPU is slow.
@@ -183,11 +184,22 @@ def run_limits(book, options):
         texts = [*pages, *(text for name in names for text in _of_recipe(book, name))]
         found = _all(_untrue(book, prose.of_pages(book)),
                      statements.problems(book, pages),
-                     statements.of_the_house(book, texts))
+                     statements.of_the_house(book, texts),
+                     () if statements.is_toy(book) else ledger.problems(book))
         failed = failed or bool(found)
         print("Pages: " + ("".join(f"\n  {problem}" for problem in found) or
-                           "every number is quoted, every name is one that there is"))
+                           "every number is quoted, every name is one that there is, "
+                           "every passage was read again"))
     return 1 if failed else 0
+
+
+def run_reread(book, options):
+    done = ledger.reread(book, options.page)
+    for each in done:
+        print(each)
+    print(f"{len(done)} passages are taken as read, in {book.show(ledger.path(book))}."
+          if done else "Every passage was read after its last change.")
+    return 0
 
 
 def _of_recipe(book, name):
