@@ -4,7 +4,7 @@ texts in C++, CUDA, x86 assembly, PTX and SASS, in tabs. Nothing is compiled her
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from .. import gallery
+from .. import gallery, kernel_text, samples
 from ..errors import BookError
 from ..machine import explorer, kept, making, occupancy, promises
 from ..words import later, say
@@ -26,13 +26,21 @@ def lines(page):
     """The section of a recipe's page; none where no kernel was captured."""
     if not kept.exists(page.book, page.name):
         return []
+    classes = "machine-texts kernel-above" if _is_above(page) else "machine-texts"
     found = [TITLE, "-" * len(TITLE), "", ".. recipe-machine-code::", "",
              ".. tab-set::", "   :sync-group: language",
-             "   :class: machine-texts", ""]
+             f"   :class: {classes}", ""]
     for name, label in _TABS.items():
         found += [f"   .. tab-item:: {say(label)}", f"      :sync: {name}", "",
                   f"      .. recipe-machine-text:: {name}", ""]
     return found
+
+
+def _is_above(page):
+    """Whether a step of the page shows the kernel's C++ already."""
+    sample = page.samples.get("cpu")
+    return sample is not None and any(kernel_text.split(samples.filled(
+        step.text, sample.values)) for step in sample.steps)
 
 
 def pointer(env, page):
@@ -73,7 +81,20 @@ class MachineCode(SphinxDirective):
         fold += [_gpus(kernel), nodes.paragraph(
             "", say(_ABOUT_GPUS, most=promises.REGISTERS))]
         return [*_opening(page, kernel, link), _counts(kernel),
-                *_read_twice(kernel), *_jumped_over(kernel), fold]
+                *_read_twice(kernel), *_jumped_over(kernel), fold, _on_paper(page)]
+
+
+def _on_paper(page):
+    """Where the texts are that are not printed."""
+    names = kept.file_names(page.name).values()
+    files = [node for name in names
+             for node in (nodes.Text(", "), downloads.written(name))][1:]
+    where = (later("On paper the kernel stands above, once. All its texts are files "
+                   "beside this page: {files}.") if _is_above(page) else
+             later("On paper the kernel is in C++ alone. All its texts are files beside "
+                   "this page: {files}."))
+    return nodes.paragraph("", "", *own.sentence(where, files=files),
+                           classes=["on-paper"])
 
 
 _ABOUT_GPUS = later(

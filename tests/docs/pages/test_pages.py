@@ -272,6 +272,23 @@ class Site:
             for part in (".skip-to-content", ".back-to-top"):
                 self.assertFalse(page.locator(part).is_visible())
 
+    def test_paper_shows_a_kernel_once(self):
+        for name in self.recipe_pages():
+            page = self.visit(name)
+            note, texts = page.locator("p.on-paper"), page.locator(".machine-texts pre")
+            self.assertFalse(any(each.is_visible() for each in note.all()))
+            on_screen = page.locator("article pre").count()
+            page.emulate_media(media="print")
+            page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+            self.assertEqual(page.locator("article pre").count(), on_screen)
+            kernels = page.locator(".kernel-generated")
+            self.assertEqual(page.evaluate(_MACHINE_TEXTS_ON_PAPER),
+                             [] if texts.count() == 0 or kernels.count() else ["C++"])
+            self.assertEqual(note.count(), 1 if texts.count() else 0)
+            for each in note.all():
+                self.assertTrue(each.is_visible())
+                self.assertEqual(each.locator("a").count(), 5)
+
     def test_a_remembered_tab_that_a_page_lacks_hides_nothing(self):
         for name in self.recipe_pages():
             page = self.visit(name)
@@ -315,10 +332,15 @@ _HIDE_WORDS_ALIKE = """() => {
 # What a sheet of paper would not show, or not all of.
 _HIDDEN_ON_PAPER = """() => [...document.querySelectorAll(
   "article :is(pre, p, table, figure, details)")].filter(e =>
-    !e.getClientRects().length ||
+    (!e.getClientRects().length && !e.closest(".machine-texts")) ||
     (e.localName === "pre" && e.scrollWidth > e.clientWidth + 1) ||
     (e.localName === "details" && !e.open)
   ).map(e => e.outerHTML.slice(0, 80))"""
+
+# The tabs of a kernel's texts that are printed.
+_MACHINE_TEXTS_ON_PAPER = """() => [...document.querySelectorAll(
+  ".machine-texts pre")].filter(e => e.getClientRects().length).map(
+    e => e.closest(".sd-tab-content").previousElementSibling.textContent)"""
 
 # Elements whose content sticks out of them, where nothing scrolls or clips it.
 _SPILLS = """() => [...document.querySelectorAll(
