@@ -340,7 +340,7 @@ _HIDDEN_ON_PAPER = """() => [...document.querySelectorAll(
 # The tabs of a kernel's texts that are printed.
 _MACHINE_TEXTS_ON_PAPER = """() => [...document.querySelectorAll(
   ".machine-texts pre")].filter(e => e.getClientRects().length).map(
-    e => e.closest(".sd-tab-content").previousElementSibling.textContent)"""
+    e => e.closest(".sd-tab-content").previousElementSibling.textContent.trim())"""
 
 # Elements whose content sticks out of them, where nothing scrolls or clips it.
 _SPILLS = """() => [...document.querySelectorAll(
