@@ -53,3 +53,27 @@ EXAMPLE(averages) {
   }
   print(tail.counters().launches, " launches");
 }
+
+EXAMPLE(state_of_a_scaler) {
+  GradScaler scaler({.init_scale = 1024.0});
+  const GradScalerState saved = scaler.state_dict();
+  const GradScalerOptions others = {.growth_interval = 5};
+  GradScaler resumed(others);
+  resumed.load_state_dict(saved);
+  print("scale ", resumed.get_scale(), ", interval ",
+        resumed.get_growth_interval());
+}
+
+EXAMPLE(averages_of_tensors) {
+  const Tensor param = tensor({1.0});
+  const Tensor average = zeros_like(param);
+  const MultiAvgFn mean = get_swa_multi_avg_fn();
+  ParameterAverages averages({average}, mean);
+  for (const double value : {1.0, 2.0, 6.0}) {
+    Tensor(param).fill_(value);
+    averages.update({param});
+  }
+  const AverageOptions skipped = {.skip = 1.0};
+  averages.update({param}, skipped);
+  print(average, " of ", averages.n_averaged());
+}

@@ -24,3 +24,25 @@ EXAMPLE(checkpoint) {
   train(later, resumed, 10);
   print("same bits: ", bitwise_equal(x, later));
 }
+
+EXAMPLE(tensors_in_a_file) {
+  const ScratchDirectory folder = make_temporary_directory();
+  const std::string file = folder.path() + "/model.safetensors";
+  save_tensors(file, {{"weight", tensor({1.0, 2.0})}});
+  const TensorMap model = {{"weight", zeros({2})}};
+  load_tensors(file, model);
+  print(model.at("weight"));
+}
+
+EXAMPLE(renamed) {
+  const ScratchDirectory folder = make_temporary_directory();
+  const std::string file = folder.path() + "/run.safetensors";
+  const NamedParams old = {{"layer.weight", tensor({1.0})}};
+  const NamedParams now = {{"body.weight", tensor({0.0})}};
+  SGD saved(old);
+  save_checkpoint(file, saved);
+  SGD resumed(now);
+  const LoadOptions options = {.renames = {{"layer.weight", "body.weight"}}};
+  load_checkpoint(file, resumed, {}, options);
+  print(now[0].second);
+}

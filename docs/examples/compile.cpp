@@ -45,3 +45,16 @@ EXAMPLE(assert_fused) {
   print("launches of the second: ", looks.counters().launches,
         ", graph breaks: ", looks.counters().graph_breaks);
 }
+
+EXAMPLE(options_of_compile) {
+  Tensor x = tensor({1.0});
+  const CompileOptions options = {.name = "doubled",
+                                  .backend = Backend::interpreted,
+                                  .policy = policy_named("specialize")};
+  Compiled doubled = compile([&] { foreach_mul_(TensorList{x}, 2); }, options);
+  doubled();
+  print(x, ", compilations: ", doubled.counters().compilations);
+  for (const char* policy : policy_names) print(policy);
+  print("kernels for the same operations, at most: ", specialization_limit,
+        ", for different ones: ", operations_limit);
+}

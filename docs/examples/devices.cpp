@@ -25,3 +25,43 @@ EXAMPLE(errors) {
     print(error.what());
   }
 }
+
+EXAMPLE(where_it_runs) {
+  const Device before = default_device();
+  set_default_device(parse_device("cuda-sim"));
+  const Tensor x = tensor({1.0, 2.0});
+  print("made on ", to_string(zeros({2}).device()), ", a number on ",
+        to_string(tensor(1.0).device()));
+  set_default_device(before);
+  std::string why;
+  require_device(best_device(&why));
+  require_device(gpu_or_simulator());
+  print("a model is named: ", !device_model(cpu_device).empty(),
+        ", an architecture: ", !device_architecture(cpu_device).empty());
+  try {
+    require_device(parse_device("cuda:63"));
+  } catch (const Error&) {
+    print("there is no cuda:63");
+  }
+}
+
+EXAMPLE(kernel_of_your_own) {
+  const Device device = parse_device("cuda-sim");
+  const CudaKernel twice(device, R"(
+    extern "C" __global__ void twice(float* x, int count) {
+      const int i = blockIdx.x * blockDim.x + threadIdx.x;
+      if (i < count) x[i] *= 2;
+    })",
+                         "twice");
+  const Tensor x = tensor({1.0, 2.0, 3.0}).to(device);
+  auto* const elements = static_cast<float*>(x.raw_data());
+  twice.launch({1}, {32}, elements, int(x.numel()));
+  print(x);
+  const GpuResources& resources = twice.resources();
+  print("registers known: ", resources.registers >= 0);
+}
+
+EXAMPLE(version) {
+  const std::string words = version();
+  print("parts: ", std::ranges::count(words, '.') + 1);
+}

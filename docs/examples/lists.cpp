@@ -52,3 +52,22 @@ EXAMPLE(three_ways) {
   print(blended[0]);
   print(exp_avgs[0]);
 }
+
+EXAMPLE(sums_and_maxima) {
+  const TensorList list = {tensor({1.0, 2.0}), tensor({-3.0})};
+  print(foreach_sum(list)[0], " ", foreach_amax(list)[1]);
+  print(foreach_to(list, float64)[0]);
+  foreach_zero_(list);
+  print(list[0]);
+}
+
+EXAMPLE(clipping) {
+  Tensor x = tensor({0.0, 0.0});
+  const std::vector<Tensor> params = {x};
+  x.set_grad(tensor({3.0, 4.0}));
+  const Scalar norm = get_total_norm({x.grad()});
+  clip_grads_with_norm_(params, 2.5, norm);
+  print(norm, " ", x.grad());
+  clip_grad_value_(params, 1.0);
+  print(x.grad());
+}

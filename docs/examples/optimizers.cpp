@@ -1,4 +1,5 @@
 #include "example.h"
+#include "support/lion.h"
 
 using namespace fuse;
 
@@ -105,4 +106,79 @@ EXAMPLE(states_in_8_bits) {
   const OptimizerMemory memory = adam.memory();
   print("bytes: ", memory.params, " of parameters, ", memory.states,
         " of states, ", memory.scales, " of scales");
+}
+
+EXAMPLE(options_by_name) {
+  const NamedParams named = {{"weight", tensor({1.0})},
+                             {"bias", tensor({1.0})}};
+  Adam adam(named);
+  ParamGroup& group = adam.param_groups[0];
+  const OptionValue on = true;
+  const GroupOptions options = {
+      {"lr", 0.1}, {"betas[0]", 0.8}, {"amsgrad", on}};
+  group.set(options);
+  print(group.param_names[1], ": lr ", group["lr"], ", betas[0] ",
+        group["betas[0]"]);
+}
+
+EXAMPLE(state_dict) {
+  Tensor x = tensor({1.0});
+  x.set_grad(tensor({0.5}));
+  Adam adam({x}, {.lr = 0.1});
+  adam.step();
+  const StateDict saved = adam.state_dict();
+  const ParamStates& states = saved.state.at(0);
+  print(saved.optimizer, ", steps ", saved.steps, ", states ", states.size());
+
+  Adam resumed({x});
+  resumed.load_state_dict(saved);
+  print("lr ", resumed.param_groups[0]["lr"], ", exp_avg ",
+        resumed.state(x, "exp_avg"));
+}
+
+EXAMPLE(gradients_of_others) {
+  Tensor x = tensor({1.0, 2.0});
+  SGD sgd({x}, {.lr = 0.5});
+  const std::vector<float> gradient = {1.0F, -1.0F};
+  const void* const addresses[] = {gradient.data()};
+  sgd.step(GradientAddresses{.grads = addresses});
+  print(x);
+}
+
+EXAMPLE(not_there) {
+  const std::vector<Tensor> params = {tensor({1.0})};
+  try {
+    const LBFGS lbfgs(params);
+  } catch (const Error& error) {
+    print(error.what());
+  }
+  try {
+    const SparseAdam sparse(params);
+  } catch (const Error& error) {
+    print(error.what());
+  }
+}
+
+EXAMPLE(own_optimizer) {
+  Tensor x = tensor({1.0, -2.0});
+  Lion lion({x}, {.lr = 0.1});
+  auto step = compile([&] { lion.step(); });
+  for (int i = 0; i < 5; ++i) {
+    x.set_grad(x.clone());
+    step();
+  }
+  print(x, ", launches: ", step.counters().launches);
+  print("off: ", is_off(0.0), ", a tensor: ", is_off(tensor(0.0)));
+  try {
+    check_argument("Lion", "learning rate", -1.0, false);
+  } catch (const Error& error) {
+    print(error.what());
+  }
+}
+
+EXAMPLE(means_of_matrices) {
+  const TensorList list = {tensor({1.0, 2.0, 3.0, 6.0}).view({2, 2})};
+  MatrixMeans means(list, {.rows = true, .columns = true});
+  means.take(list);
+  print(means.rows()[0].view({2}), " ", means.columns()[0].view({2}));
 }

@@ -41,3 +41,76 @@ EXAMPLE(scalars) {
   in_a_tensor.assign(0.2);
   print(plain, " and ", in_a_tensor, " = ", plain + in_a_tensor);
 }
+
+EXAMPLE(made_like_another) {
+  const Shape shape = {2, 2};
+  const Tensor x = full(shape, 3.0, float64);
+  print(zeros_like(x).view({4}), " ", empty_like(x).shape(), " ",
+        empty({3}, float16).shape());
+  print(scalars(2)[1], " ", scalars_beside({x, x, x}).size(), " numbers");
+}
+
+EXAMPLE(close_or_equal) {
+  const Tensor a = tensor({1.0, 2.0});
+  const Tensor b = tensor({1.0, 2.000001});
+  print("close: ", allclose(a, b), ", equal bits: ", bitwise_equal(a, b));
+}
+
+EXAMPLE(numbers_of_no_dimensions) {
+  const Tensor a = tensor(6.0);
+  const Tensor b = tensor(2.0);
+  print(a + b, " ", a - b, " ", a * b, " ", a / b);
+}
+
+EXAMPLE(types) {
+  for (const DType type : {float32, float64, float16, bfloat16}) {
+    print(name_of(type), ": ", size_of(type), " bytes, computes in ",
+          name_of(compute_type(type)), ", 16 bits: ", is_reduced(type));
+  }
+  print("float16 and bfloat16 meet in ", name_of(promote(float16, bfloat16)));
+  print("nearest to 0.1: ", float(Float16(0.1F)), " ", float(BFloat16(0.1F)));
+}
+
+EXAMPLE(types_in_blocks) {
+  for (const DType type : {block8, ublock8}) {
+    print(name_of(type), ": in blocks: ", in_blocks(type), ", of 1000 numbers ",
+          bytes_of(type, 1000), " bytes, read as ", name_of(value_type(type)));
+  }
+}
+
+EXAMPLE(one_buffer) {
+  const Tensor a = tensor({1.0, 2.0});
+  const Tensor b = tensor({3.0});
+  const Tensor all = flatten_({a, b});
+  foreach_mul_(TensorList{all}, 10);
+  print(a, " ", b);
+
+  const Tensor elsewhere = zeros({2});
+  move_tensors(std::vector<Move>{{a, elsewhere}}, "example");
+  print(a, " ", all);
+}
+
+EXAMPLE(lent_and_borrowed) {
+  const Tensor x = tensor({1.0, 2.0});
+  const Tensor same = from_dlpack(to_dlpack(x));
+  const Tensor too = from_dlpack(to_dlpack_unversioned(x));
+  foreach_add_(TensorList{same}, 1);
+  print(x, " ", too);
+}
+
+EXAMPLE(drawn) {
+  Generator gen(0);
+  const Tensor x = zeros({3});
+  uniform_(x, -1, 1, gen);
+  const auto values = x.to_vector();
+  print("from -1 to 1: ", std::ranges::all_of(values, [](double value) {
+          return -1 <= value && value < 1;
+        }));
+}
+
+EXAMPLE(no_gradient) {
+  const Tensor x = tensor({1.0, 3.0});
+  x.requires_grad_();
+  const NoGradGuard guard;
+  print("has a gradient: ", wants_grad(mul(x, x)));
+}

@@ -5,8 +5,8 @@ texts, `in_markdown` in a page of Markdown.
 """
 
 from . import (alt_texts, bound_words, claims, code_names, command_lines, command_words,
-               docstrings, formulas, labels, links, members, promised, see_also, snippets,
-               versions)
+               docstrings, exampled, formulas, labels, links, members, promised, see_also,
+               snippets, versions)
 
 PAGES = claims.PAGES
 _OF_PROSE = (code_names, members, formulas, snippets, command_lines, command_words,
@@ -42,6 +42,7 @@ def of_the_house(book, texts):
     yield from bound_words.misplaced(book, texts)
     yield from labels.of_the_house(book, texts)
     yield from promised.problems(book)
+    yield from exampled.problems(book)
     yield from links.unused(book, [*pages.values(), *(
         text.whole for text in texts)])
 

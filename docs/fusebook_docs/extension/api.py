@@ -2,8 +2,8 @@
 
 Doxygen reads the headers once a build, Breathe makes nodes of its XML; all
 overloads of a function stand together, a class with its members. `:protected:`
-shows what classes derived from it may use. Under it stand the recipes that use
-the name. ``:api:`NAME` `` leads there from anywhere.
+shows what classes derived from it may use. Under it stand examples and recipes that
+use the name. ``:api:`NAME` `` leads there from anywhere.
 
 A public name without a comment, one that no page shows, and every warning of
 Doxygen end the build, with file and line.
@@ -17,19 +17,15 @@ from docutils.statemachine import StringList
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from .. import cpp, ops
+from .. import ops
 from ..api import doxygen, links, tidy
 from ..api.reference import Reference
 from ..errors import BookError
-from . import editions
+from . import api_users, editions
 from . import page as pages
 
 _OVERLOADED = "function"
 _WITH_MEMBERS = ("class", "struct")
-
-
-class used_in(nodes.General, nodes.Element):
-    """Stands where the recipes that use a name will be."""
 
 
 class api_reference(nodes.Inline, nodes.TextElement):
@@ -52,7 +48,7 @@ class Api(SphinxDirective):
         _place(box, _known(self.env).setdefault(self.env.docname, {}))
         description = next(box.findall(addnodes.desc_content), None)
         if description is not None:
-            description += used_in(name=name)
+            description += api_users.used_in(name=name)
         for each in found:
             path = pages.book_of(self.env).root / each.file
             self.env.note_dependency(str(path))
@@ -168,12 +164,7 @@ def _fill(app, doctree, docname):
     index, places = index_of(app)
     for node in list(doctree.findall(api_reference)):
         node.replace_self(_link_to(app, docname, places, node))
-    waiting = list(doctree.findall(used_in))
-    if not waiting:
-        return
-    users = _users(app, index)
-    for node in waiting:
-        _fill_users(app, docname, users.get(node["name"], ()), node)
+    api_users.fill(app, doctree, docname, index, places)
 
 
 def _link_to(app, docname, places, node):
@@ -188,36 +179,6 @@ def _link_to(app, docname, places, node):
                            refuri=f"{uri}#{place[1]}")
 
 
-def _users(app, index):
-    """Names -> the recipes that use them."""
-    if getattr(app, "fusebook_users", None) is None:
-        book, found = pages.book_of(app.env), {}
-        for recipe in book.recipe_names():
-            path = book.recipe_path(recipe)
-            if path.suffix != ".cpp":
-                continue
-            source = cpp.blanked(path.read_text(encoding="utf-8"), path)
-            for name in links.used(source, index):
-                found.setdefault(name, []).append(f"recipes/{recipe}")
-        app.fusebook_users = found
-    return app.fusebook_users
-
-
-def _fill_users(app, docname, users, node):
-    users = [user for user in users if user in app.env.titles]
-    if not users:
-        node.parent.remove(node)
-        return
-    line = nodes.paragraph("", "Used in ", classes=["api-users"])
-    for number, user in enumerate(users):
-        if number:
-            line += nodes.Text(", ")
-        line += nodes.reference(
-            "", app.env.titles[user].astext(), internal=True,
-            refuri=app.builder.get_relative_uri(docname, user))
-    node.replace_self(line)
-
-
 def _known(env):
     """Pages -> names -> anchors."""
     if not hasattr(env, "fusebook_api"):
@@ -227,12 +188,14 @@ def _known(env):
 
 def _purge(app, env, docname):
     _known(env).pop(docname, None)
-    app.fusebook_index = app.fusebook_users = None
+    app.fusebook_index = None
+    api_users.purge(app, env, docname)
 
 
 def _merge(app, env, docnames, other):
     known = _known(other)
     _known(env).update({d: known[d] for d in docnames if d in known})
+    api_users.merge(env, docnames, other)
 
 
 def _folder(app):
@@ -269,7 +232,7 @@ def _prepare(app):
 
 def setup(app):
     app.setup_extension("breathe")
-    app.add_node(used_in)
+    app.add_node(api_users.used_in)
     app.add_node(api_reference)
     app.add_directive("api", Api)
     app.add_role("api", ApiRole())

@@ -6,6 +6,7 @@ from sphinx.util.docutils import SphinxDirective
 from .. import examples
 from ..errors import BookError
 from ..words import say
+from . import api_users
 from . import nodes as own
 from . import page as pages
 
@@ -26,7 +27,10 @@ class ApiExample(SphinxDirective):
         wrong = examples.problem(example)
         if wrong:
             raise self.error(wrong)
-        return [_code(example), *_output(example)]
+        api_users.note_example(self.env, name)
+        block = _code(example)
+        block["ids"].append(api_users.anchor(name))
+        return [block, *_output(example)]
 
 
 def _code(example):

@@ -43,10 +43,13 @@ class Reference(BuiltOnce):
         links = self.page(REFERENCE).select("#api-Adam-paint a.reference")
         self.assertEqual([link.get_text() for link in links], ["Paint"])
 
-    def test_recipes_that_use_a_name(self):
+    def test_examples_and_recipes_that_use_a_name(self):
         users = self.described("Adam").select("p.api-users a")
-        self.assertEqual([user["href"] for user in users],
-                         ["../recipes/toy_optimizer.html"])
+        self.assertEqual([(user.get_text(), user["href"]) for user in users],
+                         [("stepping", "#example-stepping"),
+                          ("A toy optimizer", "../recipes/toy_optimizer.html")])
+        self.assertIn("Adam opt(", self.page(REFERENCE).find(
+            id="example-stepping").get_text())
         self.assertEqual(self.described("Paint").select("p.api-users"), [])
 
     def test_names_in_prose_and_in_code_lead_here(self):
