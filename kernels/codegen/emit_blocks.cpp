@@ -42,7 +42,7 @@ struct Held {
 }
 
 // `does` for each list in blocks that is loaded, or stored.
-std::string for_each(const BodyValues& values, bool BodySlot::* moved,
+std::string for_each(const BodyValues& values, bool BodySlot::*moved,
                      const char* does) {
   std::string text;
   values.for_blocks([&](const std::string& slot, const BodySlot& list) {
@@ -51,29 +51,46 @@ std::string for_each(const BodyValues& values, bool BodySlot::* moved,
   return text;
 }
 
+// What a CPU does to the held elements of all such lists.
+std::string cpu_block_steps(const BodyValues& values) {
+  const std::string steps = fill(
+      R"(static FUSE_FN bool measure(Held& held) {
+  bool finite = true;
+  @measures@
+  return finite;
+}
+static FUSE_FN void encode(const Held& held, i64 i, i64 n) {
+  @encodes@
+}
+using Lanes = BlockByBlock;
+)",
+      {{"measures", for_each(values, &BodySlot::stored,
+                             "finite &= held.@slot@.measure();\n")},
+       {"encodes",
+        for_each(values, &BodySlot::stored, "held.@slot@.encode(i, n);\n")}});
+  if (!values.in_lanes()) return steps;
+  return steps +
+         fill(R"(static FUSE_FN void decode(const Held& held, i64 i, i64 n) {
+  @decodes@
+}
+)",
+              {{"decodes", for_each(values, &BodySlot::loaded,
+                                    "held.@slot@.decode(i, n);\n")}});
+}
+
 }  // namespace
 
 std::string block_access(const BodyValues& values, Target target) {
   const bool gpu = target == Target::gpu;
-  const std::string lanes = R"(
-static FUSE_FN void decode(const Held& held, i64 n) {
-  @decodes@
-}
-)";
   return held(values, target) +
          fill(R"(static FUSE_FN void encode(const Held& held, @count@ n) {
   @encodes@
 }
-@lanes@
 )",
               {{"count", gpu ? "int" : "i64"},
                {"encodes", for_each(values, &BodySlot::stored,
-                                    "held.@slot@.encode(n);\n")},
-               {"lanes", gpu ? "" : "using Lanes = BlockByBlock;\n"}}) +
-         (values.in_lanes()
-              ? fill(lanes, {{"decodes", for_each(values, &BodySlot::loaded,
-                                                  "held.@slot@.decode(n);\n")}})
-              : "");
+                                    "held.@slot@.encode(n);\n")}}) +
+         (gpu ? "" : cpu_block_steps(values));
 }
 
 }  // namespace fuse

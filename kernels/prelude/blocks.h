@@ -141,14 +141,33 @@ struct Blocks {
 };
 
 #if !defined(FUSE_GPU)  // gpu_blocks.h has threads for the same
+// n neighbours of one block.
+template <class Codes>
+FUSE_FN void decode_run(const bits8* codes, i64 n, float unit, float* to) {
+  FUSE_INDEPENDENT
+  for (i64 k = 0; k < n; ++k) to[k] = Codes::decode(codes[k], unit);
+}
+template <class Codes>
+FUSE_FN void encode_run(const float* from, i64 n, float factor, bits8* codes) {
+  FUSE_INDEPENDENT
+  for (i64 k = 0; k < n; ++k) codes[k] = Codes::encode(from[k], factor);
+}
+template <class Codes>
+FUSE_FN unsigned largest_size(const float* from, i64 n) {
+  unsigned largest = 0;
+  FUSE_INDEPENDENT
+  for (i64 k = 0; k < n; ++k) {
+    const unsigned size = Codes::size(from[k]);
+    largest = size > largest ? size : largest;
+  }
+  return largest;
+}
+
 // The n elements of a block.
 template <class Codes>
 FUSE_FN void decode_block(const Blocks<Codes> from, i64 block, i64 n,
                           float* to) {
-  const bits8* const codes = from.codes(block);
-  const float unit = from.unit(block);
-  FUSE_INDEPENDENT
-  for (i64 k = 0; k < n; ++k) to[k] = Codes::decode(codes[k], unit);
+  decode_run<Codes>(from.codes(block), n, from.unit(block), to);
 }
 
 // Rarely needed, so what is fast may be elsewhere.
@@ -171,19 +190,11 @@ inline __attribute__((noinline)) void encode_any_block(const float* from, i64 n,
 template <class Codes>
 FUSE_FN void encode_block(const float* from, i64 n, const Blocks<Codes> to,
                           i64 block) {
-  unsigned largest = 0;
-  FUSE_INDEPENDENT
-  for (i64 k = 0; k < n; ++k) {
-    const unsigned size = Codes::size(from[k]);
-    largest = size > largest ? size : largest;
-  }
+  const unsigned largest = largest_size<Codes>(from, n);
   if (largest >= no_size) return encode_any_block(from, n, to, block);
   const float scale = scale_of<Codes>(largest);
   *to.scale(block) = scale;
-  const float factor = Codes::top / scale;
-  bits8* const codes = to.codes(block);
-  FUSE_INDEPENDENT
-  for (i64 k = 0; k < n; ++k) codes[k] = Codes::encode(from[k], factor);
+  encode_run<Codes>(from, n, Codes::top / scale, to.codes(block));
 }
 #endif
 
