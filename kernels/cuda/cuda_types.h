@@ -53,7 +53,9 @@ constexpr Result misaligned_address = 716;
 constexpr Result invalid_address_space = 717;
 constexpr Result invalid_pc = 718;
 constexpr Result launch_failed = 719;
+constexpr Result cooperative_launch_too_large = 720;
 constexpr Result tensor_memory_leak = 721;
+constexpr Result not_supported = 801;
 constexpr Result system_driver_mismatch = 803;
 constexpr Result compat_not_supported = 804;
 constexpr Result capture_unsupported = 900;
@@ -66,6 +68,7 @@ constexpr int attribute_multiprocessor_count = 16;
 constexpr int attribute_l2_cache_size = 38;
 constexpr int attribute_capability_major = 75;
 constexpr int attribute_capability_minor = 76;
+constexpr int attribute_cooperative_launch = 95;
 
 // CUfunction_attribute.
 constexpr int function_shared_size = 1;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fusebook/cuda_sim/gpu_sim_block.h"
+#include "fusebook/cuda_sim/gpu_sim_device.h"
 #include "fusebook/cuda_sim/gpu_sim_errors.h"
 #include "fusebook/cuda_sim/gpu_sim_memory.h"
 #include "fusebook/support/error.h"
@@ -20,8 +21,15 @@ namespace {
 
 using cuda::Address;
 using cuda::Result;
+using cuda_sim::device_get;
+using cuda_sim::device_get_attribute;
+using cuda_sim::device_get_count;
+using cuda_sim::device_get_name;
+using cuda_sim::driver_get_version;
 using cuda_sim::get_error_name;
 using cuda_sim::get_error_string;
+using cuda_sim::init;
+using cuda_sim::occupancy_blocks;
 
 using Operation = std::function<Result()>;
 using Clock = std::chrono::steady_clock;
@@ -64,53 +72,6 @@ Result copy(Address to, Address from, std::size_t bytes, cuda::Stream stream) {
 }
 
 // ---- the calls -------------------------------------------------------------
-
-Result init(unsigned /*flags*/) { return cuda::success; }
-
-Result driver_get_version(int* version) {
-  *version = 13000;
-  return cuda::success;
-}
-
-Result device_get_count(int* count) {
-  *count = 1;
-  return cuda::success;
-}
-
-Result device_get(cuda::Device* device, int ordinal) {
-  if (ordinal != 0) return cuda::invalid_device;
-  *device = 0;
-  return cuda::success;
-}
-
-Result device_get_name(char* name, int length, cuda::Device /*device*/) {
-  const std::string text = "CUDA simulator";
-  const std::size_t kept = std::min(text.size(), std::size_t(length) - 1);
-  std::memcpy(name, text.data(), kept);
-  name[kept] = '\0';
-  return cuda::success;
-}
-
-Result device_get_attribute(int* value, int attribute,
-                            cuda::Device /*device*/) {
-  switch (attribute) {
-    case cuda::attribute_max_threads_per_block:
-      *value = 1024;
-      break;
-    case cuda::attribute_multiprocessor_count:
-      *value = sim_multiprocessors;
-      break;
-    case cuda::attribute_capability_major:
-      *value = sim_capability / 10;
-      break;
-    case cuda::attribute_capability_minor:
-      *value = sim_capability % 10;
-      break;
-    default:
-      *value = 0;
-  }
-  return cuda::success;
-}
 
 Result device_total_mem(std::size_t* bytes, cuda::Device /*device*/) {
   *bytes = SimMemory::total_bytes();
@@ -307,10 +268,17 @@ Result func_get_attribute(int* value, int /*attribute*/,
   return cuda::success;
 }
 
-Result run_kernel(const SimKernel& kernel, SimSize grid, SimSize block,
-                  void* const* parameters) {
+// A launch as the driver is given it.
+struct SimLaunch {
+  const SimKernel* kernel;
+  SimSize grid;
+  SimSize block;
+  SimBlocks blocks;
+};
+
+Result run_kernel(const SimLaunch& launch, void* const* parameters) {
   try {
-    kernel.launch(grid, block, parameters);
+    launch.kernel->launch(launch.grid, launch.block, parameters, launch.blocks);
     return cuda::success;
   } catch (const Error& error) {
     warn(error.what());
@@ -319,33 +287,54 @@ Result run_kernel(const SimKernel& kernel, SimSize grid, SimSize block,
 }
 
 // Parameters are read when the launch is submitted, as on a device.
+Result submit_launch(const SimLaunch& launch, cuda::Stream stream,
+                     void** parameters) {
+  const std::int64_t threads = launch.block.count();
+  if (launch.grid.count() <= 0 || threads <= 0 || threads > 1024) {
+    return cuda::invalid_value;
+  }
+  std::vector<std::vector<char>> kept;
+  const auto& sizes = launch.kernel->parameter_sizes();
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    const char* const from = static_cast<const char*>(parameters[k]);
+    kept.emplace_back(from, from + sizes[k]);
+  }
+  return submit(stream, [=]() mutable {
+    std::vector<void*> values;
+    for (auto& value : kept) values.push_back(value.data());
+    return run_kernel(launch, values.data());
+  });
+}
+
 // NOLINTNEXTLINE(readability-function-size): the driver's own parameters
 Result launch_kernel(cuda::Function function, unsigned grid_x, unsigned grid_y,
                      unsigned grid_z, unsigned block_x, unsigned block_y,
                      unsigned block_z, unsigned /*shared_bytes*/,
                      cuda::Stream stream, void** parameters, void** /*extra*/) {
-  const auto* const kernel = as<const SimKernel*>(function);
-  const SimSize grid = {grid_x, grid_y, grid_z};
-  const SimSize block = {block_x, block_y, block_z};
-  if (grid.count() <= 0 || block.count() <= 0 || block.count() > 1024) {
-    return cuda::invalid_value;
-  }
-  std::vector<std::vector<char>> kept;
-  for (std::size_t k = 0; k < kernel->parameter_sizes().size(); ++k) {
-    const char* const from = static_cast<const char*>(parameters[k]);
-    kept.emplace_back(from, from + kernel->parameter_sizes()[k]);
-  }
-  return submit(stream, [=]() mutable {
-    std::vector<void*> values;
-    for (auto& value : kept) values.push_back(value.data());
-    return run_kernel(*kernel, grid, block, values.data());
-  });
+  return submit_launch({as<const SimKernel*>(function),
+                        {grid_x, grid_y, grid_z},
+                        {block_x, block_y, block_z},
+                        SimBlocks::one_by_one},
+                       stream, parameters);
 }
 
-Result occupancy_blocks(int* blocks, cuda::Function /*function*/,
-                        int /*threads*/, std::size_t /*shared_bytes*/) {
-  *blocks = sim_blocks_each;
-  return cuda::success;
+// NOLINTNEXTLINE(readability-function-size): the driver's own parameters
+Result launch_cooperative(cuda::Function function, unsigned grid_x,
+                          unsigned grid_y, unsigned grid_z, unsigned block_x,
+                          unsigned block_y, unsigned block_z,
+                          unsigned /*shared_bytes*/, cuda::Stream stream,
+                          void** parameters) {
+  const SimSize grid = {grid_x, grid_y, grid_z};
+  const SimDevice device = sim_device();
+  if (!device.cooperative_launch) return cuda::not_supported;
+  if (grid.count() > device.resident_blocks()) {
+    return cuda::cooperative_launch_too_large;
+  }
+  return submit_launch({as<const SimKernel*>(function),
+                        grid,
+                        {block_x, block_y, block_z},
+                        SimBlocks::together},
+                       stream, parameters);
 }
 
 // The image is the text itself, which the simulated driver compiles.

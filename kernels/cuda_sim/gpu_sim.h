@@ -14,10 +14,4 @@ const CudaApi& sim_api();
 /// That device, ready for kernels: "cuda-sim:0". Never destroyed.
 GpuPlatform& sim_platform();
 
-/// The simulated device's number of multiprocessors: small, so that a block
-/// gets several shares of the work.
-inline constexpr int sim_multiprocessors = 3;
-inline constexpr int sim_blocks_each = 2;
-inline constexpr int sim_capability = 90;
-
 }  // namespace fuse

@@ -27,9 +27,16 @@ struct SimSize {
 /// What the host's compiler compiles to simulate the kernel `name` of a text.
 std::string sim_kernel_source(const std::string& text, const std::string& name);
 
+/// Which blocks of a grid are alive at the same time.
+enum class SimBlocks : std::uint8_t {
+  one_by_one,  ///< each begins when the last one has ended
+  together,  ///< all, as in a cooperative launch: they may wait for each other
+};
+
 /// A kernel of CUDA text, compiled by the host's compiler. It runs thread by
 /// thread on the caller's thread, each on a separate stack: at __syncthreads()
-/// the next one continues.
+/// and __nanosleep() the next one continues. Each block has its own __shared__
+/// variables.
 class SimKernel {
  public:
   /// Compiles kernel `name` of `text`. Throws NoCompiler or Error like
@@ -40,10 +47,14 @@ class SimKernel {
   const std::vector<std::size_t>& parameter_sizes() const { return sizes_; }
 
   /// Runs all blocks. Throws Error if some threads of a block wait at a barrier
-  /// that the others never reach.
-  void launch(SimSize grid, SimSize block, void* const* parameters) const;
+  /// that the others never reach, or sleep until something happens that never
+  /// does: who waits for blocks that are not alive would wait for ever.
+  void launch(SimSize grid, SimSize block, void* const* parameters,
+              SimBlocks blocks = SimBlocks::one_by_one) const;
 
  private:
+  class Alive;
+
   std::string name_;
   std::shared_ptr<Library> library_;
   std::vector<std::size_t> sizes_;

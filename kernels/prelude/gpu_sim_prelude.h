@@ -13,6 +13,7 @@ struct SimThread {
   SimIndex block_size;
   SimIndex grid_size;
   void (*barrier)();
+  void (*sleep)();
 };
 static SimThread* fuse_sim;
 
@@ -27,10 +28,13 @@ static SimThread* fuse_sim;
 #define __forceinline__ inline
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
-// One block runs at a time, so one copy is enough.
-#define __shared__ static
+// Nothing else is local to a thread of the host, so that the simulator finds
+// what a block shares in one place, and puts another block's there.
+#define __shared__ static thread_local
 #define __syncthreads() fuse_sim->barrier()
 #define __threadfence() ((void)0)
+// Who waits for others lets them run.
+#define __nanosleep(nanoseconds) fuse_sim->sleep()
 
 struct alignas(16) float4 {
   float x;

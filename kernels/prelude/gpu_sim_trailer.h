@@ -39,6 +39,11 @@ FUSE_SIM_EXPORT void fuse_sim_bind(SimThread* thread, const void* table) {
   (void)table;
 #endif
 }
+// An address among the variables that a block shares.
+FUSE_SIM_EXPORT void* fuse_sim_shared() {
+  static thread_local char any;
+  return &any;
+}
 FUSE_SIM_EXPORT unsigned long fuse_sim_size(int k) {
   return SimKernel<decltype(&FUSE_SIM_KERNEL)>::size(k);
 }

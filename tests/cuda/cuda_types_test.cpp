@@ -115,6 +115,9 @@ static_assert(cuda::misaligned_address == CUDA_ERROR_MISALIGNED_ADDRESS);
 static_assert(cuda::invalid_address_space == CUDA_ERROR_INVALID_ADDRESS_SPACE);
 static_assert(cuda::invalid_pc == CUDA_ERROR_INVALID_PC);
 static_assert(cuda::launch_failed == CUDA_ERROR_LAUNCH_FAILED);
+static_assert(cuda::cooperative_launch_too_large ==
+              CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+static_assert(cuda::not_supported == CUDA_ERROR_NOT_SUPPORTED);
 // Not in the headers of every CUDA 12.
 static_assert(cuda::contained == 226);
 static_assert(cuda::tensor_memory_leak == 721);
@@ -138,6 +141,8 @@ static_assert(cuda::attribute_capability_major ==
               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
 static_assert(cuda::attribute_capability_minor ==
               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+static_assert(cuda::attribute_cooperative_launch ==
+              CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH);
 static_assert(cuda::function_shared_size ==
               CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
 static_assert(cuda::function_registers == CU_FUNC_ATTRIBUTE_NUM_REGS);

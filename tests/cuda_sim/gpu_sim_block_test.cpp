@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "fusebook/cuda_sim/gpu_sim.h"
+#include "fusebook/cuda_sim/gpu_sim_device.h"
 #include "fusebook/support/error.h"
 #include "support/step_testing.h"
 
@@ -125,6 +127,144 @@ TEST_CASE("threads that leave a barrier out are an error, not a hang") {
   CHECK(contains(message, "'some'"));
   CHECK(contains(message, "block 0"));
   CHECK(contains(message, "__syncthreads()"));
+}
+
+namespace {
+
+// A barrier of all blocks that can be passed once: each counts itself and sleeps
+// until all are there. Then each reads what its neighbour has stored, and what it
+// has put aside before.
+constexpr const char* neighbours =
+    "extern \"C\" __global__ void meet(volatile unsigned* there, int* out,\n"
+    "                                 int* sums) {\n"
+    "  __shared__ int own[4];\n"
+    "  const int block = int(blockIdx.x);\n"
+    "  own[threadIdx.x] = 10 * block + int(threadIdx.x);\n"
+    "  if (threadIdx.x == 0) out[block] = 100 + block;\n"
+    "  __syncthreads();\n"
+    "  if (threadIdx.x == 0) {\n"
+    "    __threadfence();\n"
+    "    atomicAdd((unsigned*)there, 1u);\n"
+    "    while (*there < gridDim.x) __nanosleep(20);\n"
+    "  }\n"
+    "  __syncthreads();\n"
+    "  const int next = int((blockIdx.x + 1) % gridDim.x);\n"
+    "  sums[block * 4 + int(threadIdx.x)] =\n"
+    "      out[next] + own[3 - threadIdx.x];\n"
+    "}\n";
+
+void meet(unsigned blocks, fuse::SimBlocks alive) {
+  static const SimKernel kernel(neighbours, "meet");
+  unsigned there = 0;
+  std::vector<int> out(blocks, -1);
+  std::vector<int> sums(std::size_t(blocks) * 4, -1);
+  unsigned* count = &there;
+  int* to = out.data();
+  int* last = sums.data();
+  void* parameters[] = {static_cast<void*>(&count), static_cast<void*>(&to),
+                        static_cast<void*>(&last)};
+  kernel.launch({blocks, 1, 1}, {4, 1, 1}, parameters, alive);
+  CHECK(there == blocks);
+  for (int b = 0; b < int(blocks); ++b) {
+    for (int t = 0; t < 4; ++t) {
+      REQUIRE(sums[std::size_t(b * 4 + t)] ==
+              100 + (b + 1) % int(blocks) + 10 * b + 3 - t);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("blocks that are alive together wait for each other") {
+  in_every_order([] {
+    for (const unsigned blocks : {1U, 2U, 5U, 40U}) {
+      meet(blocks, fuse::SimBlocks::together);
+    }
+  });
+}
+
+TEST_CASE("a block that waits for one not alive is an error, not a hang") {
+  meet(1, fuse::SimBlocks::one_by_one);
+  const std::string message =
+      message_of<fuse::Error>([] { meet(2, fuse::SimBlocks::one_by_one); });
+  CHECK(contains(message, "'meet'"));
+  CHECK(contains(message, "block 0 waits for what no block does"));
+  CHECK(contains(message, "launch it cooperatively"));
+}
+
+TEST_CASE("a block that never comes is told of where all are alive") {
+  const SimKernel kernel(
+      "extern \"C\" __global__ void but_one(volatile unsigned* there) {\n"
+      "  if (blockIdx.x == 1) return;\n"
+      "  atomicAdd((unsigned*)there, 1u);\n"
+      "  while (*there < gridDim.x) __nanosleep(20);\n"
+      "}\n",
+      "but_one");
+  unsigned there = 0;
+  unsigned* at = &there;
+  void* parameters[] = {static_cast<void*>(&at)};
+  const std::string message = message_of<fuse::Error>([&] {
+    kernel.launch({3, 1, 1}, {1, 1, 1}, parameters, fuse::SimBlocks::together);
+  });
+  CHECK(contains(message, "'but_one'"));
+  CHECK(contains(message, "every block must come to where the others wait"));
+}
+
+TEST_CASE("what a block shares holds nothing of the one before") {
+  const SimKernel kernel(
+      "extern \"C\" __global__ void reads(double* out) {\n"
+      "  __shared__ double shared;\n"
+      "  out[blockIdx.x] = shared;\n"
+      "  shared = 1;\n"
+      "}\n",
+      "reads");
+  std::vector<double> out(3, 0);
+  double* to = out.data();
+  void* parameters[] = {static_cast<void*>(&to)};
+  kernel.launch({3, 1, 1}, {1, 1, 1}, parameters);
+  for (const double value : out) CHECK(std::isnan(value));
+}
+
+TEST_CASE("the device holds no more blocks than it says") {
+  const fuse::CudaApi& api = fuse::sim_api();
+  fuse::cuda::Module module = nullptr;
+  fuse::cuda::Function function = nullptr;
+  REQUIRE(api.module_load_data(&module, neighbours) == 0);
+  REQUIRE(api.module_get_function(&function, module, "meet") == 0);
+  const auto launch = [&](unsigned blocks) {
+    std::vector<int> out(std::size_t(blocks) * 5);
+    unsigned there = 0;
+    unsigned* count = &there;
+    int* to = out.data();
+    int* last = out.data() + blocks;
+    void* parameters[] = {static_cast<void*>(&count), static_cast<void*>(&to),
+                          static_cast<void*>(&last)};
+    return api.launch_cooperative(function, blocks, 1, 1, 4, 1, 1, 0, nullptr,
+                                  parameters);
+  };
+  int multiprocessors = 0;
+  int blocks_each = 0;
+  api.device_get_attribute(&multiprocessors,
+                           fuse::cuda::attribute_multiprocessor_count, 0);
+  api.occupancy_blocks(&blocks_each, function, 4, 0);
+  const auto most = unsigned(multiprocessors * blocks_each);
+  CHECK(launch(most) == fuse::cuda::success);
+  CHECK(launch(most + 1) == fuse::cuda::cooperative_launch_too_large);
+  CHECK(launch(0) == fuse::cuda::invalid_value);
+  fuse::set_sim_device({.multiprocessors = 5, .blocks_each = 3});
+  CHECK(launch(15) == fuse::cuda::success);
+  CHECK(launch(16) == fuse::cuda::cooperative_launch_too_large);
+  fuse::set_sim_device({.cooperative_launch = false});
+  CHECK(launch(1) == fuse::cuda::not_supported);
+  int cooperative = -1;
+  api.device_get_attribute(&cooperative,
+                           fuse::cuda::attribute_cooperative_launch, 0);
+  CHECK(cooperative == 0);
+  fuse::set_sim_device({});
+  api.device_get_attribute(&cooperative,
+                           fuse::cuda::attribute_cooperative_launch, 0);
+  CHECK(cooperative == 1);
+  api.module_unload(module);
 }
 
 TEST_CASE("text that does not compile is an error with the compiler's words") {

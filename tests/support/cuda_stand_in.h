@@ -44,6 +44,7 @@ class CudaStandIn {
     Function function = nullptr;
     unsigned grid = 0;
     unsigned block = 0;
+    bool cooperative = false;
     /// The bytes of each parameter, as many as `parameter_sizes` says.
     std::vector<std::vector<char>> parameters;
   };
@@ -63,6 +64,7 @@ class CudaStandIn {
   int capability = 90;
   int multiprocessors = 4;
   int resident = 2;
+  bool cooperative = true;
   std::size_t memory_limit = std::size_t(1) << 30;
 
   // -- failures
@@ -148,6 +150,8 @@ class CudaStandIn {
   Result func_get_attribute(int*, int, Function);
   Result launch_kernel(Function, unsigned, unsigned, unsigned, unsigned,
                        unsigned, unsigned, unsigned, Stream, void**, void**);
+  Result launch_cooperative(Function, unsigned, unsigned, unsigned, unsigned,
+                            unsigned, unsigned, unsigned, Stream, void**);
   Result occupancy_blocks(int*, Function, int, std::size_t);
   Result get_error_name(Result, const char**);
   Result get_error_string(Result, const char**);
@@ -184,6 +188,7 @@ class CudaStandIn {
   }
 
   Result begin(const std::string& name);
+  Result put_launch(Launch launch, Stream stream, void** parameters);
   bool is_exempt(const std::string& name) const;
   static bool gives_back(const std::string& name);
   Result violate(const std::string& what) {
@@ -412,6 +417,9 @@ inline int CudaStandIn::device_get_attribute(int* out, int which, Device) {
       return 0;
     case fuse::cuda::attribute_multiprocessor_count:
       *out = multiprocessors;
+      return 0;
+    case fuse::cuda::attribute_cooperative_launch:
+      *out = int(cooperative);
       return 0;
     case fuse::cuda::attribute_max_threads_per_block:
       *out = 1024;
@@ -665,28 +673,41 @@ inline int CudaStandIn::func_get_attribute(int* out, int which, Function) {
   *out = which == fuse::cuda::function_registers ? 40 : 8;
   return 0;
 }
-inline int CudaStandIn::launch_kernel(Function function, unsigned grid,
-                                      unsigned, unsigned, unsigned block,
-                                      unsigned, unsigned, unsigned,
-                                      Stream stream, void** parameters,
-                                      void**) {
+inline int CudaStandIn::put_launch(Launch launch, Stream stream,
+                                   void** parameters) {
   if (!is_handle(stream, "stream")) return violate("no stream");
-  if (!is_handle(function, "module")) return violate("no function");
-  if (grid == 0) return fuse::cuda::invalid_value;
-  Launch launch = {function, grid, block, {}};
+  if (!is_handle(launch.function, "module")) return violate("no function");
+  if (launch.grid == 0) return fuse::cuda::invalid_value;
   for (std::size_t i = 0; i < parameter_sizes.size(); ++i) {
     const char* const bytes = static_cast<const char*>(parameters[i]);
     launch.parameters.emplace_back(bytes, bytes + parameter_sizes[i]);
   }
   launches.push_back(launch);
-  put([launch, function, this] {
-    if (!is_handle(function, "module")) {
+  put([launch, this] {
+    if (!is_handle(launch.function, "module")) {
       violate("ran a kernel that was unloaded");
       return;
     }
     if (kernel) kernel(launch);
   });
   return 0;
+}
+inline int CudaStandIn::launch_kernel(Function function, unsigned grid,
+                                      unsigned, unsigned, unsigned block,
+                                      unsigned, unsigned, unsigned,
+                                      Stream stream, void** parameters,
+                                      void**) {
+  return put_launch({function, grid, block, false, {}}, stream, parameters);
+}
+inline int CudaStandIn::launch_cooperative(Function function, unsigned grid,
+                                           unsigned, unsigned, unsigned block,
+                                           unsigned, unsigned, unsigned,
+                                           Stream stream, void** parameters) {
+  if (!cooperative) return violate("a cooperative launch");
+  if (int(grid) > multiprocessors * resident) {
+    return fuse::cuda::cooperative_launch_too_large;
+  }
+  return put_launch({function, grid, block, true, {}}, stream, parameters);
 }
 inline int CudaStandIn::occupancy_blocks(int* out, Function, int, std::size_t) {
   *out = resident;
