@@ -28,7 +28,8 @@ struct Counters {
   /// effects are counted there.
   std::int64_t inlined = 0;
   /// Phases that reduced elements to numbers, each before the phase that used
-  /// them: on a CPU parts of one launch, on a GPU launches of their own.
+  /// them. They are parts of one launch; on a GPU where blocks cannot wait for
+  /// each other, launches of their own.
   std::int64_t reduction_phases = 0;
 
   Counters& operator+=(const Counters& other);

@@ -8,17 +8,18 @@
 namespace fuse {
 namespace {
 
-// The phases that reduce come before the last one, each a launch of its own.
+// The phases that reduce come before the last one, in the same launch or in
+// launches of their own.
 std::string reducing_part(const Plan& plan) {
   const auto bodies = reducing_bodies(plan);
   if (bodies.empty()) return "";
   return fill(
-      R"(if (work.chunk_begin < work.chunk_end) {
+      R"(if (work.phase_begin < work.phase_end) {
   @reducers@
   for_each_reduced(work, [&](const ReducedTensor& tensor, i64 index, i64 number) {
     @run@
   });
-  return;
+  if (!work.stores) return;
 }
 )",
       {{"reducers",
@@ -77,9 +78,9 @@ std::string generate_gpu_source(const Plan& plan) {
          (plan.has_blocks()
               ? std::string("\n") + blocks_text + "\n" + gpu_blocks_text
               : "") +
-         (plan.reduces()
-              ? std::string("\n") + reductions_text + "\n" + gpu_reductions_text
-              : "") +
+         (plan.reduces() ? std::string("\n") + reductions_text + "\n" +
+                               gpu_barrier_text + "\n" + gpu_reductions_text
+                         : "") +
          generate_gpu_part(plan);
 }
 

@@ -58,6 +58,13 @@ void GpuContext::push() {
   check(api_.ctx_push(context_), "cuCtxPushCurrent", "switching to the device");
 }
 
+int GpuContext::attribute(int which, std::string_view doing) {
+  int value = 0;
+  check(api_.device_get_attribute(&value, which, handle_),
+        "cuDeviceGetAttribute", doing);
+  return value;
+}
+
 bool GpuContext::is_over() noexcept { return is_ending; }
 
 // A call may report the failure of an earlier one, so try once more.

@@ -35,6 +35,8 @@ class GpuContext {
   const std::string& label() const { return label_; }
   const GpuDevice& device() const { return device_; }
   cuda::Stream stream() const { return stream_; }
+  /// What the driver says of the device now. Throws Error.
+  int attribute(int which, std::string_view doing);
 
   /// Throws Error unless `code` is success. `doing` describes the activity:
   /// "copying 512 bytes to the device".

@@ -8,22 +8,34 @@
 #include "fusebook/support/error.h"
 
 namespace fuse {
+namespace {
+
+constexpr const char* doing = "loading a kernel";
+
+}  // namespace
 
 GpuModule::GpuModule(GpuContext& context, const ModuleImage& image)
     : GpuModule(context, image.resources) {
-  constexpr const char* doing = "loading a kernel";
   const CudaApi& api = context.api();
   const CurrentContext current(context);
   context.check(api.module_load_data(&module_, image.bytes.data()),
                 "cuModuleLoadData", doing);
   context.check(api.module_get_function(&function_, module_, gpu_kernel_name),
                 "cuModuleGetFunction", doing);
-  int blocks = 0;
-  context.check(api.occupancy_blocks(&blocks, function_, gpu_block, 0),
-                "cuOccupancyMaxActiveBlocksPerMultiprocessor", doing);
-  resident_blocks_ = unsigned(blocks) *
-                     unsigned(std::max(1, context.device().multiprocessors));
+  ask_blocks();
   ask_resources();
+}
+
+void GpuModule::ask_blocks() {
+  int blocks = 0;
+  context_.check(
+      context_.api().occupancy_blocks(&blocks, function_, gpu_block, 0),
+      "cuOccupancyMaxActiveBlocksPerMultiprocessor", doing);
+  const int multiprocessors =
+      context_.attribute(cuda::attribute_multiprocessor_count, doing);
+  resident_blocks_ = unsigned(blocks) * unsigned(std::max(1, multiprocessors));
+  cooperative_ =
+      context_.attribute(cuda::attribute_cooperative_launch, doing) != 0;
 }
 
 unsigned GpuModule::resident_blocks() const {
@@ -38,7 +50,7 @@ void GpuModule::ask_resources() {
   const auto ask = [&](int attribute, int* value) {
     context_.check(
         context_.api().func_get_attribute(value, attribute, function_),
-        "cuFuncGetAttribute", "loading a kernel");
+        "cuFuncGetAttribute", doing);
   };
   ask(cuda::function_registers, &resources_.registers);
   ask(cuda::function_shared_size, &resources_.shared_bytes);

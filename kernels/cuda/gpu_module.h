@@ -21,6 +21,9 @@ class GpuModule {
   /// Number of blocks of `gpu_block` threads that can run on the device at
   /// once. Throws Error if not even one can.
   unsigned resident_blocks() const;
+  /// True if blocks of the kernel may wait for each other, where as many of them
+  /// are launched together.
+  bool launches_cooperatively() const { return cooperative_; }
   /// Registers and shared memory as reported by the device, spills as reported
   /// by the compiler.
   const GpuResources& resources() const { return resources_; }
@@ -28,12 +31,14 @@ class GpuModule {
  private:
   GpuModule(GpuContext& context, const GpuResources& resources)
       : context_(context), resources_(resources) {}
+  void ask_blocks();
   void ask_resources();
 
   GpuContext& context_;
   cuda::Module module_ = nullptr;
   cuda::Function function_ = nullptr;
   unsigned resident_blocks_ = 0;
+  bool cooperative_ = false;
   GpuResources resources_;
 };
 

@@ -36,6 +36,14 @@ unsigned grid_for(i64 chunks, const GpuModule& module) {
   return unsigned((chunks + rounds - 1) / rounds);
 }
 
+int phases_with_work(const Table& table) {
+  int count = table.first_row() < table.rows().size() ? 1 : 0;
+  for (const ReduceTable::Phase& phase : table.reductions().phases()) {
+    if (phase.chunks.begin < phase.chunks.end) ++count;
+  }
+  return count;
+}
+
 std::string number_text(double value) {
   std::array<char, 32> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value);
@@ -62,7 +70,9 @@ std::string first_change(const char* what, std::span<const double> old,
 
 GpuKernel::GpuKernel(std::shared_ptr<Gpu> gpu,
                      std::shared_ptr<GpuModule> module)
-    : gpu_(std::move(gpu)), module_(std::move(module)) {}
+    : gpu_(std::move(gpu)),
+      module_(std::move(module)),
+      cooperative_(module_->launches_cooperatively()) {}
 
 void GpuKernel::launch(const Table& table) {
   if (table.rows().empty()) return;
@@ -70,31 +80,78 @@ void GpuKernel::launch(const Table& table) {
   DeviceTable& on_device = find_table(table);
   update_scalars(table, on_device);
   update_arguments(table, on_device);
-  PhasedLaunch phased = on_device.launch;
+  const PhasedLaunch launch = bound(table, on_device);
+  if (run_together(table, on_device, launch)) return;
+  run_apart(table, on_device, launch);
+}
+
+// The arguments with this launch's scalars.
+PhasedLaunch GpuKernel::bound(const Table& table, const DeviceTable& to) {
+  PhasedLaunch phased = to.launch;
   Launch& launch = phased.launch.table;
   launch.column_count = table.launch().column_count;
-  if (on_device.scalars != nullptr) {
-    const auto* const first =
-        static_cast<const double*>(on_device.scalars->block.data());
-    const std::size_t args = too_many_to_pass(table) ? table.args().size() : 0;
-    launch.args = args > 0 ? first : nullptr;
-    launch.columns = table.columns().empty() ? nullptr : first + args;
+  if (to.scalars == nullptr) return phased;
+  const auto* const first =
+      static_cast<const double*>(to.scalars->block.data());
+  const std::size_t args = too_many_to_pass(table) ? table.args().size() : 0;
+  launch.args = args > 0 ? first : nullptr;
+  launch.columns = table.columns().empty() ? nullptr : first + args;
+  return phased;
+}
+
+// A device that shares its multiprocessors with other programs may hold fewer
+// blocks than it said; then this kernel does not ask again.
+bool GpuKernel::run_together(const Table& table, DeviceTable& to,
+                             PhasedLaunch launch) {
+  if (!cooperative_ || phases_with_work(table) < 2) return false;
+  const auto phases = table.reductions().phases();
+  i64 most = launch.launch.chunk_count;
+  for (const ReduceTable::Phase& phase : phases) {
+    most = std::max(most, phase.chunks.end - phase.chunks.begin);
   }
+  launch.phase_end = int(phases.size());
+  const CurrentContext current(gpu_->context());
+  const cuda::Result code = submit(to, launch, most, true);
+  if (code == cuda::cooperative_launch_too_large ||
+      code == cuda::not_supported) {
+    cooperative_ = false;
+    return false;
+  }
+  if (code != cuda::success) {
+    gpu_->context().check(
+        code, "cuLaunchCooperativeKernel",
+        fmt::format("launching a kernel of {} phases", table.phases()));
+  }
+  was_submitted(to);
+  return true;
+}
+
+void GpuKernel::run_apart(const Table& table, DeviceTable& to,
+                          PhasedLaunch launch) {
+  const CurrentContext current(gpu_->context());
+  const auto run = [&](i64 chunks) {
+    if (chunks == 0) return;
+    const cuda::Result code = submit(to, launch, chunks, false);
+    if (code != cuda::success) {
+      gpu_->context().check(
+          code, "cuLaunchKernel",
+          fmt::format("launching a kernel over {} chunks", chunks));
+    }
+    was_submitted(to);
+  };
+  launch.stores = false;
   for (const ReduceTable::Phase& phase : table.reductions().phases()) {
-    phased.chunk_begin = phase.chunks.begin;
-    phased.chunk_end = phase.chunks.end;
-    run(on_device, phased, phase.chunks.end - phase.chunks.begin);
+    launch.phase_begin = launch.phase_end++;
+    run(phase.chunks.end - phase.chunks.begin);
   }
-  phased.chunk_begin = phased.chunk_end = 0;
-  run(on_device, phased, phased.launch.chunk_count);
+  launch.phase_begin = launch.phase_end;
+  launch.stores = true;
+  run(launch.launch.chunk_count);
 }
 
 int GpuKernel::launches(const Table& table) const {
-  int count = table.first_row() < table.rows().size() ? 1 : 0;
-  for (const ReduceTable::Phase& phase : table.reductions().phases()) {
-    if (phase.chunks.begin < phase.chunks.end) ++count;
-  }
-  return count;
+  const int phases = phases_with_work(table);
+  return cooperative_ ? std::min(phases, 1) : phases;
 }
 
 // Tables keep the addresses they were given, so nothing is freed.
@@ -240,19 +297,23 @@ void GpuKernel::update_arguments(const Table& table, DeviceTable& to) {
 }
 
 // A kernel that does not reduce takes the first part of the launch alone.
-void GpuKernel::run(DeviceTable& table, PhasedLaunch launch, i64 chunks) {
-  if (chunks == 0) return;
+cuda::Result GpuKernel::submit(DeviceTable& table, PhasedLaunch& launch,
+                               i64 chunks, bool together) {
   GpuContext& context = gpu_->context();
-  const CurrentContext current(context);
   const unsigned grid = grid_for(chunks, *module_);
   std::array<void*, 2> parameters = {&launch, table.arguments.data()};
-  const cuda::Result code = context.api().launch_kernel(
+  if (together) {
+    return context.api().launch_cooperative(
+        module_->function(), grid, 1, 1, unsigned(gpu_block), 1, 1, 0,
+        context.stream(), parameters.data());
+  }
+  return context.api().launch_kernel(
       module_->function(), grid, 1, 1, unsigned(gpu_block), 1, 1, 0,
       context.stream(), parameters.data(), nullptr);
-  if (code != cuda::success) {
-    context.check(code, "cuLaunchKernel",
-                  fmt::format("launching a kernel over {} chunks", chunks));
-  }
+}
+
+void GpuKernel::was_submitted(DeviceTable& table) {
+  GpuContext& context = gpu_->context();
   ++counters_.launches;
   table.was_launched = true;
   if (!context.is_capturing()) return;

@@ -21,11 +21,13 @@ struct GpuKernelCounters {
   std::int64_t bytes_uploaded = 0;
 };
 
-/// Generated CUDA code on one device: one launch for each phase of the table,
-/// which is in device memory and uploaded when its version is new there; if only
-/// addresses differ from the version there, only those are uploaded. The last
-/// few tables are kept, so that callers may alternate. Scalars of the launch
-/// are passed with it. Nothing waits for the device.
+/// Generated CUDA code on one device. One launch runs all phases of a table, if
+/// its blocks may wait for each other there: a cooperative launch, of no more
+/// blocks than the device holds at once. Where it knows none, or refuses it, each
+/// phase is a launch. The table is in device memory and uploaded when its version is
+/// new there; if only addresses differ from the version there, only those are
+/// uploaded. The last few tables are kept, so that callers may alternate. Scalars
+/// of the launch are passed with it. Nothing waits for the device.
 class GpuKernel final : public Kernel {
  public:
   GpuKernel(std::shared_ptr<Gpu> gpu, std::shared_ptr<GpuModule> module);
@@ -34,7 +36,7 @@ class GpuKernel final : public Kernel {
   /// those of an earlier launch; otherwise the Error names what would have to
   /// be uploaded or has changed.
   void launch(const Table& table) override;
-  /// One for each phase that has something to do.
+  /// One, or one for each phase that has something to do.
   int launches(const Table& table) const override;
   /// On the device. Throws Error during a capture if there is not enough yet.
   double* numbers(std::size_t count) override;
@@ -68,13 +70,19 @@ class GpuKernel final : public Kernel {
   void update_scalars(const Table& table, DeviceTable& to);
   void upload_scalars(Scalars& to);
   void update_arguments(const Table& table, DeviceTable& to);
-  void run(DeviceTable& table, PhasedLaunch launch, i64 chunks);
+  static PhasedLaunch bound(const Table& table, const DeviceTable& to);
+  bool run_together(const Table& table, DeviceTable& to, PhasedLaunch launch);
+  void run_apart(const Table& table, DeviceTable& to, PhasedLaunch launch);
+  cuda::Result submit(DeviceTable& table, PhasedLaunch& launch, i64 chunks,
+                      bool together);
+  void was_submitted(DeviceTable& table);
 
   std::shared_ptr<Gpu> gpu_;
   std::shared_ptr<GpuModule> module_;
   std::vector<std::shared_ptr<DeviceTable>> tables_;  // most recently used last
   std::vector<GpuBlock> numbers_;                     // the largest last
   std::vector<double> wanted_;
+  bool cooperative_;
   GpuKernelCounters counters_;
 };
 

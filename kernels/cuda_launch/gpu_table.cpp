@@ -51,6 +51,16 @@ void lay_out_reductions(const Table& table, GpuTableLayout& layout) {
   layout.reduced_lists = place(end, all.lists().size(), sizeof(ReducedList));
   layout.reduced_tickets =
       place(end, all.tensors().size() + all.lists().size(), sizeof(unsigned));
+  layout.reduced_phases = place(end, all.phases().size(), sizeof(PhaseChunks));
+  layout.barrier = place(end, 1, sizeof(GridBarrier));
+}
+
+std::vector<PhaseChunks> chunks_of_phases(const ReduceTable& all) {
+  std::vector<PhaseChunks> chunks;
+  for (const ReduceTable::Phase& phase : all.phases()) {
+    chunks.push_back({phase.chunks.begin, phase.chunks.end});
+  }
+  return chunks;
 }
 
 template <class T>
@@ -88,6 +98,8 @@ void write_table(const Table& table, const GpuTableLayout& layout,
   write(start, layout.reduced_tensors, reduced.tensors());
   write(start, layout.reduced_chunks, reduced.chunks());
   write(start, layout.reduced_lists, reduced.lists());
+  const std::vector<PhaseChunks> phases = chunks_of_phases(reduced);
+  write(start, layout.reduced_phases, std::span<const PhaseChunks>(phases));
   const auto shares = count_shares(last_phase(table), layout.tensor_count);
   char* next = start + layout.chunks;
   for (const Row& row : last_phase(table)) {
@@ -128,6 +140,9 @@ PhasedLaunch phased_launch_at(const Table& table, const GpuTableLayout& layout,
   phased.numbers = table.reducing().numbers;
   phased.tickets = pointer_at<unsigned>(start, layout.reduced_tickets);
   phased.tensor_count = i64(all.tensors().size());
+  phased.phases = pointer_at<const PhaseChunks>(start, layout.reduced_phases);
+  phased.barrier = pointer_at<GridBarrier>(start, layout.barrier);
+  phased.stores = true;
   return phased;
 }
 

@@ -9,7 +9,7 @@ namespace fuse {
 
 /// Offsets of the parts of an uploaded table, in bytes: addresses, strides (if
 /// any), chunks, and the tickets, which are zero. Where the plan reduces, what
-/// is reduced follows, with tickets of its own.
+/// is reduced follows, with tickets of its own, and the barrier, which is zero.
 struct GpuTableLayout {
   std::size_t pointers = 0;
   std::size_t strides = 0;
@@ -23,6 +23,8 @@ struct GpuTableLayout {
   std::size_t reduced_chunks = 0;
   std::size_t reduced_lists = 0;
   std::size_t reduced_tickets = 0;
+  std::size_t reduced_phases = 0;
+  std::size_t barrier = 0;
 };
 
 GpuTableLayout lay_out(const Table& table);
@@ -36,7 +38,7 @@ void write_table(const Table& table, const GpuTableLayout& layout,
 /// The arguments of a kernel for a table uploaded to `start`; without scalars.
 GpuLaunch launch_at(const GpuTableLayout& layout, cuda::Address start);
 
-/// The same for a kernel that reduces, for its last phase.
+/// The same for a kernel that reduces, for its last phase alone.
 PhasedLaunch phased_launch_at(const Table& table, const GpuTableLayout& layout,
                               cuda::Address start);
 

@@ -1,5 +1,5 @@
 // What a generated GPU kernel that reduces has besides: a block of threads takes
-// a chunk, a thread each lane. Behind gpu_loops.h and reductions.h; never
+// a chunk, a thread each lane. Behind gpu_loops.h, reductions.h and gpu_barrier.h; never
 // included by the library itself, only its text is.
 #ifndef FUSEBOOK_GPU_REDUCTIONS_H
 #define FUSEBOOK_GPU_REDUCTIONS_H
@@ -195,13 +195,17 @@ class BlockReducer {
 };
 
 // Calls visit(tensor, index of tensor, number of chunk) for every chunk of this
-// block.
+// block, phase by phase.
 template <class Visit>
 FUSE_FN void for_each_reduced(const PhasedLaunch& work, Visit visit) {
-  for (i64 c = work.chunk_begin + blockIdx.x; c < work.chunk_end;
-       c += gridDim.x) {
-    const ReducedChunk chunk = work.chunks[c];
-    visit(work.tensors[chunk.tensor], chunk.tensor, chunk.number);
+  for (int phase = work.phase_begin; phase < work.phase_end; ++phase) {
+    const PhaseChunks chunks = work.phases[phase];
+    for (i64 c = chunks.begin + blockIdx.x; c < chunks.end; c += gridDim.x) {
+      const ReducedChunk chunk = work.chunks[c];
+      visit(work.tensors[chunk.tensor], chunk.tensor, chunk.number);
+    }
+    const bool is_last = phase + 1 == work.phase_end && !work.stores;
+    if (!is_last) wait_for_grid(work.barrier);
   }
 }
 

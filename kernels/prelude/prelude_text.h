@@ -14,6 +14,7 @@ extern const char* const sums_text;
 extern const char* const gpu_sums_text;
 extern const char* const reductions_text;
 extern const char* const cpu_reductions_text;
+extern const char* const gpu_barrier_text;
 extern const char* const gpu_reductions_text;
 extern const char* const blocks_text;
 extern const char* const cpu_blocks_text;

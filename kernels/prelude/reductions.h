@@ -58,10 +58,23 @@ struct Reducing {
   double* numbers;
 };
 
-// The same on a GPU, in the memory of the device. A phase reduces chunks
-// [chunk_begin, chunk_end); the last phase has none, and runs `launch`. Tickets
-// count the chunks of each tensor that are done, and behind them the tensors of
-// each list; they are zero between launches.
+// The chunks that a phase reduces, on a GPU.
+struct PhaseChunks {
+  i64 begin;
+  i64 end;
+};
+
+// Where the blocks of a grid wait for each other; see gpu_barrier.h. Zero at first.
+struct GridBarrier {
+  unsigned arrived;
+  unsigned generation;
+};
+
+// The same on a GPU, in the memory of the device. A launch runs the phases
+// [phase_begin, phase_end) that reduce, and where it `stores` the last one after
+// them, which is `launch`; between two of them all blocks meet at the barrier, for
+// which they all have to be alive. Tickets count the chunks of each tensor that are
+// done, and behind them the tensors of each list; they are zero between launches.
 struct PhasedLaunch {
   GpuLaunch launch;
   const ReducedTensor* tensors;
@@ -70,8 +83,11 @@ struct PhasedLaunch {
   double* numbers;
   unsigned* tickets;
   i64 tensor_count;
-  i64 chunk_begin;
-  i64 chunk_end;
+  const PhaseChunks* phases;
+  GridBarrier* barrier;
+  int phase_begin;
+  int phase_end;
+  bool stores;
 };
 
 namespace FUSE_DEVICE {

@@ -17,7 +17,7 @@ class Kernel {
   virtual ~Kernel() = default;
   /// Runs the whole table. Not thread-safe.
   virtual void launch(const Table& table) = 0;
-  /// How many launches that is: one, unless each phase takes one of its own.
+  /// How many launches that was: one, unless each phase takes one of its own.
   virtual int launches(const Table& /*table*/) const { return 1; }
   /// Memory for the results of reductions, where the kernel can write it, valid
   /// as long as the kernel. All tables share it: launches follow each other.

@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "fusebook/compile/compile.h"
+#include "fusebook/cuda_sim/gpu_sim_block.h"
 #include "fusebook/foreach/foreach.h"
 #include "fusebook/reports/counters.h"
 #include "fusebook/support/error.h"
 #include "support/every_mode.h"
 #include "support/reduction_order.h"
+#include "support/sim_device.h"
 #include "support/tested_device.h"
 #include "support/testing.h"
 #include "support/thread_count.h"
@@ -499,8 +501,7 @@ TEST_CASE("reductions run on lists of a GPU") {
   step();
   CHECK(values_of(list)[1][0] ==
         double(float(values_of(host)[1][0]) * float(1.0 / norm)));
-  // Each phase is a launch there.
-  CHECK(step.counters().launches == 2);
+  CHECK(step.counters().launches == 1);
   CHECK(step.counters().reduction_phases == 1);
 }
 
@@ -545,7 +546,70 @@ TEST_CASE("a number is overwritten after all tensors have read it") {
   }
   CHECK(step.counters().graph_breaks == 0);
   CHECK(step.counters().compilations == 1);
-  CHECK(step.counters().launches == 6 * 2);
+  CHECK(step.counters().launches == 6);
+}
+
+namespace {
+
+TensorList clones(const TensorList& list) {
+  std::vector<Tensor> made;
+  for (const Tensor& tensor : list) made.push_back(tensor.clone());
+  return TensorList(std::move(made));
+}
+
+}  // namespace
+
+// Each phase needs what all blocks have reduced in the one before it.
+TEST_CASE("phases wait for each other on a GPU of any size") {
+  Random random(11);
+  const TensorList start = random_list(
+      {{300000}, {}, {0}, {8192}, {8193}, {33, 31}}, DType::float32, random);
+  const auto three_phases = [](const TensorList& list) {
+    foreach_div_(list, total_norm(list));
+    const Scalar size = total_norm(list, 1);
+    foreach_mul_(list, foreach_sum(list));
+    foreach_add_(list, size);
+  };
+  const TensorList expected = clones(start);
+  three_phases(expected);
+  for (const SimDevice& device : odd_sim_devices()) {
+    CAPTURE(device.multiprocessors);
+    CAPTURE(device.cooperative_launch);
+    const OtherSimDevice other(device);
+    for (const SimOrder order :
+         {SimOrder::ascending, SimOrder::descending, SimOrder::shuffled}) {
+      set_sim_order(order, 5);
+      const TensorList list = clones(start);
+      auto step = compile([&] { three_phases(list); },
+                          {.fullgraph = true, .backend = Backend::simulated});
+      step();
+      CHECK(bitwise_equal(list, expected));
+      CHECK(step.counters().reduction_phases == 2);
+      CHECK(step.counters().launches == (device.cooperative_launch ? 1 : 3));
+    }
+  }
+  set_sim_order(SimOrder::ascending);
+}
+
+TEST_CASE("a kernel that believed in a larger device goes on in phases") {
+  Random random(12);
+  const TensorList list = random_list({{9000}, {5}}, DType::float32, random);
+  const TensorList expected = clones(list);
+  const auto normalize = [](const TensorList& of) {
+    foreach_div_(of, total_norm(of));
+  };
+  for (int n = 0; n < 3; ++n) normalize(expected);
+  auto step = compile([&] { normalize(list); },
+                      {.fullgraph = true, .backend = Backend::simulated});
+  step();
+  CHECK(step.counters().launches == 1);
+  set_sim_device({.multiprocessors = 1, .blocks_each = 1});
+  step();
+  CHECK(step.counters().launches == 1 + 2);
+  set_sim_device({});
+  step();  // does not ask again
+  CHECK(step.counters().launches == 1 + 2 + 2);
+  CHECK(bitwise_equal(list, expected));
 }
 
 TEST_CASE("without a reduction before, it takes another launch") {

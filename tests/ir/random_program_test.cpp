@@ -38,12 +38,15 @@
 #include "support/exact.h"
 #include "support/reduction_order.h"
 #include "support/reference.h"
+#include "support/sim_device.h"
 #include "support/strided_testing.h"
 #include "support/testing.h"
 
 using namespace fuse;
 using testing::any_value;
 using testing::Lie;
+using testing::odd_sim_devices;
+using testing::OtherSimDevice;
 using testing::Placement;
 using testing::Random;
 using testing::same_value;
@@ -904,14 +907,14 @@ class Batch {
     reset();
     compiled_();
     reset();
-    simulated_();
+    simulated()();
   }
 
   void check(int threads) {
     set_thread_count(threads);
     // A GPU's code knows nothing of threads of ours: other orders instead.
     set_sim_order(SimOrder(threads % 3), std::uint64_t(threads));
-    if (threads <= 3) check_mode("on a simulated GPU", [&] { simulated_(); });
+    if (threads <= 3) check_simulated(std::size_t(threads));
     check_mode("eager", [&] { play(); });
     check_mode("interpreted", [&] { interpreted_(); });
     check_mode("replayed", [&] { replay_all(); });
@@ -934,6 +937,16 @@ class Batch {
     void graph_break(const std::string& why) override { FAIL(why); }
     Function eager{{.backend = Backend::interpreted}};
   };
+
+  Compiled<Player> simulated() {
+    return compile(Player{this}, {.backend = Backend::simulated});
+  }
+  void check_simulated(std::size_t number) {
+    const OtherSimDevice other(
+        odd_sim_devices()[number % odd_sim_devices().size()]);
+    auto step = simulated();
+    check_mode("on a simulated GPU", [&] { step(); });
+  }
 
   void play() {
     for (const auto& each : cases_) each->play();
@@ -987,8 +1000,6 @@ class Batch {
 
   std::vector<std::unique_ptr<Case>> cases_;
   Compiled<Player> compiled_ = compile(Player{this});
-  Compiled<Player> simulated_ =
-      compile(Player{this}, {.backend = Backend::simulated});
   Compiled<Player> interpreted_ =
       compile(Player{this}, {.backend = Backend::interpreted});
 };
