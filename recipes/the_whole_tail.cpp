@@ -70,8 +70,9 @@ static void the_whole_tail(const Options& options) {
   }
 
   step("What is free");
-  // All of it stays :value:`one <average # 2>` launch (on a GPU, one for each
-  // phase). The bare step moves :value:`28 <step 1 1 #>` bytes per element.
+  // All of it stays :value:`one <average # 2>` launch (on a GPU without
+  // cooperative launches, one for each phase). The bare step moves
+  // :value:`28 <step 1 1 #>` bytes per element.
   //
   // - *Unscale* stores gradients that the step has in registers anyway. That
   //   makes :value:`32 <unscale 1 1 #>` bytes.
