@@ -44,9 +44,7 @@ void check(const GradScalerOptions& o) {
                           why));
 }
 
-bool has_16_bits(const TensorList& list) {
-  return size_of(list.impl()->dtype) == 2;
-}
+bool has_16_bits(const TensorList& list) { return is_half(list.impl()->dtype); }
 
 Scalar negated(const Scalar& a, std::source_location place) {
   const std::array operands = {&a};

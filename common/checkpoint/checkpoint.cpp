@@ -249,8 +249,10 @@ void load_group(Loading& in, Optimizer& optimizer, std::size_t g,
   ParamGroup& group = optimizer.group(g);
   const std::string place = group_place(g);
   in.same_switch(place + "master_weights", group.master_weights);
+  in.same_switch(place + "split_masters", group.split_masters);
   for (const auto& [name, on] : group.flags()) {
-    if (on != &group.master_weights) in.same_text(place + name, on_off(*on));
+    if (on == &group.master_weights || on == &group.split_masters) continue;
+    in.same_text(place + name, on_off(*on));
   }
   for (const auto& [name, number] : group.numbers()) {
     load_number(in, place + name, *number, scheduled);

@@ -28,6 +28,8 @@ const char* type_name(DType dtype) {
       return "F64";
     case DType::float16:
       return "F16";
+    case DType::int16:
+      return "I16";
     default:
       return "BF16";
   }
@@ -54,7 +56,7 @@ DType parse_dtype(const std::string& name) {
   const std::string what =
       name.starts_with('C') ? "complex numbers are not supported; " : "";
   throw Error("a tensor of type " + name + ": " + what +
-              "Fusebook supports F32, F64, F16 and BF16");
+              "Fusebook supports F32, F64, F16, BF16 and I16");
 }
 
 const std::string& text_in(const ParsedJson& value) {

@@ -151,8 +151,10 @@ void average_on_host(const MatrixWork& work) {
       return average<double>(work);
     case 2:
       return average<device::f16>(work);
-    default:
+    case 3:
       return average<device::bf16>(work);
+    default:
+      return average<device::i16>(work);
   }
 }
 

@@ -249,7 +249,7 @@ void ShardedOptimizer::send_gradients_as(std::optional<DType> dtype,
                     "this step have been sent; call it before them",
                     at(place)));
   }
-  if (dtype && (in_blocks(*dtype) || size_of(*dtype) != 2)) {
+  if (dtype && !is_half(*dtype)) {
     throw Error(fmt::format(
         "ShardedOptimizer::send_gradients_as at {}: {} is not a dtype of 16 "
         "bits; take bfloat16 or float16",

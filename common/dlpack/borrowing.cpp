@@ -37,10 +37,11 @@ DType dtype_of(const DLDataType& type) {
     if (type.code == kDLFloat && type.bits == 64) return DType::float64;
     if (type.code == kDLFloat && type.bits == 16) return DType::float16;
     if (type.code == kDLBfloat && type.bits == 16) return DType::bfloat16;
+    if (type.code == kDLInt && type.bits == 16) return DType::int16;
   }
   throw Error(fmt::format(
       "from_dlpack: the dtype {}{} is not supported; use float32, float64, "
-      "float16 or bfloat16",
+      "float16, bfloat16 or int16",
       text_of(type),
       type.lanes == 1 ? "" : fmt::format(" in {} lanes", type.lanes)));
 }

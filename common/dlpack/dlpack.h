@@ -22,8 +22,8 @@ DLManagedTensor* to_dlpack_unversioned(const Tensor& tensor);
 /// A tensor over memory that another library lends, without a copy. Takes
 /// `lent` over and calls its `deleter` when the last tensor over the memory is
 /// gone. Throws Error for memory that may only be read, another major version
-/// than 1, a dtype other than float32, float64, float16 and bfloat16, a device
-/// that is not here, and for whatever `Tensor::from_memory` refuses; then `lent`
+/// than 1, a dtype other than float32, float64, float16, bfloat16 and int16, a
+/// device that is not here, and for whatever `Tensor::from_memory` refuses; then `lent`
 /// is still the caller's.
 Tensor from_dlpack(DLManagedTensorVersioned* lent);
 /// The same for libraries that do not know versions yet.

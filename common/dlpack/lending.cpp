@@ -29,8 +29,10 @@ DLDevice device_of(const Device& device) {
 }
 
 DLDataType type_of(DType dtype) {
-  const auto code = dtype == DType::bfloat16 ? kDLBfloat : kDLFloat;
-  return {code, std::uint8_t(8 * size_of(dtype)), 1};
+  const int code = dtype == DType::bfloat16 ? kDLBfloat
+                   : dtype == DType::int16  ? kDLInt
+                                            : kDLFloat;
+  return {std::uint8_t(code), std::uint8_t(8 * size_of(dtype)), 1};
 }
 
 template <class Managed>

@@ -20,7 +20,8 @@ namespace {
 
 // The dtype numbers used by sums.h.
 static_assert(int(DType::float32) == 0 && int(DType::float64) == 1 &&
-              int(DType::float16) == 2 && int(DType::bfloat16) == 3);
+              int(DType::float16) == 2 && int(DType::bfloat16) == 3 &&
+              int(DType::int16) == 4);
 
 std::string call(std::source_location place) {
   return fmt::format("MatrixMeans at {}", at(CallPlace::or_else(place)));

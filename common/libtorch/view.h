@@ -46,6 +46,8 @@ inline at::ScalarType scalar_type_of(DType dtype) {
       return at::kHalf;
     case DType::bfloat16:
       return at::kBFloat16;
+    case DType::int16:
+      return at::kShort;
     default:
       return at::kFloat;
   }

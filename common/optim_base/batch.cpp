@@ -61,9 +61,10 @@ Batch make_batch(std::vector<Tensor> params, std::span<const StateSpec> specs,
   batch.steps = TensorList::per_tensor(std::move(steps), "steps");
   for (std::size_t s = 0; s < specs.size(); ++s) {
     if (is_master(specs[s])) {
-      if (!states[s].empty()) {
-        batch.masters = TensorList(std::move(states[s]), "masters");
-      }
+      if (states[s].empty()) continue;
+      const bool split = specs[s].name == low_half_name;
+      TensorList& list = split ? batch.low_halves : batch.masters;
+      list = TensorList(std::move(states[s]), split ? "low_halves" : "masters");
       continue;
     }
     batch.states.push_back(make_state_list(specs[s], std::move(states[s])));

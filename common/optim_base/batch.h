@@ -28,6 +28,8 @@ struct Batch {
   std::vector<const char*> names;  ///< names of the states
   /// The parameters in float32, if they have 16 bits and masters.
   TensorList masters;
+  /// The lower halves of the parameters, if they have split masters.
+  TensorList low_halves;
 
   /// A state by its name, for optimizers whose set of states varies.
   const TensorList& state(std::string_view name) const;

@@ -30,6 +30,7 @@ bool BatchMemory::are_apart(std::span<const JoinedBatch> batches) {
     bytes += add_memory(each.batch.params, stored_);
     bytes += add_memory(each.batch.steps, stored_);
     bytes += add_memory(each.batch.masters, stored_);
+    bytes += add_memory(each.batch.low_halves, stored_);
     for (const TensorList& states : each.batch.states) {
       bytes += add_memory(states, stored_);
     }

@@ -39,6 +39,7 @@ class ListOptimizer : public Optimizer {
     bool foreach () const override { return options.foreach; }
     bool is_like(const ParamGroup& other) const override {
       return master_weights == other.master_weights &&
+             split_masters == other.split_masters &&
              states_8bit == other.states_8bit &&
              min_8bit_size == other.min_8bit_size &&
              same_but_numbers(options,
@@ -160,7 +161,9 @@ class ListOptimizer : public Optimizer {
   }
   std::span<const StateSpec> specs_of(const Group& group) const {
     auto specs = state_specs(group.options);
-    if (group.master_weights) specs = with_masters(specs);
+    if (group.master_weights || group.split_masters) {
+      specs = with_masters(specs, group.split_masters);
+    }
     return group.states_8bit ? with_8bit_states(specs, group.min_8bit_size)
                              : specs;
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "fusebook/foreach/foreach.h"
+#include "fusebook/optim_base/as_floats.h"
 #include "fusebook/reports/class_name.h"
 #include "fusebook/support/call_place.h"
 #include "fusebook/support/error.h"
@@ -42,38 +43,6 @@ class PutBack {
  private:
   TensorList& list_;
   TensorList was_;
-};
-
-// States in blocks are floats while they are updated, and restored as they were
-// at the end.
-class DecodedStates {
- public:
-  explicit DecodedStates(std::vector<TensorList>& states) : states_(states) {
-    if (std::none_of(states.begin(), states.end(), lies_in_blocks)) return;
-    own_ = states;
-    for (TensorList& list : states_) {
-      if (lies_in_blocks(list)) list = foreach_to(list, DType::float32);
-    }
-  }
-  DecodedStates(const DecodedStates&) = delete;
-  DecodedStates& operator=(const DecodedStates&) = delete;
-  ~DecodedStates() {
-    if (!own_.empty()) states_ = std::move(own_);
-  }
-
-  void encode() const {
-    for (std::size_t s = 0; s < own_.size(); ++s) {
-      if (lies_in_blocks(own_[s])) foreach_copy_(own_[s], states_[s]);
-    }
-  }
-
- private:
-  static bool lies_in_blocks(const TensorList& list) {
-    return in_blocks(list.impl()->dtype);
-  }
-
-  std::vector<TensorList>& states_;
-  std::vector<TensorList> own_;
 };
 
 }  // namespace
@@ -218,8 +187,8 @@ void Optimizer::update(JoinedBatch& joined, const StepOptions& options) const {
   const TensorList params = batch.params;
   const PutBack own_params(batch.params);
   const PutBack own(batch.grads);
-  const bool has_masters = !batch.masters.empty();
-  if (has_masters) batch.params = batch.masters;
+  const JoinedMasters joined_masters(batch);
+  if (!batch.masters.empty()) batch.params = batch.masters;
   const DType dtype = batch.params.impl()->dtype;
   if (batch.grads.impl()->dtype != dtype) {
     batch.grads = foreach_to(batch.grads, dtype);
@@ -233,9 +202,9 @@ void Optimizer::update(JoinedBatch& joined, const StepOptions& options) const {
     const DecodedStates decoded(batch.states);
     update_group(joined.groups.front(), joined.numbers.scalars(), batch);
     decoded.encode();
+    joined_masters.split_into(params);
   }
-  // Where masters stay, these are the bits that are there: it needs no look.
-  if (has_masters) foreach_copy_(params, batch.masters);
+  joined_masters.round_into(params);
 }
 
 // A batch is on one device, as one recording requires.
@@ -292,6 +261,10 @@ void Optimizer::use_master_weights(bool on) {
   for (std::size_t g = 0; g < group_count(); ++g) group(g).master_weights = on;
 }
 
+void Optimizer::use_split_masters(bool on) {
+  for (std::size_t g = 0; g < group_count(); ++g) group(g).split_masters = on;
+}
+
 void Optimizer::use_8bit_states(bool on, std::int64_t min_8bit_size) {
   if (min_8bit_size < 0) {
     throw Error(fmt::format(
@@ -320,7 +293,7 @@ OptimizerMemory Optimizer::memory() const {
 
 bool Optimizer::has_master_weights() const {
   for (std::size_t g = 0; g < group_count(); ++g) {
-    if (group(g).master_weights) return true;
+    if (group(g).master_weights || group(g).split_masters) return true;
   }
   return false;
 }
@@ -328,9 +301,11 @@ bool Optimizer::has_master_weights() const {
 std::vector<Tensor> Optimizer::master_params() const {
   std::vector<Tensor> all = parameters();
   for (Tensor& each : all) {
-    if (Tensor master = state(each, master_name); master.defined()) {
-      each = std::move(master);
-    }
+    const Tensor low = state(each, low_half_name);
+    Tensor master = low.defined() ? foreach_join_halves(TensorList({each}),
+                                                        TensorList({low}))[0]
+                                  : state(each, master_name);
+    if (master.defined()) each = std::move(master);
   }
   return all;
 }

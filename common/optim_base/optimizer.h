@@ -112,7 +112,17 @@ class Optimizer {
   /// set its `master_weights`. Call it before the first step: later, a step throws
   /// Error if there are states in 16 bits.
   void use_master_weights(bool on = true);
-  /// True if some group has them switched on.
+  /// The same for parameters in bfloat16 at half the memory: they are the upper
+  /// halves of their masters, rounded with halves away from zero, and the lower
+  /// halves are kept besides, as state "low_half" in int16. Both together are the
+  /// float32 in every bit (kernels/prelude/halves.h says how), also one that rounds to
+  /// infinity; a NaN stays one. What is written into a parameter between two steps
+  /// is its upper half from then on. For one group, set its `split_masters`, which
+  /// goes before `master_weights`. A step throws Error for a parameter in float16.
+  /// Masters of one kind become those of the other, in every bit, by the next step
+  /// after both switches were set.
+  void use_split_masters(bool on = true);
+  /// True if some group has masters of either kind switched on.
   bool has_master_weights() const;
   /// Keeps states in 8 bits: about a byte an element instead of four. Each is
   /// coded as a root of its share of the largest of 256 neighbours
@@ -129,7 +139,8 @@ class Optimizer {
   OptimizerMemory memory() const;
   /// What is updated: the masters of parameters that have them, else the
   /// parameters, in the order of `parameters`. Averages of these are float32.
-  /// Masters exist from the first step on.
+  /// Masters exist from the first step on. Split ones are joined in new tensors,
+  /// which inside `compile` is a graph break.
   std::vector<Tensor> master_params() const;
 
   /// The name of its class, such as "Adam".

@@ -90,12 +90,14 @@ std::vector<std::pair<std::string, bool*>> ParamGroup::flags() {
   std::vector<std::pair<std::string, bool*>> all;
   visit_flags([&](const char* name, bool& on) { all.emplace_back(name, &on); });
   if (master_weights) all.emplace_back("master_weights", &master_weights);
+  if (split_masters) all.emplace_back("split_masters", &split_masters);
   return all;
 }
 
 std::vector<std::pair<std::string, bool*>> ParamGroup::switches() {
   auto all = flags();
   if (!master_weights) all.emplace_back("master_weights", &master_weights);
+  if (!split_masters) all.emplace_back("split_masters", &split_masters);
   return all;
 }
 

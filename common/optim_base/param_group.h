@@ -41,11 +41,12 @@ class ParamGroup {
   std::vector<std::pair<std::string, Scalar*>> numbers();
   /// The options that can be switched on or off, such as "amsgrad".
   std::vector<std::pair<std::string, bool*>> flags();
-  /// The same with "master_weights", which `flags` has only while it is on.
+  /// The same with "master_weights" and "split_masters", which `flags` has only
+  /// while they are on.
   std::vector<std::pair<std::string, bool*>> switches();
-  /// Sets options, including "initial_lr" and "master_weights". Throws Error for an
-  /// unknown name, or for a number where a switch is expected; then nothing has
-  /// changed.
+  /// Sets options, including "initial_lr", "master_weights" and "split_masters".
+  /// Throws Error for an unknown name, or for a number where a switch is expected;
+  /// then nothing has changed.
   void set(const GroupOptions& values);
   /// Throws whatever `set` would throw.
   void check(const GroupOptions& values);
@@ -79,6 +80,8 @@ class ParamGroup {
   std::optional<double> initial_lr;
   /// See Optimizer::use_master_weights.
   bool master_weights = false;
+  /// See Optimizer::use_split_masters.
+  bool split_masters = false;
   /// See Optimizer::use_8bit_states.
   bool states_8bit = false;
   /// Parameters with fewer elements keep their states as they are.

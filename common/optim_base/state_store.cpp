@@ -25,13 +25,11 @@ const StateSpec& find_spec(const std::string& place,
               " is not a state of this optimizer with its options");
 }
 
-bool has_16_bits(const Tensor& param) { return size_of(param.dtype()) == 2; }
-
 // Without codes of 8 bits.
 DType plain_dtype_of(const StateSpec& spec, const Tensor& param) {
   if (spec.dtype) return *spec.dtype;
-  return spec.beside_master && has_16_bits(param) ? DType::float32
-                                                  : param.dtype();
+  return spec.beside_master && is_half(param.dtype()) ? DType::float32
+                                                      : param.dtype();
 }
 
 // What a step converts, so that it may be either in a checkpoint.
@@ -86,7 +84,9 @@ void check_states(const std::string& place, const Tensor& param,
   }
 }
 
-bool is_master(const StateSpec& spec) { return spec.name == master_name; }
+bool is_master(const StateSpec& spec) {
+  return spec.name == master_name || spec.name == low_half_name;
+}
 
 DType state_dtype(const StateSpec& spec, const Tensor& param) {
   check_defined(param, "the parameter");
@@ -166,11 +166,13 @@ class SpecTables {
 
 }  // namespace
 
-std::span<const StateSpec> with_masters(std::span<const StateSpec> specs) {
+std::span<const StateSpec> with_masters(std::span<const StateSpec> specs,
+                                        bool split) {
   static SpecTables tables;
-  return tables.find(specs, 0, [](std::vector<StateSpec>& table) {
+  return tables.find(specs, split ? 1 : 0, [=](std::vector<StateSpec>& table) {
     for (StateSpec& spec : table) spec.beside_master = true;
-    table.push_back({.name = master_name, .dtype = DType::float32});
+    table.push_back({.name = split ? low_half_name : master_name,
+                     .dtype = split ? DType::int16 : DType::float32});
   });
 }
 
@@ -201,31 +203,12 @@ void StateStore::create(std::span<const Tensor> params,
   for (const StateSpec& spec : specs) {
     masters = masters || is_master(spec);
     if (is_master(spec)) {
-      create_masters(params);
+      create_masters(params, spec);
     } else {
       create_states(params, spec);
     }
   }
   if (!masters && has_masters_) drop_masters(params);
-}
-
-void StateStore::create_masters(std::span<const Tensor> params) {
-  for (const Tensor& param : params) {
-    if (!has_16_bits(param)) continue;
-    has_masters_ = true;
-    Tensor& master = entries_[param.impl().get()].tensors[master_name];
-    if (master.defined()) continue;
-    made_.push_back({param.impl().get(), master_name, {}});
-    master = empty_like(param, DType::float32);
-    master.copy_(param);
-  }
-}
-
-// Without steps that move both, they would be out of date.
-void StateStore::drop_masters(std::span<const Tensor> params) {
-  for (const Tensor& param : params) {
-    if (entries_[param.impl().get()].tensors.erase(master_name) > 0) ++version_;
-  }
 }
 
 void StateStore::create_steps(std::span<const Tensor> params) {
@@ -313,7 +296,8 @@ void StateStore::restore(const Tensor& param, const ParamStates& states) {
     entries_.erase(param.impl().get());
     return;
   }
-  has_masters_ = has_masters_ || states.contains(master_name);
+  has_masters_ = has_masters_ || states.contains(master_name) ||
+                 states.contains(low_half_name);
   Entry& kept = entries_[param.impl().get()];
   kept.param = param;
   std::erase_if(kept.tensors, [&](const auto& state) {
@@ -369,6 +353,8 @@ void StateStore::take_back() {
     if (entry == entries_.end()) continue;
     if (before.defined()) {
       entry->second.tensors[name] = before;
+      // To split it has rounded its parameter in another way.
+      if (name == master_name) entry->second.param.copy_(before);
     } else if (name == nullptr) {
       entries_.erase(entry);
     } else {

@@ -53,13 +53,17 @@ struct StateSpec {
 
 /// The state that holds a 16-bit parameter in float32.
 inline constexpr const char* master_name = "master_param";
+/// The state that holds the lower half of the float32 whose upper half is a
+/// parameter in bfloat16.
+inline constexpr const char* low_half_name = "low_half";
 
 /// True for the spec of masters, which only 16-bit parameters have.
 bool is_master(const StateSpec& spec);
 
-/// The same specs with masters, for groups with `master_weights`: a table that
-/// stays for good.
-std::span<const StateSpec> with_masters(std::span<const StateSpec> specs);
+/// The same specs with masters, for groups with `master_weights`, or with their
+/// lower halves, for groups with `split_masters`: a table that stays for good.
+std::span<const StateSpec> with_masters(std::span<const StateSpec> specs,
+                                        bool split);
 
 /// The same specs in 8 bits for parameters with at least so many elements, for
 /// groups with `states_8bit`: a table that stays for good.
@@ -134,7 +138,8 @@ class StateStore {
  private:
   void create_steps(std::span<const Tensor> params);
   void create_states(std::span<const Tensor> params, const StateSpec& spec);
-  void create_masters(std::span<const Tensor> params);
+  void create_masters(std::span<const Tensor> params, const StateSpec& spec);
+  Tensor make_master(Entry& entry, const StateSpec& spec);
   void drop_masters(std::span<const Tensor> params);
   void convert(Tensor& state, const StateSpec& spec, const Tensor& param);
 

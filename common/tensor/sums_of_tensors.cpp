@@ -8,7 +8,8 @@ namespace {
 
 // The dtype numbers used by sums.h.
 static_assert(int(DType::float32) == 0 && int(DType::float64) == 1 &&
-              int(DType::float16) == 2 && int(DType::bfloat16) == 3);
+              int(DType::float16) == 2 && int(DType::bfloat16) == 3 &&
+              int(DType::int16) == 4);
 
 // The sums of chunks are added as one chunk.
 SumWork sum_of_sums(const double* sums, i64 count, double* total) {

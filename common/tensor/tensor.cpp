@@ -52,6 +52,8 @@ const char* type_name(DType dtype) {
       return "double";
     case DType::float16:
       return "Float16";
+    case DType::int16:
+      return "Int16";
     default:
       return "BFloat16";
   }
@@ -100,10 +102,12 @@ template float* Tensor::data<float>();
 template double* Tensor::data<double>();
 template Float16* Tensor::data<Float16>();
 template BFloat16* Tensor::data<BFloat16>();
+template Int16* Tensor::data<Int16>();
 template const float* Tensor::data<float>() const;
 template const double* Tensor::data<double>() const;
 template const Float16* Tensor::data<Float16>() const;
 template const BFloat16* Tensor::data<BFloat16>() const;
+template const Int16* Tensor::data<Int16>() const;
 
 void* Tensor::address(bool write) const {
   const TensorImpl& own = self();

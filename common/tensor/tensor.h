@@ -97,8 +97,8 @@ class Tensor {
     return bytes_of(own.dtype, own.numel);
   }
 
-  /// Typed address of the first element; `T` is float, double, Float16 or
-  /// BFloat16. Flushes pending recorded writes to this tensor (a graph break).
+  /// Typed address of the first element; `T` is float, double, Float16,
+  /// BFloat16 or Int16. Flushes pending recorded writes to this tensor (a graph break).
   /// Throws Error if `T` does not match the tensor's dtype, or if the tensor is
   /// not in host memory.
   template <class T>

@@ -46,6 +46,7 @@ const char* type_of(DType dtype) {
 
 const char* memory_type_of(DType dtype) {
   if (!is_reduced(dtype)) return type_of(dtype);
+  if (dtype == DType::int16) return "i16";
   return dtype == DType::float16 ? "f16" : "bf16";
 }
 

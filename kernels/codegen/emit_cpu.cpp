@@ -65,6 +65,11 @@ bool selects(const Body& body) {
              }) > 1;
 }
 
+std::string halves(const Plan& plan, bool in_lanes) {
+  if (!plan.has_halves()) return "";
+  return std::string("\n") + halves_text + (in_lanes ? lane_halves_text : "");
+}
+
 }  // namespace
 
 std::string generate_cpu_source(const Plan& plan) {
@@ -85,6 +90,7 @@ std::string generate_cpu_source(const Plan& plan) {
 )";
   return (in_lanes || blocks ? wide : "") + (many ? no_jumps : "") +
          device_text + "\n" + (in_lanes ? lanes_text : "") +
+         halves(plan, in_lanes) +
          (blocks ? std::string("\n") + blocks_text + "\n" + cpu_blocks_text
                  : "") +
          (plan.reduces()

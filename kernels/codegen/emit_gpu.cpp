@@ -75,6 +75,7 @@ extern "C" __global__ void __launch_bounds__(@bounds@) @kernel@(
 std::string generate_gpu_source(const Plan& plan) {
   return std::string("#define FUSE_GPU 1\n") + device_text + "\n" +
          gpu_loops_text +
+         (plan.has_halves() ? std::string("\n") + halves_text : "") +
          (plan.has_blocks()
               ? std::string("\n") + blocks_text + "\n" + gpu_blocks_text
               : "") +
@@ -95,8 +96,8 @@ std::string gpu_part_hash(const Plan& plan) {
 }
 
 std::string gpu_sums_source() {
-  return std::string("#define FUSE_GPU 1\n") + device_text + "\n" + sums_text +
-         "\n" + gpu_sums_text;
+  return std::string("#define FUSE_GPU 1\n") + device_text + "\n" +
+         halves_text + "\n" + sums_text + "\n" + gpu_sums_text;
 }
 
 std::string gpu_matrix_means_source() {

@@ -26,7 +26,9 @@ std::string lane_access(const BodyValues& values) {
   values.for_element_slots([&](std::size_t s) {
     const BodySlot& slot = values.body().slots[s];
     if (!slot.loaded) return;
-    loads += fill("x.@slot@ = Floats::load_@type@(@at@, n);\n",
+    const bool whole = slot.dtype == DType::int16;
+    loads += fill(whole ? "x.@slot@ = load_@type@(@at@, n);\n"
+                        : "x.@slot@ = Floats::load_@type@(@at@, n);\n",
                   {{"slot", values.slot_name(s)},
                    {"type", name_of(slot.dtype)},
                    {"at", lanes_at(values, s)}});
@@ -35,9 +37,11 @@ std::string lane_access(const BodyValues& values) {
   for (const Store& store : values.body().stores) {
     const auto s = std::size_t(store.slot);
     if (values.body().slots[s].rate != Rate::element) continue;
-    stores += fill("x.@slot@.store_@type@(@at@, n);\n",
+    const std::string type = lanes_in_memory(values, store);
+    stores += fill(type == "int16" ? "store_@type@(x.@slot@, @at@, n);\n"
+                                   : "x.@slot@.store_@type@(@at@, n);\n",
                    {{"slot", values.slot_name(s)},
-                    {"type", lanes_in_memory(values, store)},
+                    {"type", type},
                     {"at", lanes_at(values, s)}});
   }
   const bool blocks = values.body().has_blocks();

@@ -17,6 +17,13 @@ std::string operands(const OpInfo& row, const std::string& word) {
   return all;
 }
 
+std::string value_in_lanes(const OpInfo& row) {
+  if (row.kind == OpKind::bits) return std::string(row.value);
+  return fill(
+      "in_lanes<@name@<float>>(@operands@)",
+      {{"name", std::string(row.name)}, {"operands", operands(row, "")}});
+}
+
 }  // namespace
 
 std::string operations_text(const Plan& plan) {
@@ -57,12 +64,12 @@ std::string lane_operations_text(const Plan& plan) {
     const OpInfo& row = info(op);
     text += fill(R"(template <>
 FUSE_FN Floats @name@<Floats>(@parameters@) {
-  return in_lanes<@name@<float>>(@operands@);
+  return @value@;
 }
 )",
                  {{"name", std::string(row.name)},
                   {"parameters", operands(row, "Floats ")},
-                  {"operands", operands(row, "")}});
+                  {"value", value_in_lanes(row)}});
   }
   return text + "#endif\n";
 }

@@ -137,6 +137,16 @@ bool Body::has_blocks() const {
   });
 }
 
+bool Body::has_halves() const {
+  const auto whole = [](const auto& item) {
+    return item.dtype == DType::int16;
+  };
+  return std::any_of(slots.begin(), slots.end(), whole) ||
+         std::any_of(nodes.begin(), nodes.end(), [&](const BodyNode& node) {
+           return whole(node) || works_on_bits(node.op);
+         });
+}
+
 bool Body::strided() const {
   return std::any_of(slots.begin(), slots.end(),
                      [](const BodySlot& slot) { return slot.strided; });
@@ -164,6 +174,11 @@ bool Plan::reduces() const {
 bool Plan::has_blocks() const {
   return std::any_of(bodies.begin(), bodies.end(),
                      [](const Body& body) { return body.has_blocks(); });
+}
+
+bool Plan::has_halves() const {
+  return std::any_of(bodies.begin(), bodies.end(),
+                     [](const Body& body) { return body.has_halves(); });
 }
 
 bool Plan::matches(const Program& program) const {

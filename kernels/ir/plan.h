@@ -60,6 +60,8 @@ struct Body {
   /// True if some of its lists lie in blocks: then all tensors are dense in
   /// row-major order.
   bool has_blocks() const;
+  /// True if it has whole numbers of 16 bits, or works on the bits of floats.
+  bool has_halves() const;
   /// True if some list is strided: then each row of the table is a line of a
   /// tensor, with a stride for every slot.
   bool strided() const;
@@ -133,6 +135,8 @@ struct Plan {
   bool reduces() const;
   /// True if some body has lists in blocks.
   bool has_blocks() const;
+  /// True if some body has halves.
+  bool has_halves() const;
   /// True if the program's scalars have the bits this plan was made for, and
   /// differ between groups only where it has columns for them.
   bool matches(const Program& program) const;

@@ -9,26 +9,30 @@
 namespace fuse {
 
 /// Element types of tensors. `float32` is IEEE binary32, `float64` binary64,
-/// `float16` binary16, and `bfloat16` the upper half of a binary32. `block8` and
-/// `ublock8` hold a float32 in 8 bits, for the states of optimizers: codes, with a
-/// scale for every 256 elements (kernels/prelude/blocks.h).
+/// `float16` binary16, and `bfloat16` the upper half of a binary32. `int16` holds
+/// whole numbers, such as lower halves of a binary32: what is between two is cut
+/// towards zero, what is beyond the last becomes that one, and a NaN zero. `block8`
+/// and `ublock8` hold a float32 in 8 bits, for the states of optimizers: codes, with
+/// a scale for every 256 elements (kernels/prelude/blocks.h).
 enum class DType : std::uint8_t {
   float32,   ///< 24 bits of precision
   float64,   ///< 53 bits
   float16,   ///< 11 bits, up to 65504; storage only
   bfloat16,  ///< 8 bits, the range of float32; storage only
+  int16,     ///< whole numbers from -32768 to 32767; storage only
   block8,    ///< codes of 8 bits with a sign; storage only
   ublock8,   ///< codes of 8 bits for what is never negative; storage only
 };
 
 /// The types whose elements are numbers of their own: all but blocks.
-inline constexpr int dtype_count = 4;
+inline constexpr int dtype_count = 5;
 
 // Allows writing `to(p, float32)`.
 inline constexpr DType float32 = DType::float32;    ///< DType::float32
 inline constexpr DType float64 = DType::float64;    ///< DType::float64
 inline constexpr DType float16 = DType::float16;    ///< DType::float16
 inline constexpr DType bfloat16 = DType::bfloat16;  ///< DType::bfloat16
+inline constexpr DType int16 = DType::int16;        ///< DType::int16
 inline constexpr DType block8 = DType::block8;      ///< DType::block8
 inline constexpr DType ublock8 = DType::ublock8;    ///< DType::ublock8
 
@@ -56,8 +60,8 @@ constexpr std::size_t bytes_of(DType dtype, std::int64_t numel) {
                           : std::size_t(numel) * size_of(dtype);
 }
 
-/// The name as torch prints it: "float32", "float64", "float16", "bfloat16"; those
-/// of blocks are ours.
+/// The name as torch prints it: "float32", "float64", "float16", "bfloat16",
+/// "int16"; those of blocks are ours.
 constexpr const char* name_of(DType dtype) {
   switch (dtype) {
     case DType::float32:
@@ -66,6 +70,8 @@ constexpr const char* name_of(DType dtype) {
       return "float64";
     case DType::float16:
       return "float16";
+    case DType::int16:
+      return "int16";
     case DType::block8:
       return "block8";
     case DType::ublock8:
@@ -77,7 +83,10 @@ constexpr const char* name_of(DType dtype) {
 
 /// True for the 16-bit types, which are storage only. Operations on them
 /// compute in float32 and round each result.
-constexpr bool is_reduced(DType dtype) {
+constexpr bool is_reduced(DType dtype) { return size_of(dtype) == 2; }
+
+/// True for floats of 16 bits.
+constexpr bool is_half(DType dtype) {
   return dtype == DType::float16 || dtype == DType::bfloat16;
 }
 
@@ -92,8 +101,8 @@ constexpr DType compute_type(DType dtype) {
   return is_reduced(dtype) ? DType::float32 : value_type(dtype);
 }
 
-/// The result type for elements of two types, like torch.promote_types: the
-/// smallest that holds the values of both.
+/// The result type for elements of two types, like torch.promote_types of floats:
+/// the smallest that holds the values of both.
 constexpr DType promote(DType a, DType b) {
   if (a == b) return a;
   const bool wide = a == DType::float64 || b == DType::float64;

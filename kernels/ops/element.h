@@ -21,6 +21,8 @@ decltype(auto) with_type(DType dtype, Use&& use) {
       return use(double{});
     case DType::float16:
       return use(Float16{});
+    case DType::int16:
+      return use(Int16{});
     case DType::block8:
     case DType::ublock8:
       throw Error(std::string("elements in blocks of 8 bits (") +
@@ -51,6 +53,8 @@ template <>
 inline constexpr DType dtype_of<Float16> = DType::float16;
 template <>
 inline constexpr DType dtype_of<BFloat16> = DType::bfloat16;
+template <>
+inline constexpr DType dtype_of<Int16> = DType::int16;
 
 /// Element `index` of an array of `T` at any address, aligned or not.
 template <class T>

@@ -32,7 +32,20 @@ struct BFloat16 {
   explicit operator double() const { return double(float(*this)); }
 };
 
+/// A whole number of `DType::int16`, which says what conversions make of others.
+struct Int16 {
+  std::int16_t number = 0;
+
+  Int16() = default;
+  explicit Int16(float value);
+  explicit Int16(double value);
+  explicit Int16(std::integral auto value) : Int16(double(value)) {}
+  explicit operator float() const { return number; }
+  explicit operator double() const { return number; }
+};
+
 static_assert(sizeof(Float16) == 2 && std::is_trivially_copyable_v<Float16>);
 static_assert(sizeof(BFloat16) == 2 && std::is_trivially_copyable_v<BFloat16>);
+static_assert(sizeof(Int16) == 2 && std::is_trivially_copyable_v<Int16>);
 
 }  // namespace fuse

@@ -27,6 +27,8 @@ bool is_arithmetic(OpCode op) { return kind_of(op) == OpKind::arithmetic; }
 
 bool calls_library(OpCode op) { return kind_of(op) == OpKind::library; }
 
+bool works_on_bits(OpCode op) { return kind_of(op) == OpKind::bits; }
+
 bool is_move(OpCode op) { return int(op) < op_count && info(op).moves; }
 
 std::string_view name_of(OpCode op) {

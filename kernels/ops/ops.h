@@ -34,7 +34,7 @@ inline constexpr int op_count = int(OpCode::constant);
 enum class Domain : std::uint8_t { any, positive };
 
 /// How the value of an operation comes about; see ops.def.
-enum class OpKind : std::uint8_t { plain, arithmetic, library };
+enum class OpKind : std::uint8_t { plain, arithmetic, library, bits };
 
 /// One row of ops.def as data.
 struct OpInfo {
@@ -61,6 +61,8 @@ inline const OpInfo& info(OpCode op) { return op_table()[std::size_t(op)]; }
 bool is_arithmetic(OpCode op);
 /// True when it calls the C library for each element.
 bool calls_library(OpCode op);
+/// True when it works on the bits of floats.
+bool works_on_bits(OpCode op);
 /// True when its value is its operand as it is.
 bool is_move(OpCode op);
 

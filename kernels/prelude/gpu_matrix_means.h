@@ -77,8 +77,11 @@ extern "C" __global__ void __launch_bounds__(256)
       case 2:
         fuse::device::average_band<fuse::device::f16>(work, k);
         break;
-      default:
+      case 3:
         fuse::device::average_band<fuse::device::bf16>(work, k);
+        break;
+      default:
+        fuse::device::average_band<fuse::device::i16>(work, k);
     }
   }
 }
@@ -96,8 +99,11 @@ extern "C" __global__ void __launch_bounds__(256)
       case 2:
         fuse::device::join_block<fuse::device::f16>(work, k);
         break;
-      default:
+      case 3:
         fuse::device::join_block<fuse::device::bf16>(work, k);
+        break;
+      default:
+        fuse::device::join_block<fuse::device::i16>(work, k);
     }
   }
 }

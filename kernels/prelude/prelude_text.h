@@ -7,6 +7,8 @@ namespace fuse {
 /// the simulator puts its two texts around CUDA text.
 extern const char* const device_text;
 extern const char* const lanes_text;
+extern const char* const halves_text;
+extern const char* const lane_halves_text;
 extern const char* const gpu_loops_text;
 extern const char* const gpu_sim_prelude_text;
 extern const char* const gpu_sim_trailer_text;

@@ -1,5 +1,5 @@
 // The one order in which the elements of a tensor are summed. The library
-// includes this for the CPU, and its text, after that of half.h, is part of
+// includes this for the CPU, and its text, after that of halves.h, is part of
 // the kernel that sums on a GPU (gpu_sums.h): one text for both, so that both
 // round alike, with any number of threads.
 //
@@ -10,8 +10,8 @@
 #ifndef FUSEBOOK_SUMS_H
 #define FUSEBOOK_SUMS_H
 
-#ifndef FUSEBOOK_HALF_H  // a kernel has no files to include
-#include "fusebook/prelude/half.h"
+#ifndef FUSEBOOK_HALVES_H  // a kernel has no files to include
+#include "fusebook/prelude/halves.h"
 #endif
 
 namespace fuse {
@@ -111,8 +111,10 @@ FUSE_FN double sum_chunk(Team& team, const SumWork& work, i64 chunk) {
       return sum_of_type<double>(team, work, begin, end);
     case 2:
       return sum_of_type<f16>(team, work, begin, end);
-    default:
+    case 3:
       return sum_of_type<bf16>(team, work, begin, end);
+    default:
+      return sum_of_type<i16>(team, work, begin, end);
   }
 }
 

@@ -14,13 +14,15 @@ void Layouts::clear() {
 void Layouts::add(const TensorImpl& tensor) {
   const std::size_t first = numbers_.size();
   const Device& device = tensor.storage->device;
-  const bool brain = tensor.dtype == DType::bfloat16;
+  const int code = tensor.dtype == DType::bfloat16 ? kDLBfloat
+                   : tensor.dtype == DType::int16  ? kDLInt
+                                                   : kDLFloat;
   numbers_.resize(first + 2 * tensor.shape.size());
   std::ranges::copy(tensor.shape, numbers_.begin() + std::ptrdiff_t(first));
   all_.push_back({.data = nullptr,
                   .first = first,
                   .ndim = std::int32_t(tensor.shape.size()),
-                  .dtype = {std::uint8_t(brain ? kDLBfloat : kDLFloat),
+                  .dtype = {std::uint8_t(code),
                             std::uint8_t(8 * size_of(tensor.dtype)), 1},
                   .device = {device.is_cpu() ? kDLCPU : kDLCUDA, device.index},
                   .contiguous = false,

@@ -160,7 +160,7 @@ TEST_CASE("what cannot be borrowed stays with the lender") {
   };
   CHECK(with_type({kDLInt, 64, 1}) ==
         "from_dlpack: the dtype int64 is not supported; use float32, float64, "
-        "float16 or bfloat16");
+        "float16, bfloat16 or int16");
   CHECK(with_type({kDLBool, 8, 1}).find("the dtype bool is") !=
         std::string::npos);
   CHECK(with_type({kDLComplex, 64, 1}).find("complex64") != std::string::npos);

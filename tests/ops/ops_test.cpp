@@ -28,6 +28,36 @@ using Oracle = std::function<Wide(Wide, Wide, Wide, Wide)>;
 
 bool is_nan(Wide x) { return std::isnan(x); }
 
+// The halves of a float32, by what its digits are worth.
+namespace halves {
+
+// The last digit of a float.
+Wide unit_of(float x) {
+  return std::ldexp(1.0L, std::max(x == 0 ? -126 : std::ilogb(x), -126) - 23);
+}
+// How many upper halves lie below a float; the one in the middle counts.
+Wide rounded(float x) {
+  return std::floor(std::abs(Wide(x)) / unit_of(x) / 65536 + 0.5L);
+}
+Wide high(float x) {
+  if (!std::isfinite(x)) return x;
+  const Wide size = rounded(x) * 65536 * unit_of(x);
+  return std::copysign(size < 0x1p128L ? size : HUGE_VALL, Wide(x));
+}
+Wide low(float x) {
+  if (!std::isfinite(x)) return 0;
+  return std::abs(Wide(x)) / unit_of(x) - rounded(x) * 65536;
+}
+// So many floats further from zero.
+Wide joined(float high, Wide low) {
+  if (is_nan(high) || is_nan(low)) return high;
+  const Wide steps = std::trunc(std::clamp<Wide>(low, -32768, 32767));
+  const auto bits = std::bit_cast<std::uint32_t>(high);
+  return std::bit_cast<float>(bits + std::uint32_t(std::int64_t(steps)));
+}
+
+}  // namespace halves
+
 // What the operations mean, written down a second time.
 const std::map<std::string_view, Oracle>& oracles() {
   static const std::map<std::string_view, Oracle> all = {
@@ -114,6 +144,9 @@ const std::map<std::string_view, Oracle>& oracles() {
            return b - difference * (1 - w)),
     ORACLE(addcmul, return a + d * b * c),
     ORACLE(addcdiv, return a + d * b / c),
+    ORACLE(join_halves, return halves::joined(float(a), b)),
+    ORACLE(high_half, return halves::high(float(a))),
+    ORACLE(low_half, return halves::low(float(a))),
     ORACLE(copy, return a),
     ORACLE(fill, return a),
 #undef ORACLE

@@ -18,10 +18,12 @@
 #include "fusebook/support/error.h"
 #include "fusebook/swa_utils/averaged_model.h"
 #include "support/checkpoint_testing.h"
+#include "support/masters_testing.h"
 #include "support/optimizer_rules.h"
 #include "support/tested_device.h"
 
 using namespace fuse;
+using namespace masters_testing;
 using namespace step_testing;
 using testing::contains;
 using testing::message_of;
@@ -39,28 +41,6 @@ double rounded_to_bfloat16(double x) {
   const auto bits = std::bit_cast<std::uint32_t>(float(x));
   const std::uint32_t half = 0x7fffU + (bits >> 16U & 1U);
   return double(std::bit_cast<float>((bits + half) & 0xffff0000U));
-}
-
-void set_gradients(const std::vector<Tensor>& params, int step) {
-  testing::Random random(std::uint64_t(step) + 100);
-  for (Tensor param : params) {
-    param.set_grad(random_tensor(param.shape(), random, 0.25, param.dtype())
-                       .to(param.device()));
-  }
-}
-
-std::vector<Tensor> in_float32(const std::vector<Tensor>& params) {
-  std::vector<Tensor> wide;
-  for (const Tensor& each : params) wide.push_back(each.to(DType::float32));
-  return wide;
-}
-
-// Gradients of the others, in float32.
-void take_gradients(const std::vector<Tensor>& wide,
-                    const std::vector<Tensor>& params) {
-  for (std::size_t i = 0; i < wide.size(); ++i) {
-    Tensor(wide[i]).set_grad(params[i].grad().to(DType::float32));
-  }
 }
 
 bool are_rounded(const std::vector<Tensor>& params,

@@ -50,9 +50,10 @@ TEST_CASE("complex tensors in a file") {
   for (const char* const type : {"C64", "C128"}) {
     CAPTURE(type);
     const std::string message = refusal_of(type);
-    CHECK(contains(message, std::string("a tensor of type ") + type +
-                                ": complex numbers are not supported; "
-                                "Fusebook supports F32, F64, F16 and BF16"));
+    CHECK(
+        contains(message, std::string("a tensor of type ") + type +
+                              ": complex numbers are not supported; "
+                              "Fusebook supports F32, F64, F16, BF16 and I16"));
   }
   const std::string whole = refusal_of("I64");
   CHECK(contains(whole, "a tensor of type I64: Fusebook supports F32, "));

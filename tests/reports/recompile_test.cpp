@@ -120,6 +120,12 @@ TEST_CASE("masters of a group") {
             differ + "param_groups[0][\"master_weights\"] was true and is "
                      "false, which drops copy",
             0) == 0);
+  adam.use_split_masters();
+  step();
+  CHECK(reason(step).rfind(
+            differ + "param_groups[0][\"split_masters\"] was false and is "
+                     "true, which adds ",
+            0) == 0);
 }
 
 TEST_CASE("states in 8 bits, of a group that has some already") {

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <initializer_list>
 #include <limits>
 #include <type_traits>
@@ -163,6 +165,36 @@ FUNCTION(atan2)
 FUNCTION(hypot)
 FUNCTION(copysign)
 #undef FUNCTION
+
+// The float nearest to a number, as its bits.
+template <class T>
+std::uint32_t bits_of(const Number<T>& a) {
+  return std::bit_cast<std::uint32_t>(float(a.value));
+}
+// The lower half of these bits as a number with a sign.
+inline std::int32_t low_of(std::uint32_t bits) {
+  const auto low = std::int32_t(bits % 65536);
+  return low < 32768 ? low : low - 65536;
+}
+template <class T>
+Number<T> high_half(Number<T> a) {
+  if (std::isnan(a.value)) return a;
+  const std::uint32_t high = bits_of(a) - std::uint32_t(low_of(bits_of(a)));
+  return apply(a, std::bit_cast<float>(high), 0);
+}
+template <class T>
+Number<T> low_half(Number<T> a) {
+  return apply(a, std::isnan(a.value) ? 0 : low_of(bits_of(a)), 0);
+}
+template <class T>
+Number<T> join_halves(Number<T> high, Number<T> low) {
+  if (std::isnan(high.value)) return high;
+  Wide number = std::isnan(low.value) ? 0 : std::trunc(low.value);
+  number = std::max<Wide>(-32768, std::min<Wide>(32767, number));
+  const std::uint32_t joined =
+      bits_of(high) + std::uint32_t(std::int32_t(number));
+  return Number<T>::result(std::bit_cast<float>(joined), 0, {high, low});
+}
 
 template <class T>
 Number<T> wrap(Number<T> rest, Number<T> b) {

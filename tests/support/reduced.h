@@ -18,10 +18,11 @@ namespace reduced {
 using fuse::DType;
 
 inline constexpr std::array all_dtypes = {DType::float32, DType::float64,
-                                          DType::float16, DType::bfloat16};
+                                          DType::float16, DType::bfloat16,
+                                          DType::int16};
 inline constexpr std::array types = {DType::float16, DType::bfloat16};
 
-/// The numbers of a 16-bit type: m * 2^e with m of so many bits.
+/// The numbers of a float of 16 bits: m * 2^e with m of so many bits.
 struct Format {
   int digits;
   int least_exponent;  ///< of the smallest ordinary number
@@ -35,6 +36,7 @@ inline Format format_of(DType dtype) {
 
 /// What 16 bits stand for.
 inline double decode(DType dtype, std::uint16_t bits) {
+  if (dtype == DType::int16) return bits < 0x8000 ? bits : bits - 65536.0;
   const Format format = format_of(dtype);
   const int mantissa_bits = format.digits - 1;
   const int mantissa = bits & ((1 << mantissa_bits) - 1);
@@ -53,8 +55,15 @@ inline double decode(DType dtype, std::uint16_t bits) {
                     exponent - 1 + format.least_exponent - mantissa_bits);
 }
 
-/// The nearest number of a dtype, of two the one with an even last digit.
+/// The nearest number of a dtype, of two the one with an even last digit; of whole
+/// numbers the one towards zero.
 inline double round(DType dtype, double value) {
+  if (dtype == DType::int16) {
+    if (std::isnan(value)) return 0;
+    if (value >= 32767) return 32767;
+    if (value <= -32768) return -32768;
+    return double(int(value));
+  }
   if (dtype == DType::float64) return value;
   if (dtype == DType::float32) return double(float(value));
   if (value == 0 || !std::isfinite(value)) return value;
@@ -67,23 +76,24 @@ inline double round(DType dtype, double value) {
   return std::copysign(std::numeric_limits<double>::infinity(), value);
 }
 
-/// The type that elements of several types meet in, as torch's table says.
+/// The type that elements of several types meet in: the smallest that holds the
+/// numbers of all.
 inline DType common_type(const std::vector<DType>& met) {
   const auto has = [&](DType dtype) {
     return std::find(met.begin(), met.end(), dtype) != met.end();
   };
   if (has(DType::float64)) return DType::float64;
-  if (has(DType::float32)) return DType::float32;
-  const bool both = has(DType::float16) && has(DType::bfloat16);
-  return both ? DType::float32 : met[0];
+  const bool same = std::all_of(met.begin(), met.end(),
+                                [&](DType dtype) { return dtype == met[0]; });
+  return same ? met[0] : DType::float32;
 }
 
 /// Whether `result` is what a 16-bit type makes of some float within `bound`
 /// units of `value`; the term says which.
 inline bool is_close(DType dtype, double result, exact::Wide value,
                      exact::Wide term, double bound) {
-  if (std::isnan(value)) return std::isnan(result);
-  if (value == 0 && term == 0) {
+  if (std::isnan(value)) return testing::same_value(result, round(dtype, NAN));
+  if (value == 0 && term == 0 && dtype != DType::int16) {
     return result == 0 && std::signbit(result) == std::signbit(value);
   }
   const exact::Wide allowed =
@@ -113,7 +123,7 @@ inline double any_value(DType dtype, testing::Random& random) {
   if (dtype == DType::float64) return testing::any_value<double>(random);
   const auto value = double(testing::any_value<float>(random));
   if (!is_reduced(dtype)) return value;
-  if (random.chance(0.1)) {
+  if (random.chance(dtype == DType::int16 ? 0.8 : 0.1)) {
     return decode(dtype, std::uint16_t(random.below(65536)));
   }
   return round(dtype, value);

@@ -6,6 +6,7 @@
 
 #include "fusebook/ops/dtype.h"
 #include "fusebook/ops/ops.h"
+#include "fusebook/prelude/halves.h"
 #include "fusebook/prelude/host_math.h"
 #include "fusebook/prelude/math.h"
 #include "support/reduced.h"

@@ -192,6 +192,8 @@ Rows rows_of_optimizers() {
              [] { CHECK(!gone().has_master_weights()); }),
       answer("Optimizer::use_master_weights",
              [] { gone().use_master_weights(); }),
+      answer("Optimizer::use_split_masters",
+             [] { gone().use_split_masters(); }),
       answer("Optimizer::use_8bit_states", [] { gone().use_8bit_states(); }),
       answer("Optimizer::memory", [] { CHECK(gone().memory().params == 0); }),
       answer("Optimizer::zero_grad", [] { gone().zero_grad(); }),

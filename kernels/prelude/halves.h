@@ -1,0 +1,75 @@
+// Whole numbers of 16 bits, and floats in two halves of 16 bits. The library
+// includes this, and kernels that have them contain its text.
+#ifndef FUSEBOOK_HALVES_H
+#define FUSEBOOK_HALVES_H
+
+#ifndef FUSEBOOK_HALF_H  // a kernel has no files to include
+#include "fusebook/prelude/half.h"
+#endif
+
+namespace fuse {
+namespace FUSE_DEVICE {
+
+// A whole number that 16 bits hold: cut towards zero, and for a NaN zero.
+template <class T>
+FUSE_FN int whole_of(T value) {
+  const T above = value > T(-32768) ? value : T(-32768);
+  const T within = above < T(32767) ? above : T(32767);
+  return int(value != value ? T(0) : within);
+}
+FUSE_FN float from_int16(bits16 bits) { return float(short(bits)); }
+template <class T>
+FUSE_FN float round_int16(T value) {
+  return float(whole_of(value));
+}
+template <class T>
+FUSE_FN bits16 to_int16(T value) {
+  return bits16(whole_of(value));
+}
+
+struct i16;  // a tag, as half.h has them
+template <>
+struct UnalignedOf<i16> {
+  typedef unaligned_bits16 type;
+};
+template <>
+struct Memory<i16> {
+  static FUSE_FN float load(bits16 stored) { return from_int16(stored); }
+  template <class From>
+  static FUSE_FN bits16 store(From value) {
+    return to_int16(value);
+  }
+};
+
+namespace math {
+
+// The halves of a float32 are the upper 16 of its bits, rounded to a bfloat16 with
+// the middle away from zero, and the lower 16, with a sign. Added up, modulo 2^32,
+// they are the bits of the float again, also of one that rounds to infinity; if the
+// middle went to the even one, two floats would have the same halves. A NaN is a
+// quiet one in its upper half, and has zero below it.
+FUSE_FN float high_half(float a) {
+  const unsigned bits = bits_of(a);
+  const unsigned nearest = a != a ? bits | 0x400000U : bits + 0x8000U;
+  return float_of(nearest & 0xffff0000U);
+}
+FUSE_FN float low_half(float a) {
+  return a != a ? 0.0f : float(short(bits_of(a)));
+}
+FUSE_FN float join_halves(float high, float low) {
+  const unsigned bits = bits_of(high) + unsigned(whole_of(low));
+  return float_of(high != high ? bits_of(high) : bits);
+}
+// Of the float32 that is nearest.
+FUSE_FN double high_half(double a) { return double(high_half(float(a))); }
+FUSE_FN double low_half(double a) { return double(low_half(float(a))); }
+FUSE_FN double join_halves(double high, double low) {
+  return double(join_halves(float(high), float(whole_of(low))));
+}
+
+}  // namespace math
+
+}  // namespace FUSE_DEVICE
+}  // namespace fuse
+
+#endif  // FUSEBOOK_HALVES_H

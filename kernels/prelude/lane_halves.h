@@ -1,0 +1,72 @@
+// What halves.h has, for many floats: compilers would take them one by one.
+// Bit-identical. Included like lanes.h, and in front of kernels that have both.
+#ifndef FUSEBOOK_LANE_HALVES_H
+#define FUSEBOOK_LANE_HALVES_H
+
+#ifndef FUSEBOOK_HALVES_H  // a kernel has no files to include
+#include "fusebook/prelude/halves.h"
+#endif
+#ifndef FUSEBOOK_LANES_H
+#include "fusebook/prelude/lanes.h"
+#endif
+
+#if defined(FUSE_LANES)
+namespace fuse {
+namespace FUSE_DEVICE {
+
+typedef int Wholes __attribute__((vector_size(4 * FUSE_LANES)));
+
+// With the sign of their lowest 16 bits.
+FUSE_FN Wholes lower_halves(Floats::Bits bits) {
+  return Wholes(bits << 16) >> 16;
+}
+FUSE_FN Floats::Values floats_of(Wholes wholes) {
+  return __builtin_convertvector(wholes, Floats::Values);
+}
+FUSE_FN Wholes whole_of(Floats floats) {
+  typedef Floats::Values Values;
+  const Values value = floats.value;
+  const Values above = value > -32768.0f ? value : Values{} - 32768.0f;
+  const Values within = above < 32767.0f ? above : Values{} + 32767.0f;
+  return __builtin_convertvector(value != value ? Values{} : within, Wholes);
+}
+template <class T>
+FUSE_FN Floats load_int16(const T* from, i64 n) {
+  const Floats::Halves halves = Floats::load<Floats::Halves>(from, n);
+  return floats_of(lower_halves(Floats::widened(halves)));
+}
+template <class T>
+FUSE_FN void store_int16(Floats floats, T* to, i64 n) {
+  const Wholes wholes = whole_of(floats);
+  Floats::store(__builtin_convertvector(wholes, Floats::Halves), to, n);
+}
+FUSE_FN Floats round_int16(Floats floats) {
+  const Wholes wholes = whole_of(floats);
+  return {floats_of(wholes), __builtin_convertvector(wholes, Floats::Halves)};
+}
+
+namespace math {
+
+FUSE_FN Floats high_half(Floats a) {
+  const Floats::Bits bits = Floats::Bits(a.value);
+  const Floats::Bits nearest =
+      a.value != a.value ? bits | 0x400000U : bits + 0x8000U;
+  return Floats::Values(nearest & 0xffff0000U);
+}
+FUSE_FN Floats low_half(Floats a) {
+  const Wholes low = lower_halves(Floats::Bits(a.value));
+  return a.value != a.value ? Floats::Values{} : floats_of(low);
+}
+FUSE_FN Floats join_halves(Floats high, Floats low) {
+  const Floats::Bits bits = Floats::Bits(high.value);
+  const Floats::Bits joined = bits + Floats::Bits(whole_of(low));
+  return Floats::Values(high.value != high.value ? bits : joined);
+}
+
+}  // namespace math
+
+}  // namespace FUSE_DEVICE
+}  // namespace fuse
+#endif  // FUSE_LANES
+
+#endif  // FUSEBOOK_LANE_HALVES_H
