@@ -61,6 +61,10 @@ EXAMPLE(kernel_of_your_own) {
   print("registers known: ", resources.registers >= 0);
 }
 
+EXAMPLE(kernels_compiled_ahead) {
+  if (!load_kernels("training.kernels")) print("compiled when needed");
+}
+
 EXAMPLE(version) {
   const std::string words = version();
   print("parts: ", std::ranges::count(words, '.') + 1);

@@ -63,12 +63,14 @@ EXAMPLE(numbers_of_no_dimensions) {
 }
 
 EXAMPLE(types) {
-  for (const DType type : {float32, float64, float16, bfloat16}) {
+  for (const DType type : {float32, float64, float16, bfloat16, int16}) {
     print(name_of(type), ": ", size_of(type), " bytes, computes in ",
-          name_of(compute_type(type)), ", 16 bits: ", is_reduced(type));
+          name_of(compute_type(type)), ", 16 bits: ", is_reduced(type),
+          ", a float of 16 bits: ", is_half(type));
   }
   print("float16 and bfloat16 meet in ", name_of(promote(float16, bfloat16)));
-  print("nearest to 0.1: ", float(Float16(0.1F)), " ", float(BFloat16(0.1F)));
+  print("nearest to 0.1: ", float(Float16(0.1F)), " ", float(BFloat16(0.1F)),
+        ", nearest to 2.5: ", float(Int16(2.5F)));
 }
 
 EXAMPLE(types_in_blocks) {

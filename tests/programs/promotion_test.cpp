@@ -28,17 +28,20 @@ constexpr DType f32 = DType::float32;
 constexpr DType f64 = DType::float64;
 constexpr DType f16 = DType::float16;
 constexpr DType bf16 = DType::bfloat16;
+constexpr DType i16 = DType::int16;
 
 TensorList list_of(std::initializer_list<double> values, DType dtype,
                    const char* label = "") {
   return TensorList({tensor(values, dtype)}, label);
 }
 
-// 1/3 and the like, rounded to the dtype; other numbers for another seed.
+// 1/3 and the like, rounded to the dtype, or integers; other numbers for another
+// seed.
 TensorList numbers(DType dtype, std::uint64_t seed) {
   testing::Random random(seed);
-  return {random_tensor({257}, random, 0.1, dtype),
-          random_tensor({3, 5}, random, 0.1, dtype)};
+  const double scale = dtype == i16 ? 100 : 0.1;
+  return {random_tensor({257}, random, scale, dtype),
+          random_tensor({3, 5}, random, scale, dtype)};
 }
 
 using Lists = std::vector<TensorList>;
@@ -72,18 +75,21 @@ struct Promotion {
   DType result;
 };
 
-// As torch.promote_types has them.
+// As torch.promote_types has those of floats.
 const std::vector<Promotion> table = {
-    {f32, f32, f32},  {f32, f64, f64},  {f32, f16, f32},  {f32, bf16, f32},
-    {f64, f32, f64},  {f64, f64, f64},  {f64, f16, f64},  {f64, bf16, f64},
-    {f16, f32, f32},  {f16, f64, f64},  {f16, f16, f16},  {f16, bf16, f32},
-    {bf16, f32, f32}, {bf16, f64, f64}, {bf16, f16, f32}, {bf16, bf16, bf16},
+    {f32, f32, f32},  {f32, f64, f64},  {f32, f16, f32},    {f32, bf16, f32},
+    {f32, i16, f32},  {f64, f32, f64},  {f64, f64, f64},    {f64, f16, f64},
+    {f64, bf16, f64}, {f64, i16, f64},  {f16, f32, f32},    {f16, f64, f64},
+    {f16, f16, f16},  {f16, bf16, f32}, {f16, i16, f32},    {bf16, f32, f32},
+    {bf16, f64, f64}, {bf16, f16, f32}, {bf16, bf16, bf16}, {bf16, i16, f32},
+    {i16, f32, f32},  {i16, f64, f64},  {i16, f16, f32},    {i16, bf16, f32},
+    {i16, i16, i16},
 };
 
 }  // namespace
 
-TEST_CASE("the sixteen pairs") {
-  CHECK(table.size() == 16);
+TEST_CASE("each pair of types") {
+  CHECK(table.size() == 25);
   for (const auto& [a, b, result] : table) {
     CAPTURE(name_of(a));
     CAPTURE(name_of(b));

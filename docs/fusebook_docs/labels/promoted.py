@@ -11,9 +11,10 @@ from ..errors import BookError
 TABLE = "tests/programs/promotion_test.cpp"
 _TABLE = re.compile(r"^   \* - operands\n     - result\n((?:   .*\n)+)", re.M)
 _ROW = re.compile(r"^   \* - (.*)\n     - (.*)\n", re.M)
-_PAIR = re.compile(r"\{(b?f\d\d), (b?f\d\d), (b?f\d\d)\}")
+_PAIR = re.compile(r"\{(b?f\d\d|i16), (b?f\d\d|i16), (b?f\d\d|i16)\}")
 _GROUPS = {"any other": lambda name: True,
-           "16 bits": lambda name: name.endswith("16")}
+           "16 bits": lambda name: name.endswith("16"),
+           "other 16 bits": lambda name: name.endswith("16")}
 
 
 def in_prose(book, text):
@@ -53,4 +54,4 @@ def _pairs(book):
 
 
 def _name(short):
-    return short.replace("bf", "bfloat") if "b" in short else short.replace("f", "float")
+    return re.sub("^(b?)f", r"\1float", short).replace("i", "int")

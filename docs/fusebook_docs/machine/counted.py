@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..errors import BookError
 
-_SIZES = {"float": 4, "double": 8, "f16": 2, "bf16": 2}
+_SIZES = {"float": 4, "double": 8, "f16": 2, "bf16": 2, "i16": 2}
 _LIST = re.compile(r"Unaligned<(\w+)>\* (\w+);")
 _LOADED = re.compile(r"x\.\w+ = .*\bat\.(\w+)\[i\]")
 _STORED = re.compile(r"\bat\.(\w+)\[i\] = ")
