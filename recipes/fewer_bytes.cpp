@@ -14,15 +14,15 @@ using namespace fuse;
 
 // %%
 // The model will be a matrix and a ``tanh``. The weights of the matrix are
-// float32, or bfloat16 with masters, as in :doc:`mixed_precision_training`.
-// ``use_8bit_states`` is the one call that is new. It leaves the states of
-// small parameters as they are; with a minimum of :constant:`256 <coded, #)>`
-// elements ours are not small.
+// float32, or bfloat16 with masters as in :doc:`mixed_precision_training`, but
+// split: the upper bits of a master are the weight, and only the lower ones are
+// kept besides. ``use_8bit_states`` leaves the states of small parameters as
+// they are; from :constant:`256 <coded, #)>` elements on they become codes.
 struct Training {
   Training(DType dtype, bool coded, int n, Generator gen = Generator(1))
       : weight(Linear(16, n, gen).weight().detach().to(dtype)),
         optimizer({weight.requires_grad_()}, {.lr = 1e-3}) {
-    optimizer.use_master_weights(dtype == bfloat16);
+    optimizer.use_split_masters(dtype == bfloat16);
     optimizer.use_8bit_states(coded, 256);
   }
   Tensor weight;
@@ -130,5 +130,5 @@ static void fewer_bytes(const Options& options) {
 //    the loss say?
 
 int main(int argc, char** argv) {
-  return run_recipe(argc, argv, fewer_bytes, stack_options(1, 1 << 19));
+  return run_recipe(argc, argv, fewer_bytes, width_option(1 << 19));
 }

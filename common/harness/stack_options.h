@@ -14,4 +14,9 @@ inline std::vector<NumberOption> stack_options(std::int64_t layers,
           {"width", width, 1, 65536, "inputs and outputs of each layer"}};
 }
 
+/// `--width N` of a recipe with one wide layer.
+inline std::vector<NumberOption> width_option(std::int64_t width) {
+  return {{"width", width, 1, 1 << 22, "outputs of the layer"}};
+}
+
 }  // namespace fuse
