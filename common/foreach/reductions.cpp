@@ -79,6 +79,12 @@ void check_norm(const char* name, const TensorList& list, double ord,
   if (ord == infinity) check_not_empty(name, list, place);
 }
 
+// The magnitude of the least int16 is beyond int16.
+TensorList with_magnitudes(const TensorList& list, std::source_location place) {
+  const bool beyond = list.defined() && list.impl()->dtype == DType::int16;
+  return beyond ? foreach_to(list, DType::float32, place) : list;
+}
+
 TensorList powers(const TensorList& list, double ord,
                   std::source_location place) {
   const TensorList wide = foreach_to(list, DType::float64, place);
@@ -106,7 +112,9 @@ TensorList foreach_norm(const TensorList& list, double ord,
   refuse_in_map("norm", place);
   check_norm("foreach_norm", list, ord, place);
   const Reduction* const norm = find_norm(ord);
-  if (norm != nullptr) return reduce(*norm, list, place);
+  if (norm != nullptr) {
+    return reduce(*norm, with_magnitudes(list, place), place);
+  }
   return foreach_pow(reduce(sum_of, powers(list, ord, place), place), 1 / ord,
                      place);
 }
@@ -129,7 +137,9 @@ Scalar total_norm(const TensorList& list, double ord,
   refuse_in_map("norm", place);
   check_norm("total_norm", list, ord, place);
   const Reduction* const norm = find_norm(ord);
-  if (norm != nullptr) return total(*norm, list, 0, place);
+  if (norm != nullptr) {
+    return total(*norm, with_magnitudes(list, place), 0, place);
+  }
   return scalar_op(OpCode::pow,
                    total(sum_of, powers(list, ord, place), 0, place),
                    Scalar(1 / ord, place));

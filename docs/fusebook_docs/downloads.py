@@ -44,13 +44,14 @@ def library(book, recipe):
 
 
 def _without_tests(presets):
-    """The tests stay behind, so nothing may ask for them."""
+    """They and fusebook-pack stay behind, so nothing may ask for them."""
     whole = json.loads(presets)
     whole = {name: part for name, part in whole.items()
              if name not in ("testPresets", "workflowPresets")}
     for preset in whole["configurePresets"]:
         if preset.get("hidden"):
-            preset.setdefault("cacheVariables", {})["FUSEBOOK_TESTING"] = "OFF"
+            variables = preset.setdefault("cacheVariables", {})
+            variables |= {"FUSEBOOK_TESTING": "OFF", "FUSEBOOK_PACK": "OFF"}
     return (json.dumps(whole, indent=2) + "\n").encode()
 
 

@@ -34,6 +34,13 @@ DType operand_type(const BodyNode& from, const BodyNode& user) {
   return from.rate == Rate::element ? compute_type(from.dtype) : DType::float64;
 }
 
+// Halves of a float are numbers of 16 bits, and need no rounding to their type.
+bool is_half_of_that_type(const BodyNode& from, const BodyNode& cast) {
+  if (from.rate != Rate::element || from.dtype != DType::float32) return false;
+  return (from.op == OpCode::high_half && cast.dtype == DType::bfloat16) ||
+         (from.op == OpCode::low_half && cast.dtype == DType::int16);
+}
+
 bool is_leaf(const BodyNode& node) {
   return node.op == OpCode::load || node.op == OpCode::argument;
 }
@@ -142,6 +149,7 @@ std::string BodyValues::expression(const BodyNode& n) const {
 // Per-tensor values stay doubles, but are rounded as their storage is.
 std::string BodyValues::cast_expression(const BodyNode& n) const {
   const std::string value = operand(n.in[0], n);
+  if (is_half_of_that_type(node(n.in[0]), n)) return value;
   if (is_reduced(n.dtype)) return rounded(n.dtype, value);
   return std::string(register_type(n)) + "(" + value + ")";
 }

@@ -42,7 +42,7 @@ struct Held {
 }
 
 // `does` for each list in blocks that is loaded, or stored.
-std::string for_each(const BodyValues& values, bool BodySlot::*moved,
+std::string for_each(const BodyValues& values, bool BodySlot::* moved,
                      const char* does) {
   std::string text;
   values.for_blocks([&](const std::string& slot, const BodySlot& list) {
@@ -53,7 +53,7 @@ std::string for_each(const BodyValues& values, bool BodySlot::*moved,
 
 // What a CPU does to the held elements of all such lists.
 std::string cpu_block_steps(const BodyValues& values) {
-  const std::string steps = fill(
+  std::string steps = fill(
       R"(static FUSE_FN bool measure(Held& held) {
   bool finite = true;
   @measures@

@@ -32,7 +32,7 @@ std::string reducing_part(const Plan& plan) {
 // hold at least: told nothing, ptxas aims at more of them for some architectures,
 // and spills.
 std::string launch_bounds(bool reduces) {
-  return std::to_string(gpu_block) + (reduces ? ", 4" : "");
+  return std::to_string(gpu_block) + (reduces ? ", 3" : "");
 }
 
 // One runner a body, and what to do with `chunk`.

@@ -19,12 +19,14 @@ FUSE_FN int whole_of(T value) {
 }
 FUSE_FN float from_int16(bits16 bits) { return float(short(bits)); }
 template <class T>
-FUSE_FN float round_int16(T value) {
-  return float(whole_of(value));
-}
-template <class T>
 FUSE_FN bits16 to_int16(T value) {
   return bits16(whole_of(value));
+}
+// By way of the 16 bits: without trapping math, g++ makes a trunc() of
+// float(int(value)), which keeps the sign of a zero.
+template <class T>
+FUSE_FN float round_int16(T value) {
+  return from_int16(to_int16(value));
 }
 
 struct i16;  // a tag, as half.h has them

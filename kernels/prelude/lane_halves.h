@@ -47,15 +47,18 @@ FUSE_FN Floats round_int16(Floats floats) {
 
 namespace math {
 
+// Their results as memory holds them are at hand, as if they had been rounded.
 FUSE_FN Floats high_half(Floats a) {
   const Floats::Bits bits = Floats::Bits(a.value);
   const Floats::Bits nearest =
       a.value != a.value ? bits | 0x400000U : bits + 0x8000U;
-  return Floats::Values(nearest & 0xffff0000U);
+  const Floats::Bits high = nearest & 0xffff0000U;
+  return {Floats::Values(high), Floats::upper_halves(high)};
 }
 FUSE_FN Floats low_half(Floats a) {
-  const Wholes low = lower_halves(Floats::Bits(a.value));
-  return a.value != a.value ? Floats::Values{} : floats_of(low);
+  const Wholes half = lower_halves(Floats::Bits(a.value));
+  const Wholes low = a.value != a.value ? Wholes{} : half;
+  return {floats_of(low), __builtin_convertvector(low, Floats::Halves)};
 }
 FUSE_FN Floats join_halves(Floats high, Floats low) {
   const Floats::Bits bits = Floats::Bits(high.value);

@@ -126,7 +126,7 @@ TEST_CASE("headers that describe no file are refused") {
   CHECK(contains(error_of("{}", 1), "0 bytes, but the file holds 1"));
   CHECK(contains(error_of("[]"), "expected an object"));
   CHECK(contains(error_of("{} x"), "at byte 4"));
-  CHECK(contains(error_of(one("I16", "[1]", "[0,2]"), 2), "type I16"));
+  CHECK(contains(error_of(one("I32", "[1]", "[0,4]"), 4), "type I32"));
   CHECK(contains(error_of(one("F32", "[2]", "[0,4]"), 4),
                  "does not match its shape"));
   CHECK(contains(error_of(one("F32", "[1]", "[4,0]"), 4),

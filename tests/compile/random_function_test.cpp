@@ -96,7 +96,8 @@ class ScriptMaker {
  private:
   // Code that rounds to 16 bits takes compilers longer.
   DType any_dtype() {
-    return DType((random_.chance(0.25) ? 2 : 0) + random_.below(2));
+    return DType(random_.chance(0.4) ? 2 + random_.below(dtype_count - 2)
+                                     : random_.below(2));
   }
 
   void add_operands() {
@@ -162,7 +163,7 @@ class ScriptMaker {
   }
 
   void add_step() {
-    if (mixes_ && random_.chance(0.15)) return add_conversion();
+    if (mixes_ && random_.chance(0.3)) return add_conversion();
     const auto op = OpCode(random_.below(op_count));
     add_operation(op, input());
   }
@@ -701,7 +702,7 @@ class Case {
                         << double(wanted.value));
   }
 
-  static constexpr double untouched = 0x1.5p-13;
+  static constexpr double untouched = 0x1.5p14;
 
   std::uint64_t seed_;
   Script script_;
@@ -838,8 +839,8 @@ class Coverage {
     CHECK(operands_ == max_operands);
     CHECK(outputs_.size() == 2 * max_outputs);
     CHECK(bounded_ > 100000);
-    CHECK(pairs_.size() == 6);
-    CHECK(casts_.size() == 16);
+    CHECK(pairs_.size() == 10);
+    CHECK(casts_.size() == 25);
     for (const Lie lie : {Lie::transposed, Lie::stepped, Lie::narrowed}) {
       INFO("stride class " << int(lie));
       CHECK(lies_.count(lie) == 1);

@@ -242,6 +242,22 @@ TEST_CASE("squares of large elements do not overflow") {
   CHECK(all_finite(list).value() == 1);
 }
 
+TEST_CASE("the magnitude of the least whole number of 16 bits is whole") {
+  in_every_mode([](const Run& run) {
+    const TensorList list = {tensor({-32768, 5, -7}).to(DType::int16)};
+    TensorList sums, largest;
+    run([&] {
+      sums = foreach_norm(list, 1);
+      largest = foreach_norm(list, infinity);
+    });
+    CHECK(equal(numbers_of(sums), {32780}));
+    CHECK(equal(numbers_of(largest), {32768}));
+  });
+  const TensorList list = {tensor({-32768, 5, -7}).to(DType::int16)};
+  CHECK(total_norm(list, 1).value() == 32780);
+  CHECK(total_norm(list, infinity).value() == 32768);
+}
+
 TEST_CASE("what follows uses the numbers in the same launch") {
   in_every_mode([](const Run& run) {
     Random random(5);

@@ -91,6 +91,8 @@ void write(DType dtype, void* memory, std::size_t i, double value) {
     static_cast<float*>(memory)[i] = float(value);
   } else if (dtype == DType::float64) {
     static_cast<double*>(memory)[i] = value;
+  } else if (dtype == DType::int16) {
+    static_cast<std::int16_t*>(memory)[i] = std::int16_t(value);
   } else {
     static_cast<std::uint16_t*>(memory)[i] = dtype == DType::float16
                                                  ? fuse::Float16(value).bits

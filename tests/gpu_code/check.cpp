@@ -32,6 +32,7 @@
 
 #include "fusebook/jit/host_compiler.h"
 #include "fusebook/nvrtc/nvrtc_compile.h"
+#include "fusebook/prelude/gpu_layout.h"
 #include "kernel_of.h"
 
 namespace {
@@ -113,11 +114,17 @@ void check_resources(const GpuResources& used, const Limits& limits) {
   }
 }
 
+// What the library compiles has its kernels renamed; a file of one's own has not.
+std::string name_in(const std::string& text) {
+  const bool renamed = text.find(fuse::gpu_kernel_name) != text.npos;
+  return renamed ? fuse::gpu_kernel_name : kernel_of(text);
+}
+
 // An array that is indexed by what the compiler does not know is in memory, as a
 // spilled register is.
 void check_arrays(const fuse::Nvrtc& nvrtc, const std::string& text) {
   const fuse::ModuleImage ptx = fuse::compile_gpu_code(
-      nvrtc, text, kernel_of(text), {nvrtc.architectures.back(), false});
+      nvrtc, text, name_in(text), {nvrtc.architectures.back(), false});
   if (ptx.bytes.find(".local ") == std::string::npos) return;
   throw std::runtime_error("keeps an array of each thread in memory");
 }
@@ -128,7 +135,7 @@ bool compile(const fuse::Nvrtc& nvrtc, const fs::path& file, int architecture,
   try {
     const std::string text = contents(file);
     fuse::ModuleImage image = fuse::compile_gpu_code(
-        nvrtc, text, kernel_of(text), {architecture, !limits.ptx});
+        nvrtc, text, name_in(text), {architecture, !limits.ptx});
     const GpuResources& used = image.resources;
     ++totals.compilations;
     totals.last = std::move(image.bytes);

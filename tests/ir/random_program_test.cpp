@@ -138,7 +138,7 @@ class ScriptMaker {
         main_(DType(seed % dtype_count)) {}
 
   Script make() {
-    mixes_ = random_.chance(0.3);
+    mixes_ = random_.chance(0.4);
     add_memory();
     if (has_view()) join_view();
     if (has_small()) add_small_steps();
@@ -161,7 +161,7 @@ class ScriptMaker {
   void add_memory() {
     const int lists = 1 + random_.below(3);
     for (int k = 0; k < lists; ++k) {
-      const bool other = random_.chance(mixes_ ? 0.7 : 0.2);
+      const bool other = random_.chance(mixes_ ? 0.8 : 0.25);
       add_register(Rate::element, other ? any_dtype() : main_);
     }
     if (random_.chance(0.15)) {
@@ -1044,7 +1044,7 @@ class Coverage {
     check_lies();
     check_sizes();
     CHECK(unaligned_ > 100);
-    CHECK(pairs_.size() == 6);
+    CHECK(pairs_.size() == 10);
     for (const DType from : reduced::all_dtypes) {
       for (const DType to : reduced::all_dtypes) {
         if (reduced::common_type({from, to}) != from) continue;
@@ -1177,7 +1177,7 @@ class Coverage {
       for (const DType dtype : reduced::all_dtypes) {
         const auto tested = bounds_.find({op, dtype});
         CHECK(tested != bounds_.end());
-        if (tested != bounds_.end()) CHECK(tested->second > 100);
+        if (tested != bounds_.end()) CHECK(tested->second > 60);
       }
       // Elements, per-tensor scalars, and the three kinds of numbers; those
       // only where a list can stand beside them.

@@ -139,5 +139,11 @@ TEST_CASE("whole numbers of 16 bits, in every table") {
       CHECK(testing::same_value(double(rounded[i]), wanted(values[i])));
       CHECK(back[i] == wanted(values[i]));
     }
+    for (const float small : {-0.0F, -0.25F, -0.75F}) {
+      float alone = 1;
+      in = &small;
+      table->rounds[0][int16][0](&alone, &in, 1);
+      CHECK(testing::same_value(alone, 0.0F));
+    }
   }
 }

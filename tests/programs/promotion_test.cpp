@@ -3,7 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <tuple>
@@ -214,6 +217,37 @@ TEST_CASE("an operation in place computes in the common type, rounds once") {
   CHECK(lists[0][0].dtype() == bf16);
   CHECK(lists[0][0].item() == 1 + 0x1p-7);
   CHECK(lists[2][0].item() == 1);
+}
+
+TEST_CASE("halves of a float are rounded to all types but their own") {
+  const std::array types = {f16, bf16, i16};
+  const Lists lists = in_every_mode(
+      [&] {
+        Lists all = {numbers(f32, 3)};
+        for (int half = 0; half < 2; ++half) {
+          for (const DType type : types) all.push_back(numbers(type, 4));
+        }
+        return all;
+      },
+      [&](const Lists& all) {
+        for (std::size_t k = 0; k < types.size(); ++k) {
+          foreach_copy_(all[1 + k], foreach_high_half(all[0]));
+          foreach_copy_(all[1 + types.size() + k], foreach_low_half(all[0]));
+        }
+      });
+  for (std::size_t t = 0; t < 2; ++t) {
+    const auto whole = lists[0][t].to_vector();
+    for (std::size_t k = 0; k < types.size(); ++k) {
+      const auto high = lists[1 + k][t].to_vector();
+      const auto low = lists[1 + types.size() + k][t].to_vector();
+      for (std::size_t i = 0; i < whole.size(); ++i) {
+        const auto bits = std::bit_cast<std::uint32_t>(float(whole[i]));
+        const auto upper = std::bit_cast<float>((bits + 0x8000U) & 0xffff0000U);
+        CHECK(high[i] == reduced::round(types[k], upper));
+        CHECK(low[i] == reduced::round(types[k], std::int16_t(bits)));
+      }
+    }
+  }
 }
 
 TEST_CASE("a number is stored with one rounding") {

@@ -246,7 +246,7 @@ Rows rows_of_optimizers() {
       answer("ParamGroup::flags",
              [] { CHECK(gone_group().flags().size() == 3); }),
       answer("ParamGroup::switches",
-             [] { CHECK(gone_group().switches().size() == 4); }),
+             [] { CHECK(gone_group().switches().size() == 5); }),
       answer("ParamGroup::set", [] { gone_group().set({{"lr", 0.5}}); }),
       answer("ParamGroup::check", [] { gone_group().check({{"lr", 0.5}}); }),
       answer("ParamGroup::name_numbers", [] { gone_group().name_numbers(0); }),
