@@ -134,12 +134,23 @@ std::string BodyValues::operand(std::int32_t id, const BodyNode& user) const {
   return "u." + name(id);
 }
 
+// Then the lower half needs no cutting.
+bool BodyValues::joins_int16(const BodyNode& n) const {
+  if (n.op != OpCode::join_halves || n.rate != Rate::element) return false;
+  const BodyNode& low = node(n.in[1]);
+  const bool cast = low.op == OpCode::cast && low.dtype == DType::float32;
+  const BodyNode& from = cast ? node(low.in[0]) : low;
+  return from.rate == Rate::element && from.dtype == DType::int16;
+}
+
 std::string BodyValues::expression(const BodyNode& n) const {
   if (n.op == OpCode::cast) return cast_expression(n);
   std::string operands;
   for (int k = 0; k < n.arity; ++k) add_item(operands, operand(n.in[k], n));
-  const std::string call = std::string(name_of(n.op)) + "<" + register_type(n) +
-                           ">(" + operands + ")";
+  const std::string call = joins_int16(n)
+                               ? "math::join_int16(" + operands + ")"
+                               : std::string(name_of(n.op)) + "<" +
+                                     register_type(n) + ">(" + operands + ")";
   const bool quiet = in_lanes_ && bfloat16_alone_ && n.rate == Rate::element &&
                      is_arithmetic(n.op);
   return quiet ? converted("round_result_", n.dtype, call)
@@ -148,7 +159,7 @@ std::string BodyValues::expression(const BodyNode& n) const {
 
 // Per-tensor values stay doubles, but are rounded as their storage is.
 std::string BodyValues::cast_expression(const BodyNode& n) const {
-  const std::string value = operand(n.in[0], n);
+  std::string value = operand(n.in[0], n);
   if (is_half_of_that_type(node(n.in[0]), n)) return value;
   if (is_reduced(n.dtype)) return rounded(n.dtype, value);
   return std::string(register_type(n)) + "(" + value + ")";

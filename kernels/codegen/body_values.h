@@ -103,6 +103,7 @@ class BodyValues {
   void find_needs();
   void need(std::int32_t value, const BodyNode& user);
   std::string cast_expression(const BodyNode& node) const;
+  bool joins_int16(const BodyNode& node) const;
 
   const Body& body_;
   BodyNames names_;

@@ -41,19 +41,18 @@ struct Held {
                {"initialisers", initialisers}});
 }
 
-// `does` for each list in blocks that is loaded, or stored.
-std::string for_each(const BodyValues& values, bool BodySlot::* moved,
-                     const char* does) {
+// `does` for each list in blocks that is stored.
+std::string for_each(const BodyValues& values, const char* does) {
   std::string text;
   values.for_blocks([&](const std::string& slot, const BodySlot& list) {
-    if (list.*moved) text += fill(does, {{"slot", slot}});
+    if (list.stored) text += fill(does, {{"slot", slot}});
   });
   return text;
 }
 
 // What a CPU does to the held elements of all such lists.
 std::string cpu_block_steps(const BodyValues& values) {
-  std::string steps = fill(
+  return fill(
       R"(static FUSE_FN bool measure(Held& held) {
   bool finite = true;
   @measures@
@@ -64,18 +63,8 @@ static FUSE_FN void encode(const Held& held, i64 i, i64 n) {
 }
 using Lanes = BlockByBlock;
 )",
-      {{"measures", for_each(values, &BodySlot::stored,
-                             "finite &= held.@slot@.measure();\n")},
-       {"encodes",
-        for_each(values, &BodySlot::stored, "held.@slot@.encode(i, n);\n")}});
-  if (!values.in_lanes()) return steps;
-  return steps +
-         fill(R"(static FUSE_FN void decode(const Held& held, i64 i, i64 n) {
-  @decodes@
-}
-)",
-              {{"decodes", for_each(values, &BodySlot::loaded,
-                                    "held.@slot@.decode(i, n);\n")}});
+      {{"measures", for_each(values, "finite &= held.@slot@.measure();\n")},
+       {"encodes", for_each(values, "held.@slot@.encode(i, n);\n")}});
 }
 
 }  // namespace
@@ -88,8 +77,7 @@ std::string block_access(const BodyValues& values, Target target) {
 }
 )",
               {{"count", gpu ? "int" : "i64"},
-               {"encodes", for_each(values, &BodySlot::stored,
-                                    "held.@slot@.encode(n);\n")}}) +
+               {"encodes", for_each(values, "held.@slot@.encode(n);\n")}}) +
          (gpu ? "" : cpu_block_steps(values));
 }
 

@@ -9,11 +9,11 @@ namespace fuse {
 
 bool runs_in_lanes(const Body& body) {
   if (body.reduces()) return false;  // has lanes of its own
-  bool reduced = false;
+  bool gains = body.has_blocks();
   for (const BodySlot& slot : body.slots) {
     if (slot.rate != Rate::element) continue;
     if (slot.dtype == DType::float64) return false;
-    reduced = reduced || is_reduced(slot.dtype);
+    gains = gains || is_reduced(slot.dtype);
   }
   for (const BodyNode& node : body.nodes) {
     if (node.rate != Rate::element) continue;
@@ -24,7 +24,7 @@ bool runs_in_lanes(const Body& body) {
     const BodyNode& from = body.nodes[node.in[0]];
     if (node.op == OpCode::cast && from.rate != Rate::element) return false;
   }
-  return reduced;
+  return gains;
 }
 
 std::string body_text(const Body& body, int number, Target target,

@@ -91,7 +91,8 @@ std::string generate_cpu_source(const Plan& plan) {
   return (in_lanes || blocks ? wide : "") + (many ? no_jumps : "") +
          device_text + "\n" + (in_lanes ? lanes_text : "") +
          halves(plan, in_lanes) +
-         (blocks ? std::string("\n") + blocks_text + "\n" + cpu_blocks_text
+         (blocks ? std::string("\n") + blocks_text + "\n" +
+                       (in_lanes ? lane_blocks_text : "") + cpu_blocks_text
                  : "") +
          (plan.reduces()
               ? std::string("\n") + reductions_text + "\n" + cpu_reductions_text

@@ -13,10 +13,27 @@ std::string lanes_in_memory(const BodyValues& values, const Store& store) {
   return rounded ? "rounded" : name_of(dtype);
 }
 
-// What is held of blocks has been decoded.
-std::string lanes_at(const BodyValues& values, std::size_t slot) {
-  return "at." + values.slot_name(slot) +
-         (values.in_blocks(slot) ? ".next + i" : " + i");
+std::string load_lanes(const BodyValues& values, std::size_t s) {
+  const std::string& slot = values.slot_name(s);
+  if (values.in_blocks(s)) {
+    return fill("x.@slot@ = at.@slot@.lanes(i, n);\n", {{"slot", slot}});
+  }
+  const DType dtype = values.body().slots[s].dtype;
+  return fill(dtype == DType::int16
+                  ? "x.@slot@ = load_@type@(at.@slot@ + i, n);\n"
+                  : "x.@slot@ = Floats::load_@type@(at.@slot@ + i, n);\n",
+              {{"slot", slot}, {"type", name_of(dtype)}});
+}
+
+std::string store_lanes(const BodyValues& values, const Store& store) {
+  const auto s = std::size_t(store.slot);
+  const std::string& slot = values.slot_name(s);
+  const std::string type = lanes_in_memory(values, store);
+  const char* const next = values.in_blocks(s) ? ".next" : "";
+  return fill(type == "int16"
+                  ? "store_@type@(x.@slot@, at.@slot@@next@ + i, n);\n"
+                  : "x.@slot@.store_@type@(at.@slot@@next@ + i, n);\n",
+              {{"slot", slot}, {"type", type}, {"next", next}});
 }
 
 }  // namespace
@@ -24,25 +41,12 @@ std::string lanes_at(const BodyValues& values, std::size_t slot) {
 std::string lane_access(const BodyValues& values) {
   std::string loads;
   values.for_element_slots([&](std::size_t s) {
-    const BodySlot& slot = values.body().slots[s];
-    if (!slot.loaded) return;
-    const bool whole = slot.dtype == DType::int16;
-    loads += fill(whole ? "x.@slot@ = load_@type@(@at@, n);\n"
-                        : "x.@slot@ = Floats::load_@type@(@at@, n);\n",
-                  {{"slot", values.slot_name(s)},
-                   {"type", name_of(slot.dtype)},
-                   {"at", lanes_at(values, s)}});
+    if (values.body().slots[s].loaded) loads += load_lanes(values, s);
   });
   std::string stores;
   for (const Store& store : values.body().stores) {
-    const auto s = std::size_t(store.slot);
-    if (values.body().slots[s].rate != Rate::element) continue;
-    const std::string type = lanes_in_memory(values, store);
-    stores += fill(type == "int16" ? "store_@type@(x.@slot@, @at@, n);\n"
-                                   : "x.@slot@.store_@type@(@at@, n);\n",
-                   {{"slot", values.slot_name(s)},
-                    {"type", type},
-                    {"at", lanes_at(values, s)}});
+    const BodySlot& slot = values.body().slots[std::size_t(store.slot)];
+    if (slot.rate == Rate::element) stores += store_lanes(values, store);
   }
   const bool blocks = values.body().has_blocks();
   return fill(R"(

@@ -1,7 +1,7 @@
 // The loop around generated code whose elements lie in blocks, on a CPU;
-// gpu_blocks.h has that of a GPU. Behind cpu_loops.h (and lanes.h, where elements
-// run in lanes) and blocks.h; never included by the library itself, only its text
-// is.
+// gpu_blocks.h has that of a GPU. Behind cpu_loops.h and blocks.h (and lanes.h and
+// lane_blocks.h, where elements run in lanes); never included by the library
+// itself, only its text is.
 #ifndef FUSEBOOK_CPU_BLOCKS_H
 #define FUSEBOOK_CPU_BLOCKS_H
 
@@ -29,10 +29,12 @@ struct HeldBlock {
   FUSE_FN float operator[](i64 i) const {
     return Codes::decode(codes[i], unit);
   }
+#if defined(FUSE_LANES)
   // What a loop in lanes reads instead: elements [i, i + n).
-  FUSE_FN void decode(i64 i, i64 n) const {
-    decode_run<Codes>(codes + i, n, unit, next + i);
+  FUSE_FN Floats lanes(i64 i, i64 n) const {
+    return decode(Codes(), LaneCodes::load(codes + i, n), unit);
   }
+#endif
   // The first n elements, all at once.
   FUSE_FN void encode(i64 n) const { encode_block(next, n, all, block); }
 
@@ -46,7 +48,11 @@ struct HeldBlock {
     return true;
   }
   FUSE_FN void encode(i64 i, i64 n) const {
+#if defined(FUSE_LANES)
+    encode_lanes<Codes>(next + i, n, factor, codes + i);
+#else
     encode_run<Codes>(next + i, n, factor, codes + i);
+#endif
   }
 };
 
@@ -58,7 +64,7 @@ struct HeldBody : Body {
 
 // The loop over elements [begin, end), block by block. `Body` is generated: beside
 // what every body has, `coded`, how many lists lie in blocks, `Held`, measure and
-// encode. Where elements run in lanes, decode and `InLanes` besides.
+// encode. Where elements run in lanes, `InLanes` besides.
 //
 // The elements of a block are encoded while those of the next one are computed, a
 // group of each in turn: one waits for divisions and roots, which leave the units
@@ -132,7 +138,6 @@ struct BlockByBlock {
   static FUSE_FN void run_group(const typename Body::PerTensor& entry,
                                 const typename Body::Held held, i64 i, i64 n) {
     if constexpr (requires { typename Body::InLanes; }) {
-      Body::decode(held, i, n);
       Body::InLanes::template run<HeldBody<Body>>(entry, held, i, i + n);
     } else {
       run_at<Body>(entry, held, i, i + n);

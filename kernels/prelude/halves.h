@@ -58,9 +58,13 @@ FUSE_FN float high_half(float a) {
 FUSE_FN float low_half(float a) {
   return a != a ? 0.0f : float(short(bits_of(a)));
 }
-FUSE_FN float join_halves(float high, float low) {
-  const unsigned bits = bits_of(high) + unsigned(whole_of(low));
+// Of what is an int16 already.
+FUSE_FN float join_int16(float high, float low) {
+  const unsigned bits = bits_of(high) + unsigned(int(low));
   return float_of(high != high ? bits_of(high) : bits);
+}
+FUSE_FN float join_halves(float high, float low) {
+  return join_int16(high, float(whole_of(low)));
 }
 // Of the float32 that is nearest.
 FUSE_FN double high_half(double a) { return double(high_half(float(a))); }

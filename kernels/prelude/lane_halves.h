@@ -30,10 +30,18 @@ FUSE_FN Wholes whole_of(Floats floats) {
   const Values within = above < 32767.0f ? above : Values{} + 32767.0f;
   return __builtin_convertvector(value != value ? Values{} : within, Wholes);
 }
+FUSE_FN Wholes with_sign(Floats::Halves halves) {
+#if defined(__clang__)
+  return __builtin_convertvector(halves, Wholes);
+#elif FUSE_LANES == 16
+  return Wholes(__builtin_ia32_pmovsxwd512_mask(halves, Wholes{}, -1));
+#else
+  return Wholes(__builtin_ia32_pmovsxwd256(halves));
+#endif
+}
 template <class T>
 FUSE_FN Floats load_int16(const T* from, i64 n) {
-  const Floats::Halves halves = Floats::load<Floats::Halves>(from, n);
-  return floats_of(lower_halves(Floats::widened(halves)));
+  return floats_of(with_sign(Floats::load<Floats::Halves>(from, n)));
 }
 template <class T>
 FUSE_FN void store_int16(Floats floats, T* to, i64 n) {
@@ -51,19 +59,22 @@ namespace math {
 FUSE_FN Floats high_half(Floats a) {
   const Floats::Bits bits = Floats::Bits(a.value);
   const Floats::Bits nearest =
-      a.value != a.value ? bits | 0x400000U : bits + 0x8000U;
-  const Floats::Bits high = nearest & 0xffff0000U;
-  return {Floats::Values(high), Floats::upper_halves(high)};
+      a.value == a.value ? bits + 0x8000U : bits | 0x400000U;
+  return {Floats::Values(nearest & 0xffff0000U), Floats::upper_halves(nearest)};
 }
 FUSE_FN Floats low_half(Floats a) {
-  const Wholes half = lower_halves(Floats::Bits(a.value));
-  const Wholes low = a.value != a.value ? Wholes{} : half;
-  return {floats_of(low), __builtin_convertvector(low, Floats::Halves)};
+  const Floats::Bits bits = Floats::Bits(a.value);
+  const Floats::Bits some = a.value == a.value ? bits : Floats::Bits{};
+  return {floats_of(lower_halves(some)), Floats::lower_halves(some)};
+}
+FUSE_FN Floats join_int16(Floats high, Floats low) {
+  const Floats::Bits bits = Floats::Bits(high.value);
+  const Wholes whole = __builtin_convertvector(low.value, Wholes);
+  const Floats::Bits joined = bits + Floats::Bits(whole);
+  return Floats::Values(high.value != high.value ? bits : joined);
 }
 FUSE_FN Floats join_halves(Floats high, Floats low) {
-  const Floats::Bits bits = Floats::Bits(high.value);
-  const Floats::Bits joined = bits + Floats::Bits(whole_of(low));
-  return Floats::Values(high.value != high.value ? bits : joined);
+  return join_int16(high, floats_of(whole_of(low)));
 }
 
 }  // namespace math

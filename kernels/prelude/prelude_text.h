@@ -19,6 +19,7 @@ extern const char* const cpu_reductions_text;
 extern const char* const gpu_barrier_text;
 extern const char* const gpu_reductions_text;
 extern const char* const blocks_text;
+extern const char* const lane_blocks_text;
 extern const char* const cpu_blocks_text;
 extern const char* const gpu_blocks_text;
 extern const char* const matrix_means_text;

@@ -220,7 +220,7 @@ TEST_CASE("an operation in place computes in the common type, rounds once") {
 }
 
 TEST_CASE("halves of a float are rounded to all types but their own") {
-  const std::array types = {f16, bf16, i16};
+  const std::array types = {DType::float16, DType::bfloat16, DType::int16};
   const Lists lists = in_every_mode(
       [&] {
         Lists all = {numbers(f32, 3)};
