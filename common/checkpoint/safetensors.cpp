@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <map>
 #include <new>
 #include <optional>
 #include <span>
@@ -24,117 +23,10 @@
 #include "fusebook/support/file_io.h"
 #include "fusebook/support/output_file.h"
 
-// A file consists of the length of its header in eight bytes, little-endian,
-// the header, and the numbers of all tensors, one after another.
 namespace fuse {
 namespace {
 
-constexpr std::size_t kLengthSize = 8;
 constexpr std::size_t kLargestHeader = 100'000'000;  // the format's limit
-
-// ---- writing ----------------------------------------------------------------
-
-// The name and tensor of each entry in file order: wide elements first, so that
-// every tensor is aligned if the file is.
-FileOrder file_order(const TensorMap& tensors) {
-  FileOrder order;
-  for (const auto& named : tensors) order.push_back(&named);
-  std::stable_sort(
-      order.begin(), order.end(), [](const auto* a, const auto* b) {
-        return size_of(a->second.dtype()) > size_of(b->second.dtype());
-      });
-  return order;
-}
-
-// The bytes of a contiguous tensor of numbers.
-std::string_view bytes_of(const Tensor& tensor) {
-  // Taking the address flushes pending recorded writes first.
-  const void* const data = with_type(
-      tensor.dtype(),
-      [&](auto type) -> const void* { return tensor.data<decltype(type)>(); });
-  return {static_cast<const char*>(data), tensor.nbytes()};
-}
-
-// Codes and scales of blocks are tensors of their own in a file.
-constexpr const char* kScales = ".scales";
-
-std::int64_t blocks_in(std::int64_t numel) {
-  return (numel + block_size - 1) / block_size;
-}
-
-// Calls visit(scale, codes, first, n) for each block at an address: where its
-// scale and codes are, which element is its first, and how many it has.
-template <class Visit>
-void for_each_block(char* blocks, std::int64_t numel, Visit visit) {
-  for (std::int64_t first = 0; first < numel; first += block_size) {
-    char* const scale = blocks + first / block_size * block_bytes;
-    visit(scale, scale + sizeof(float), first,
-          std::size_t(std::min<std::int64_t>(block_size, numel - first)));
-  }
-}
-
-// The codes of a tensor in blocks, without its scales, and those.
-struct Parts {
-  std::string codes;
-  Tensor scales;
-};
-
-Parts parts_of(const Tensor& tensor) {
-  const std::int64_t numel = tensor.numel();
-  Parts parts = {std::string(std::size_t(numel), '\0'),
-                 empty({blocks_in(numel)}, DType::float32, cpu_device)};
-  auto* scale_to = static_cast<char*>(parts.scales.raw_data());
-  for_each_block(static_cast<char*>(tensor.address(false)), numel,
-                 [&](const char* scale, const char* codes, std::int64_t first,
-                     std::size_t n) {
-                   std::memcpy(scale_to, scale, sizeof(float));
-                   std::memcpy(parts.codes.data() + first, codes, n);
-                   scale_to += sizeof(float);
-                 });
-  return parts;
-}
-
-Tensor joined(const Shape& shape, DType dtype, const char* codes_from,
-              const char* scale_from) {
-  const Tensor tensor = empty(shape, dtype, cpu_device);
-  for_each_block(
-      static_cast<char*>(tensor.raw_data()), tensor.numel(),
-      [&](char* scale, char* codes, std::int64_t first, std::size_t n) {
-        std::memcpy(scale, scale_from, sizeof(float));
-        std::memcpy(codes, codes_from + first, n);
-        scale_from += sizeof(float);
-      });
-  return tensor;
-}
-
-// Adds the scales of all blocks to what is written, and keeps their codes.
-std::map<std::string, std::string> split_blocks(const std::string& path,
-                                                TensorMap& tensors) {
-  std::map<std::string, std::string> codes;
-  TensorMap scales;
-  for (const auto& [name, tensor] : tensors) {
-    if (!in_blocks(tensor.dtype())) continue;
-    Parts parts = parts_of(tensor);
-    codes[name] = std::move(parts.codes);
-    scales[name + kScales] = parts.scales;
-  }
-  for (const auto& [name, tensor] : scales) {
-    if (tensors.emplace(name, tensor).second) continue;
-    throw Error("cannot write '" + path +
-                "': the scales of a tensor in 8 bits "
-                "would be called " +
-                json_string(name) + ", as another tensor is");
-  }
-  return codes;
-}
-
-std::string length_bytes(std::uint64_t length) {
-  std::string bytes;
-  for (std::size_t i = 0; i < kLengthSize; ++i, length >>= 8) {
-    bytes += static_cast<char>(length & 0xFFU);
-  }
-  return bytes;
-}
 
 // The checksum of the header without its checksum, and of all that follows.
 std::string checksum(std::string_view header,
@@ -143,8 +35,6 @@ std::string checksum(std::string_view header,
   for (const std::string_view piece : pieces) hash = content_hash(piece, hash);
   return hex_digits(hash);
 }
-
-// ---- reading ----------------------------------------------------------------
 
 std::uint64_t length_of(std::string_view bytes) {
   std::uint64_t length = 0;
@@ -251,6 +141,22 @@ void check_checksum(const SafetensorsHeader& header, const std::string& file) {
   }
 }
 
+// A tensor in blocks, from its codes and scales.
+Tensor joined(const Shape& shape, DType dtype, const char* codes_from,
+              const char* scale_from) {
+  const Tensor tensor = empty(shape, dtype, cpu_device);
+  auto* to = static_cast<char*>(tensor.raw_data());
+  const std::int64_t numel = tensor.numel();
+  for (std::int64_t first = 0; first < numel; first += block_size) {
+    std::memcpy(to, scale_from, sizeof(float));
+    std::memcpy(to + sizeof(float), codes_from + first,
+                std::size_t(std::min<std::int64_t>(block_size, numel - first)));
+    scale_from += sizeof(float);
+    to += block_bytes;
+  }
+  return tensor;
+}
+
 TensorMap tensors_in(const SafetensorsHeader& header, std::string& file) {
   char* const data =
       file.data() + kLengthSize + length_of(std::string_view(file));
@@ -261,14 +167,14 @@ TensorMap tensors_in(const SafetensorsHeader& header, std::string& file) {
   }
   for (const auto& [name, entry] : header.entries) {
     if (!in_blocks(entry.dtype)) continue;
-    const auto scales = tensors.extract(name + kScales);
+    const auto scales = tensors.extract(name_of_scales(name));
     const Shape wanted = {blocks_in(entry.end - entry.begin)};
     if (scales.empty() || scales.mapped().dtype() != DType::float32 ||
         scales.mapped().shape() != wanted) {
       throw Error("damaged, or not a file for Fusebook: tensor " +
                   json_string(name) + " has codes of 8 bits, but " +
-                  json_string(name + kScales) + " does not have a scale for " +
-                  "every 256 of them");
+                  json_string(name_of_scales(name)) +
+                  " does not have a scale for " + "every 256 of them");
     }
     tensors[name] =
         joined(entry.shape, entry.dtype, data + entry.begin,
@@ -313,23 +219,17 @@ void write_safetensors(const std::string& path, const Metadata& metadata,
                 " is undefined");
   }
   OutputFile file("safetensors", path);
-  TensorMap contiguous = tensors;
-  for (auto& [name, tensor] : contiguous) tensor = tensor.cpu().contiguous();
-  const auto codes = split_blocks(path, contiguous);
-  const FileOrder order = file_order(contiguous);
-  std::string text = safetensors_header(metadata, order);
-  const std::size_t checksum_at =
-      kLengthSize + place_of_checksum(text, kNoChecksum);
-  text.insert(0, length_bytes(text.size()));
+  const SafetensorsLayout layout(path, metadata, kinds_of(tensors));
+  std::vector<EntryBytes> entries;
   std::vector<std::string_view> pieces = {{}};
-  for (const auto* named : order) {
-    const bool coded = in_blocks(named->second.dtype());
-    pieces.push_back(coded ? std::string_view(codes.at(named->first))
-                           : bytes_of(named->second));
+  std::uint64_t hash = layout.first_hash();
+  for (const auto& entry : layout.entries()) {
+    entries.emplace_back(tensors.at(entry.tensor), entry.is_scales);
+    pieces.push_back(entries.back().bytes());
+    hash = content_hash(pieces.back(), hash);
   }
-  const std::string digits = checksum(text, std::span(pieces).subspan(1));
-  text.replace(checksum_at, digits.size(), digits);
-  pieces[0] = text;
+  const std::string head = layout.head(hash);
+  pieces[0] = head;
   file.write(pieces);
   file.commit();
 }

@@ -35,10 +35,10 @@ const char* type_name(DType dtype) {
   }
 }
 
-Json entry_json(const Tensor& tensor, std::size_t begin) {
-  return {{"dtype", type_name(tensor.dtype())},
-          {"shape", tensor.shape()},
-          {"data_offsets", {begin, begin + bytes_in_file(tensor)}}};
+Json entry_json(const TensorKind& kind, std::size_t begin) {
+  return {{"dtype", type_name(kind.dtype)},
+          {"shape", kind.shape},
+          {"data_offsets", {begin, begin + bytes_in_file(kind)}}};
 }
 
 void check_text(const std::string& text) {
@@ -117,8 +117,10 @@ auto parse_member(const std::string& name, Parse parse) {
 
 }  // namespace
 
-std::size_t bytes_in_file(const Tensor& tensor) {
-  return std::size_t(tensor.numel()) * size_of(tensor.dtype());
+std::size_t bytes_in_file(const TensorKind& kind) {
+  std::size_t bytes = size_of(kind.dtype);
+  for (const std::int64_t size : kind.shape) bytes *= std::size_t(size);
+  return bytes;
 }
 
 std::string safetensors_header(Metadata metadata, const FileOrder& order) {

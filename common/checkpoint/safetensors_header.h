@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fusebook/checkpoint/safetensors.h"
+#include "fusebook/checkpoint/safetensors_layout.h"
 
 // The header of a file is JSON:
 //   {"__metadata__": {NAME: TEXT, ...},
@@ -33,11 +33,11 @@ struct SafetensorsHeader {
   std::map<std::string, SafetensorsEntry> entries;
 };
 
-/// The name and tensor of each entry, in file order.
-using FileOrder = std::vector<TensorMap::const_pointer>;
+/// The name and kind of each entry, in file order.
+using FileOrder = std::vector<KindMap::const_pointer>;
 
 /// The bytes of a tensor's own entry: of blocks, those of its codes.
-std::size_t bytes_in_file(const Tensor& tensor);
+std::size_t bytes_in_file(const TensorKind& kind);
 
 /// The header of a file with these tensors, one after another, with zeros as
 /// the checksum; its size is a multiple of eight bytes. Throws Error for a name

@@ -1,6 +1,6 @@
 #include "fusebook/support/content_hash.h"
 
-#include <array>
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -35,17 +35,41 @@ std::uint64_t fold(const Lanes& lanes, std::uint64_t start) {
 }  // namespace
 
 std::uint64_t content_hash(std::string_view bytes, std::uint64_t seed) {
-  Lanes lanes;
-  for (std::size_t i = 0; i < lane_count; ++i) lanes[i] = seed + (i + 1) * odd;
-  const std::uint64_t size = bytes.size();
+  ContentHash hash(seed);
+  hash.add(bytes);
+  return hash.value();
+}
+
+ContentHash::ContentHash(std::uint64_t seed) : seed_(seed) {
+  for (std::size_t i = 0; i < lane_count; ++i) {
+    lanes_[i] = seed + (i + 1) * odd;
+  }
+}
+
+void ContentHash::add(std::string_view bytes) {
+  const std::size_t filled = size_ % block_size;
+  size_ += bytes.size();
+  if (filled > 0) {
+    const std::string_view first = bytes.substr(0, block_size - filled);
+    std::copy(first.begin(), first.end(), tail_.begin() + filled);
+    if (filled + first.size() < block_size) return;
+    mix_block(lanes_, tail_.data());
+    bytes.remove_prefix(first.size());
+  }
+  Lanes lanes = lanes_;
   for (; bytes.size() >= block_size; bytes.remove_prefix(block_size)) {
     mix_block(lanes, bytes.data());
   }
+  lanes_ = lanes;
+  std::copy(bytes.begin(), bytes.end(), tail_.begin());
+}
+
+std::uint64_t ContentHash::value() const {
+  Lanes lanes = lanes_;
   std::array<char, block_size> tail = {};
-  // An empty text may have no address.
-  if (!bytes.empty()) std::memcpy(tail.data(), bytes.data(), bytes.size());
+  std::copy_n(tail_.begin(), size_ % block_size, tail.begin());
   mix_block(lanes, tail.data());
-  return fold(lanes, size + seed);
+  return fold(lanes, size_ + seed_);
 }
 
 std::string hex_digits(std::uint64_t value) {

@@ -39,6 +39,19 @@ class FileSizeSignalBlock {
   sigset_t old_;
 };
 
+// Until all is written, by calls that write some of it.
+template <class Write>
+bool write_by(Write write_some, std::string_view bytes) {
+  const FileSizeSignalBlock block;
+  while (!bytes.empty()) {
+    const ssize_t count = write_some(bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    bytes.remove_prefix(std::size_t(count));
+  }
+  return true;
+}
+
 }  // namespace
 
 UniqueFd::~UniqueFd() {
@@ -49,14 +62,21 @@ UniqueFd::~UniqueFd() {
 }
 
 bool write_all(int fd, std::string_view bytes) {
-  const FileSizeSignalBlock block;
-  while (!bytes.empty()) {
-    const ssize_t count = write(fd, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    bytes.remove_prefix(std::size_t(count));
-  }
-  return true;
+  return write_by(
+      [fd](std::string_view rest) {
+        return write(fd, rest.data(), rest.size());
+      },
+      bytes);
+}
+
+bool write_all_at(int fd, std::uint64_t begin, std::string_view bytes) {
+  const char* const first = bytes.data();
+  return write_by(
+      [=](std::string_view rest) {
+        const auto done = std::uint64_t(rest.data() - first);
+        return pwrite(fd, rest.data(), rest.size(), off_t(begin + done));
+      },
+      bytes);
 }
 
 bool read_exactly(int fd, std::size_t size, std::string* bytes) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,6 +33,9 @@ class UniqueFd {
 /// Writes all of `bytes`. False on failure, with errno set; reaching the file
 /// size limit (RLIMIT_FSIZE) is a failure too and raises no signal.
 bool write_all(int fd, std::string_view bytes);
+
+/// The same at a place of the file, which grows if it ends before.
+bool write_all_at(int fd, std::uint64_t begin, std::string_view bytes);
 
 /// Reads exactly `size` bytes from the start of the file. False on failure,
 /// with errno set (0 if the file is shorter).

@@ -79,18 +79,25 @@ OutputFile::~OutputFile() {
 void OutputFile::write(std::string_view text) { write(std::span(&text, 1)); }
 
 void OutputFile::write(std::span<const std::string_view> pieces) {
-  const bool direct = aside_.empty();
-  const std::string& path = direct ? target_ : aside_;
-  const int flags = direct ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC;
-  const int file = open(path.c_str(), flags | O_CLOEXEC, 0666);
-  if (file < 0) fail_to_write(path);
-  pending_ = true;
+  const int file = begin_written();
   UniqueFd owner(file);
   for (const std::string_view piece : pieces) {
-    if (!write_all(file, piece)) fail_to_write(path);
+    if (!write_all(file, piece)) fail_to_write(written());
   }
-  if (!direct && fsync(file) != 0) fail_to_write(path);
-  if (close(owner.release()) != 0) fail_to_write(path);
+  if (!aside_.empty() && fsync(file) != 0) fail_to_write(written());
+  if (close(owner.release()) != 0) fail_to_write(written());
+}
+
+void OutputFile::begin() {
+  if (close(begin_written()) != 0) fail_to_write(written());
+}
+
+int OutputFile::begin_written() {
+  const int flags = aside_.empty() ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC;
+  const int file = open(written().c_str(), flags | O_CLOEXEC, 0666);
+  if (file < 0) fail_to_write(written());
+  pending_ = true;
+  return file;
 }
 
 void OutputFile::commit() {
@@ -100,6 +107,21 @@ void OutputFile::commit() {
   }
   pending_ = false;
   if (!aside_.empty()) sync_folder(target_);
+}
+
+FilePieces::FilePieces(std::string path)
+    : path_(std::move(path)), file_(open(path_.c_str(), O_WRONLY | O_CLOEXEC)) {
+  if (!file_.valid()) fail_to_write(path_);
+}
+
+void FilePieces::write(std::uint64_t begin, std::string_view bytes) {
+  if (!write_all_at(file_.get(), begin, bytes)) fail_to_write(path_);
+}
+
+// What is not a file on a disk, such as /dev/null, cannot be synced.
+void FilePieces::finish() {
+  if (fsync(file_.get()) != 0 && errno != EINVAL) fail_to_write(path_);
+  if (close(file_.release()) != 0) fail_to_write(path_);
 }
 
 }  // namespace fuse

@@ -92,3 +92,38 @@ TEST_CASE("places that cannot be written to are named at once") {
       UsageError);
   CHECK_THROWS_AS(OutputFile("--json", (folder / "b") + "/"), UsageError);
 }
+
+TEST_CASE("pieces of a file are written in any order") {
+  const TempDir folder;
+  put(folder / "a", "old");
+  OutputFile file("--json", folder / "a");
+  file.begin();
+  {
+    FilePieces first(file.written());
+    FilePieces second(file.written());
+    second.write(5, "and last");
+    first.write(2, "one");
+    first.write(0, "no");
+    first.finish();
+    second.finish();
+  }
+  CHECK(read_text(folder / "a") == "old");
+  file.commit();
+  CHECK(read_text(folder / "a") == "nooneand last");
+  CHECK(names_in(folder.path()).size() == 1);
+  CHECK_THROWS_WITH_AS(
+      FilePieces(folder / "b"),
+      ("cannot write '" + folder / "b" + "': No such file or directory")
+          .c_str(),
+      Error);
+}
+
+TEST_CASE("pieces may be written where nothing is kept") {
+  OutputFile file("--json", "/dev/null");
+  file.begin();
+  FilePieces pieces(file.written());
+  pieces.write(5, "text");
+  pieces.finish();
+  file.commit();
+  CHECK_THROWS_AS(FilePieces("/dev/full").write(0, "text"), Error);
+}
