@@ -110,6 +110,19 @@ void Ranks::send_from_first(std::span<std::byte> bytes,
   if (rank_ == 0) traffic_.*counter += std::int64_t(bytes.size()) * (size_ - 1);
 }
 
+void Ranks::hand_on(std::span<std::byte> bytes, int from, int to,
+                    std::int64_t RankTraffic::* counter) {
+  if (from == to || (rank_ != from && rank_ != to)) return;
+  Messages messages(communicator_, largest_);
+  if (rank_ == from) {
+    traffic_.*counter += std::int64_t(bytes.size());
+    traffic_.messages += messages.send(bytes, to);
+  } else {
+    messages.take(bytes, from);
+  }
+  messages.wait();
+}
+
 void Ranks::count_exchange(std::span<const std::span<const std::byte>> out,
                            std::int64_t RankTraffic::* counter) {
   ++traffic_.exchanges;

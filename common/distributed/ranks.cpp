@@ -95,23 +95,26 @@ int end_alone(const Launched& other) {
   return 1;
 }
 
-// What is compared first: texts travel only where it differs.
-struct Digest {
-  std::uint64_t call;
-  std::uint64_t facts;
-  std::uint64_t note;
-};
-
 constexpr const char* leaving = "leave";
 
 const char* kind_of(const RankCall& call) {
   return call.kind == nullptr ? call.name : call.kind;
 }
 
-Digest digest_of(const RankCall& call, std::uint64_t note) {
+std::uint64_t hash_of(const std::vector<std::string>& facts) {
   std::uint64_t hash = 0;
-  for (const std::string& fact : call.facts) hash = content_hash(fact, hash);
-  return {content_hash(kind_of(call)), hash, note};
+  for (const std::string& fact : facts) hash = content_hash(fact, hash);
+  return hash;
+}
+
+// What an action throws, or nothing.
+std::string trouble_in(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const std::exception& error) {
+    return *error.what() == '\0' ? "unknown" : error.what();
+  }
+  return {};
 }
 
 std::string place_of(const RankCall& call) {
@@ -164,6 +167,13 @@ std::string difference(int r, const std::vector<std::string>& other,
 }
 
 }  // namespace
+
+// What is compared first: texts travel only where it differs.
+struct Ranks::Digest {
+  std::uint64_t call;
+  std::uint64_t facts;
+  std::uint64_t note;
+};
 
 Ranks::Ranks(MPI_Comm communicator, std::source_location place) {
   const std::string who = fmt::format("Ranks at {}", at(place));
@@ -222,13 +232,34 @@ void Ranks::say_goodbye() noexcept {
 
 std::vector<std::uint64_t> Ranks::agree(const RankCall& call,
                                         std::uint64_t note) {
+  return compare(call, exchange_digests(call, note));
+}
+
+void Ranks::agree_after(const RankCall& call,
+                        const std::function<void()>& tell) {
+  const std::string trouble = trouble_in(tell);
+  const auto all = exchange_digests(call, trouble.empty() ? 0 : 1);
+  const std::uint64_t kind = content_hash(kind_of(call));
+  const bool same = std::all_of(all.begin(), all.end(), [&](const Digest& one) {
+    return one.call == kind;
+  });
+  const auto bad = std::find_if(
+      all.begin(), all.end(), [](const Digest& one) { return one.note != 0; });
+  if (same && bad != all.end()) {
+    tell_trouble(call, std::size_t(bad - all.begin()), trouble);
+  }
+  compare(call, all);
+}
+
+std::vector<Ranks::Digest> Ranks::exchange_digests(const RankCall& call,
+                                                   std::uint64_t note) {
   if (is_over_) {
     throw Error(place_of(call) + ": a rank has left the run");
   }
   if (is_group_left) end_for_group();
   all_threw_ = false;
   rank_in_last_call = rank_;
-  const Digest own = digest_of(call, note);
+  const Digest own = {content_hash(kind_of(call)), hash_of(call.facts), note};
   std::vector<Digest> all(std::size_t(size_), own);
   check_mpi(MPI_Allgather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own),
                           MPI_BYTE, communicator_),
@@ -236,6 +267,12 @@ std::vector<std::uint64_t> Ranks::agree(const RankCall& call,
   count_call(sizeof(own));
   const std::uint64_t left = content_hash(leaving);
   for (const Digest& each : all) is_over_ = is_over_ || each.call == left;
+  return all;
+}
+
+std::vector<std::uint64_t> Ranks::compare(const RankCall& call,
+                                          const std::vector<Digest>& all) {
+  const Digest& own = all[std::size_t(rank_)];
   std::vector<std::uint64_t> notes;
   for (const Digest& each : all) {
     if (each.call != own.call || each.facts != own.facts) explain(call);
@@ -273,22 +310,20 @@ void Ranks::explain(const RankCall& call) {
 
 void Ranks::together(const RankCall& call,
                      const std::function<void()>& action) {
-  std::string trouble;
-  try {
-    action();
-  } catch (const std::exception& error) {
-    trouble = *error.what() == '\0' ? "unknown" : error.what();
-  }
+  const std::string trouble = trouble_in(action);
   const auto notes =
       agree({call.name, call.place, {}}, trouble.empty() ? 0 : 1);
   const auto bad = std::find(notes.begin(), notes.end(), 1U);
   if (bad == notes.end()) return;
+  tell_trouble(call, std::size_t(bad - notes.begin()), trouble);
+}
+
+void Ranks::tell_trouble(const RankCall& call, std::size_t rank,
+                         const std::string& trouble) {
   const auto texts =
       gather(place_of(call) + ": " + trouble, &RankTraffic::agreement);
-  const auto r = bad - notes.begin();
   all_threw_ = true;
-  throw RanksDisagree(
-      fmt::format("rank {} failed in {}", r, texts[std::size_t(r)]));
+  throw RanksDisagree(fmt::format("rank {} failed in {}", rank, texts[rank]));
 }
 
 std::vector<std::string> Ranks::places(const RankCall& call) {
@@ -308,17 +343,6 @@ void Ranks::or_end(const RankCall& call,
 
 std::vector<std::string> Ranks::gather(const std::string& own,
                                        std::int64_t RankTraffic::* counter) {
-  return gather_in(size_, own, counter);
-}
-
-std::vector<std::string> Ranks::gather_in_first(
-    const std::string& own, std::int64_t RankTraffic::* counter) {
-  return gather_in(1, own, counter);
-}
-
-// The first ranks get the texts of all, the others nothing.
-std::vector<std::string> Ranks::gather_in(int first, const std::string& own,
-                                          std::int64_t RankTraffic::* counter) {
   const auto ranks = std::size_t(size_);
   const std::uint64_t length = own.size();
   std::vector<std::uint64_t> lengths(ranks);
@@ -330,8 +354,7 @@ std::vector<std::string> Ranks::gather_in(int first, const std::string& own,
   std::vector<std::span<std::byte>> in(ranks);
   std::vector<std::span<const std::byte>> out(ranks);
   for (std::size_t r = 0; r < ranks; ++r) {
-    if (int(r) < first) out[r] = std::as_bytes(std::span(own));
-    if (rank_ >= first) continue;
+    out[r] = std::as_bytes(std::span(own));
     texts[r].resize(lengths[r]);
     in[r] = std::as_writable_bytes(std::span(texts[r]));
   }

@@ -36,7 +36,8 @@ struct RankTraffic {
   std::int64_t sums = 0;        ///< sums of chunks, for norms
   /// What keeps the ranks together, such as the parameters that all begin with.
   std::int64_t agreement = 0;
-  std::int64_t states = 0;     ///< states, for files
+  /// For files: kinds of states, and hashes; the states do not travel.
+  std::int64_t states = 0;
   std::int64_t calls = 0;      ///< no bytes: calls that send a few to everybody
   std::int64_t exchanges = 0;  ///< no bytes: calls that send any number
   /// No bytes: messages, if each goes straight to its rank.
@@ -91,6 +92,9 @@ class Ranks {
   /// facts. Throws RanksDisagree on all of them otherwise.
   std::vector<std::uint64_t> agree(const RankCall& call,
                                    std::uint64_t note = 0);
+  /// Runs `tell`, which may add to the facts of `call`, and compares them. If it
+  /// throws on one rank, all throw that.
+  void agree_after(const RankCall& call, const std::function<void()>& tell);
   /// What each rank is doing and where: "step at training.cpp:20".
   std::vector<std::string> places(const RankCall& call);
   /// Throws, on all ranks, what `action` threw on one of them.
@@ -117,22 +121,29 @@ class Ranks {
   /// The texts of all ranks.
   std::vector<std::string> gather(const std::string& own,
                                   std::int64_t RankTraffic::* counter);
-  /// The same on rank 0; nothing on the others.
-  std::vector<std::string> gather_in_first(const std::string& own,
-                                           std::int64_t RankTraffic::* counter);
+  /// Sends the bytes of one rank to another; nothing happens on others, nor if
+  /// both are one. All ranks make such calls in one order.
+  void hand_on(std::span<std::byte> bytes, int from, int to,
+               std::int64_t RankTraffic::* counter);
   /// For tests: messages longer than this are sent in pieces.
   void set_largest_message(std::int64_t bytes) { largest_ = bytes; }
 
  private:
+  struct Digest;
+
   void join();
+  std::vector<Digest> exchange_digests(const RankCall& call,
+                                       std::uint64_t note);
+  std::vector<std::uint64_t> compare(const RankCall& call,
+                                     const std::vector<Digest>& all);
+  [[noreturn]] void tell_trouble(const RankCall& call, std::size_t rank,
+                                 const std::string& trouble);
   [[noreturn]] void explain(const RankCall& call);
   [[noreturn]] void end_for_group() const;
   void say_goodbye() noexcept;
   void count_call(std::size_t bytes);
   void count_exchange(std::span<const std::span<const std::byte>> out,
                       std::int64_t RankTraffic::* counter);
-  std::vector<std::string> gather_in(int first, const std::string& own,
-                                     std::int64_t RankTraffic::* counter);
   void exchange_in_pieces(std::span<const std::span<const std::byte>> out,
                           std::span<const std::span<std::byte>> in) const;
   void exchange_at_once(std::span<const std::span<const std::byte>> out,

@@ -3,9 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 
 #include "fusebook/distributed/optimizer_facts.h"
+#include "fusebook/distributed/run_file.h"
 #include "fusebook/distributed/whole_states.h"
+#include "fusebook/support/output_file.h"
 
 namespace fuse {
 namespace {
@@ -33,14 +37,32 @@ void save_checkpoint(const std::string& path, ShardedOptimizer& sharded,
     call.facts.push_back(std::move(each));
   }
   ranks.agree(call);
-  std::vector<std::string> states;
-  ranks.or_end(call, [&] { states = WholeStates::gather(sharded); });
+  const bool is_first = ranks.rank() == 0;
+  const auto described =
+      ranks.gather(RunFile::describe(sharded), &RankTraffic::states);
+  std::optional<RunFile> run;
+  std::optional<OutputFile> file;
+  std::string written;
   ranks.together(call, [&] {
-    if (ranks.rank() != 0) return;
-    WholeStates whole(sharded);
-    whole.put(states);
-    states.clear();
-    save_checkpoint(path, sharded.optimizer(), schedulers);
+    run.emplace(path, sharded, schedulers, described);
+    if (!is_first) return;
+    written = file.emplace("safetensors", path).written();
+    file->begin();
+  });
+  written = ranks.gather(written, &RankTraffic::states)[0];
+  ranks.together(call, [&] {
+    FilePieces pieces(written);
+    run->write_own(pieces);
+    pieces.finish();
+  });
+  std::uint64_t hash = 0;
+  ranks.or_end(call, [&] { hash = run->hash(ranks); });
+  ranks.together(call, [&] {
+    if (!is_first) return;
+    FilePieces pieces(written);
+    pieces.write(0, run->head(hash));
+    pieces.finish();
+    file->commit();
   });
 }
 

@@ -8,7 +8,7 @@
 namespace fuse {
 
 /// For a scope, the optimizer of a ShardedOptimizer has all parameters, whole, as
-/// in one process; its states are its own.
+/// in one process. States are those of the shares, until others are loaded.
 class WholeStates {
  public:
   explicit WholeStates(ShardedOptimizer& sharded);
@@ -16,10 +16,6 @@ class WholeStates {
   WholeStates& operator=(const WholeStates&) = delete;
   ~WholeStates();
 
-  /// Collects the states of all ranks in rank 0: a call that all ranks make.
-  static std::vector<std::string> gather(ShardedOptimizer& sharded);
-  /// Gives the whole parameters the states that were collected.
-  void put(const std::vector<std::string>& packed);
   /// Gives the views of this rank's shares the states of the whole parameters.
   void share();
 

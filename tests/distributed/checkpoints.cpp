@@ -1,14 +1,19 @@
 // Files that other numbers of ranks go on from.
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 #include "distributed/run_testing.h"
 #include "fusebook/distributed/sharded_checkpoint.h"
 #include "fusebook/lr_scheduler/all.h"
 #include "fusebook/optim/all.h"
+#include "support/jit_testing.h"
 #include "support/testing.h"
 
 using namespace run_testing;
@@ -26,6 +31,24 @@ std::string file_name() {
       "/tmp/fusebook-ranks-" + std::to_string(getpid()) + ".safetensors";
   return given_ranks->gather(own, &RankTraffic::agreement)[0];
 }
+
+// For a scope, files of this process cannot grow longer, if the limit is not
+// negative.
+class ShortFiles {
+ public:
+  explicit ShortFiles(std::int64_t most) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit now = before_;
+    if (most >= 0) now.rlim_cur = rlim_t(most);
+    setrlimit(RLIMIT_FSIZE, &now);
+  }
+  ShortFiles(const ShortFiles&) = delete;
+  ShortFiles& operator=(const ShortFiles&) = delete;
+  ~ShortFiles() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
 
 // Some of the ranks, each of which is told its own.
 template <class Work>
@@ -143,6 +166,145 @@ TEST_CASE("states in 8 bits are saved and loaded") {
     name->step();
   }
   CHECK(bitwise_equal(params, again));
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (given_ranks->rank() == 0) std::remove(file.c_str());
+}
+
+namespace {
+
+// What one process writes, and what all ranks do.
+struct Saved {
+  std::string name;
+  Make make;
+  DType dtype = DType::float32;
+};
+
+std::string text_of(const std::string& file) {
+  return jit_testing::read_text(file);
+}
+
+// Temporary files.
+bool is_part_beside(const std::string& file) {
+  const std::filesystem::directory_iterator all("/tmp");
+  return std::any_of(begin(all), end(all), [&](const auto& each) {
+    return each.path().string().starts_with(file + ".part-");
+  });
+}
+
+void check_bytes(const Saved& saved) {
+  CAPTURE(saved.name);
+  const Model some = {{{{8192 * 5 + 3}, saved.dtype},
+                       {{7, 5}, saved.dtype},
+                       {{96, 100}, saved.dtype},
+                       {{8192 * 2 + 1}, saved.dtype},
+                       {{}, saved.dtype}},
+                      [](int, int, std::size_t p) { return p != 3; }};
+  const std::string file = file_name();
+  auto params = some.params();
+  const auto opt = saved.make(params);
+  ShardedOptimizer sharded(*given_ranks, *opt,
+                           {.backend = Backend::interpreted});
+  for (int step = 0; step < 2; ++step) {
+    add_own_gradients(sharded, some, params, step);
+    sharded.step({.divide_by = 7});
+  }
+  save_checkpoint(file, sharded);
+  CHECK_FALSE(is_part_beside(file));
+  auto copies = some.params();
+  const auto alone = saved.make(copies);
+  for (int step = 0; step < 2; ++step) {
+    alone->zero_grad();
+    for (int m = 0; m < micro_gradients; ++m) {
+      some.add_gradients(copies, step, m);
+    }
+    for (const TensorList& list : lists_of(copies)) foreach_div_(list, 7.0);
+    alone->step();
+  }
+  const std::string other = file + "-" + std::to_string(given_ranks->rank());
+  save_checkpoint(other, *alone);
+  CHECK((text_of(file) == text_of(other)));
+  std::remove(other.c_str());
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (given_ranks->rank() == 0) std::remove(file.c_str());
+}
+
+template <class O>
+Make maker(std::function<void(O&)> change = [](O&) {}) {
+  return [change](std::vector<Tensor> params) -> std::unique_ptr<Optimizer> {
+    auto opt = std::make_unique<O>(std::move(params));
+    change(*opt);
+    return opt;
+  };
+}
+
+}  // namespace
+
+TEST_CASE("the file that ranks write together is that of one process") {
+  check_bytes({"AdamW", maker<AdamW>()});
+  check_bytes({"SGD", maker<SGD>()});
+  check_bytes({"RMSprop", maker<RMSprop>()});
+  check_bytes({"Adafactor", maker<Adafactor>()});
+  check_bytes({"masters",
+               maker<Adam>([](Adam& opt) { opt.use_master_weights(); }),
+               DType::bfloat16});
+  check_bytes({"split masters",
+               maker<Adam>([](Adam& opt) { opt.use_split_masters(); }),
+               DType::bfloat16});
+  check_bytes(
+      {"8 bits", maker<Adam>([](Adam& opt) { opt.use_8bit_states(); })});
+}
+
+TEST_CASE("states stay with their ranks when they are saved") {
+  const std::string file = file_name();
+  std::array<std::int64_t, 2> sent{};
+  for (std::size_t k = 0; k < 2; ++k) {
+    const Model some = {
+        {{{8192 * 16 * std::int64_t(k * 9 + 1)}, DType::float32}}};
+    auto params = some.params();
+    Adam opt(params);
+    ShardedOptimizer sharded(*given_ranks, opt,
+                             {.backend = Backend::interpreted});
+    add_own_gradients(sharded, some, params, 0);
+    sharded.step();
+    const RankTraffic before = given_ranks->traffic();
+    save_checkpoint(file, sharded);
+    sent[k] = (given_ranks->traffic() - before).states;
+  }
+  // A few digits of sizes more, and names of a file.
+  CHECK(sent[1] <= sent[0] + 16 * (given_ranks->size() - 1));
+  CHECK(sent[1] < 4096 * given_ranks->size());
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (given_ranks->rank() == 0) std::remove(file.c_str());
+}
+
+TEST_CASE("a rank that cannot write leaves the old file") {
+  const std::string file = file_name();
+  auto params = model.params();
+  Adam opt(params);
+  ShardedOptimizer sharded(*given_ranks, opt,
+                           {.backend = Backend::interpreted});
+  add_own_gradients(sharded, model, params, 0);
+  sharded.step();
+  save_checkpoint(file, sharded);
+  const std::string old = text_of(file);
+  add_own_gradients(sharded, model, params, 1);
+  sharded.step();
+  const int last = given_ranks->size() - 1;
+  const std::string message = testing::message_of<RanksDisagree>([&] {
+    const ShortFiles limit(given_ranks->rank() == last ? 1000 : -1);
+    save_checkpoint(file, sharded);
+  });
+  CHECK(contains(message, "rank " + std::to_string(last) +
+                              " failed in save_checkpoint at "));
+  CHECK(contains(message, "cannot write '" + file + ".part-"));
+  CHECK(contains(message, "File too large"));
+  CHECK((text_of(file) == old));
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK_FALSE(is_part_beside(file));
+  MPI_Barrier(MPI_COMM_WORLD);
+  // It can go on.
+  save_checkpoint(file, sharded);
+  CHECK((text_of(file) != old));
   MPI_Barrier(MPI_COMM_WORLD);
   if (given_ranks->rank() == 0) std::remove(file.c_str());
 }
