@@ -19,7 +19,6 @@
 #include "fusebook/foreach/clip_grad.h"
 #include "fusebook/prelude/sums.h"
 #include "fusebook/support/call_place.h"
-#include "fusebook/support/content_hash.h"
 #include "fusebook/support/source_place.h"
 #include "fusebook/trace/recorder.h"
 
@@ -92,14 +91,15 @@ ShardedOptimizer::ShardedOptimizer(Ranks& ranks, Optimizer& optimizer,
   RecordedStep recorded;
   ranks_.together(call, [&] {
     take_params();
-    recorded = record_step(optimizer_);
+    recorder_ = std::make_unique<StepRecorder>(optimizer_);
+    recorded = recorder_->record(true);
   });
   std::vector<std::string> facts = machine_facts();
   for (std::string& each : this->facts()) facts.push_back(std::move(each));
   for (std::string& each : facts_of_params(params_, group_of_)) {
     facts.push_back(std::move(each));
   }
-  facts.push_back("a step recorded as " + hex_digits(recorded.hash));
+  facts.push_back(fact_of(recorded));
   ranks_.agree({call.name, place, std::move(facts)});
   std::vector<Shareable> sizes;
   for (std::size_t p = 0; p < params_.size(); ++p) {
@@ -299,6 +299,19 @@ void ShardedOptimizer::prepare_gradients(const ShardedStep& options,
       call, [&] { result.norm = parts_->norm.norm(parts_->sums.dtypes()); });
 }
 
+// What the update does may depend on more than options, so it is recorded anew.
+void ShardedOptimizer::agree_on_step(RankCall& call) {
+  try {
+    ranks_.agree_after(call, [&] {
+      for (std::string& each : facts()) call.facts.push_back(std::move(each));
+      call.facts.push_back(fact_of(recorder_->record()));
+    });
+  } catch (const RanksDisagree&) {
+    recorder_->forget();  // on all of them
+    throw;
+  }
+}
+
 ShardedResult ShardedOptimizer::step(const ShardedStep& options,
                                      std::source_location place) {
   check_usable("step", place);
@@ -306,8 +319,7 @@ ShardedResult ShardedOptimizer::step(const ShardedStep& options,
   RankCall call = {"step", place, facts_of_step(options)};
   while (round(false, call)) {
   }
-  for (std::string& each : facts()) call.facts.push_back(std::move(each));
-  ranks_.agree(call);
+  agree_on_step(call);
   const auto& dtypes = parts_->sums.dtypes();
   if (std::none_of(dtypes.begin(), dtypes.end(),
                    [](const auto& dtype) { return dtype.has_value(); })) {

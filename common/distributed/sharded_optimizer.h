@@ -16,6 +16,8 @@
 
 namespace fuse {
 
+class StepRecorder;
+
 /// What a step does with the sums of gradients before it uses them, in this
 /// order; in one process it is the call beside each.
 struct ShardedStep {
@@ -82,9 +84,12 @@ class ShardedOptimizer {
   void send_gradients_as(
       std::optional<DType> dtype,
       std::source_location place = std::source_location::current());
-  /// Steps all parameters for which gradients were added. If it fails on one
-  /// rank, it throws on all, and then only making everything anew helps: a rank
-  /// that got further has stepped.
+  /// Steps all parameters for which gradients were added. Before anything is
+  /// stored, each rank records what the update does now, on small tensors; where
+  /// ranks differ in that, in options or in numbers, all throw RanksDisagree, and
+  /// may go on once they agree. If it fails on one rank later, it throws on all,
+  /// and then only making everything anew helps: a rank that got further has
+  /// stepped.
   ShardedResult step(
       const ShardedStep& options = {},
       std::source_location place = std::source_location::current());
@@ -114,6 +119,7 @@ class ShardedOptimizer {
   void take_first_params();
   void send_params(const RankCall& call);
   bool round(bool contributes, const RankCall& call);
+  void agree_on_step(RankCall& call);
   void prepare_gradients(const ShardedStep& options, const RankCall& call,
                          ShardedResult& result);
   void check_usable(const char* call, std::source_location place) const;
@@ -127,6 +133,7 @@ class ShardedOptimizer {
   std::vector<std::vector<std::string>> names_;  // of each group
   std::vector<Share> shares_;
   std::vector<Tensor> own_;
+  std::unique_ptr<StepRecorder> recorder_;
   std::unique_ptr<Parts> parts_;
   std::optional<RemovableHandle> guard_;
   bool is_stepping_ = false;

@@ -219,6 +219,8 @@ class Optimizer {
   void check_joining(const ParamGroup& group) const;
 
  private:
+  friend class StandIns;
+
   // A recording in progress may hold this longer than the optimizer lives.
   struct Kept final : Undo, FactSource {
     void undo() override;

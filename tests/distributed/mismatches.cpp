@@ -1,6 +1,9 @@
 // Ranks that do not do the same: one error on each of them, and nothing stored.
 #include <doctest/doctest.h>
 
+#include <array>
+#include <functional>
+
 #include "distributed/run_testing.h"
 #include "fusebook/optim/all.h"
 #include "support/tested_device.h"
@@ -126,6 +129,146 @@ TEST_CASE("other operations") {
     const ShardedOptimizer sharded(*given_ranks, opt);
   });
   CHECK(contains(message, name_of_last() + " has a step recorded as "));
+}
+
+namespace {
+
+// An optimizer of the user's, whose update depends on more than its options.
+struct Outside {
+  std::function<void(const TensorList& grads)> before = [](const auto&) {};
+  double factor = 1.0;
+};
+Outside outside;
+
+class Free final : public Adam {
+ public:
+  using Adam::Adam;
+
+ protected:
+  void update(const AdamOptions& options, const Batch& batch) const override {
+    outside.before(batch.grads);
+    foreach_mul_(batch.grads, outside.factor);
+    Adam::update(options, batch);
+  }
+};
+
+struct FreeTraining {
+  FreeTraining() { outside = {}; }
+  ~FreeTraining() { outside = {}; }
+  void step(int k) {
+    add_own_gradients(sharded, small, params, k);
+    sharded.step({.divide_by = 7});
+  }
+  // Of parameters and all states here.
+  std::vector<Tensor> all() const {
+    std::vector<Tensor> copies;
+    for (const Tensor& each : params) copies.push_back(each.clone());
+    for (const Tensor& each : sharded.own()) {
+      for (const auto& [name, state] : opt.states(each)) {
+        copies.push_back(state.clone());
+      }
+    }
+    return copies;
+  }
+
+  std::vector<Tensor> params = small.params();
+  Free opt{params};
+  ShardedOptimizer sharded{
+      *given_ranks, opt, {.backend = Backend::interpreted}};
+};
+
+void clamp(const TensorList& grads) { foreach_clamp_(grads, -1.0, 1.0); }
+
+}  // namespace
+
+TEST_CASE("a rank alone takes another branch in the third step") {
+  FreeTraining usual;
+  for (int k = 0; k < 4; ++k) usual.step(k);
+  FreeTraining training;
+  for (int k = 0; k < 2; ++k) training.step(k);
+  const auto before = training.all();
+  if (given_ranks->size() > 1) {
+    const auto check = [&](const std::string& told) {
+      const std::string message =
+          agreed_message([&] { training.sharded.step({.divide_by = 7}); });
+      CHECK(contains(message, name_of_last() + told));
+      CHECK(contains(message, "in step at "));
+      CHECK(contains(message, "mismatches.cpp:"));
+      CHECK(bitwise_equal(before, training.all()));
+      CHECK(training.opt.steps() == 2);
+    };
+    add_own_gradients(training.sharded, small, training.params, 2);
+    if (is_last()) outside.before = clamp;
+    check(" has a step recorded as ");
+    outside = {};
+    if (is_last()) outside.factor = 0.5;  // the same operations
+    check(" has a step recorded as ");
+    outside = {};
+    if (is_last()) {
+      outside.before = [](const auto&) { throw Error("out of luck"); };
+    }
+    check(" failed in step at ");
+    outside = {};
+    // Once they agree, they go on.
+    training.sharded.step({.divide_by = 7});
+    training.step(3);
+  } else {
+    for (int k = 2; k < 4; ++k) training.step(k);
+  }
+  CHECK(bitwise_equal(usual.all(), training.all()));
+}
+
+TEST_CASE("recordings that are compared leave no trace") {
+  int before = 0;
+  int after = 0;
+  int updates = 0;
+  FreeTraining training;
+  outside.before = [&](const auto&) { ++updates; };
+  const std::array handles = {
+      training.opt.register_step_pre_hook([&](Optimizer&) { ++before; }),
+      training.opt.register_step_post_hook([&](Optimizer&) { ++after; })};
+  for (int k = 0; k < 5; ++k) training.step(k);
+  CHECK(before == 5);
+  CHECK(after == 5);
+  CHECK(updates >= 5);
+  CHECK(training.opt.steps() == 5);
+  CHECK(training.opt.parameters().size() == training.sharded.own().size());
+  for (const Tensor& each : training.sharded.own()) {
+    CHECK(training.opt.state(each, "step").item() == 5);
+  }
+  std::size_t bytes = 0;
+  for (const Tensor& each : training.sharded.own()) {
+    for (const auto& [name, state] : training.opt.states(each)) {
+      bytes += state.nbytes();
+    }
+  }
+  CHECK(training.opt.memory().states == bytes);
+  // Nothing is compiled again.
+  const Counters first = training.sharded.counters();
+  for (int k = 5; k < 8; ++k) training.step(k);
+  CHECK(training.sharded.counters().compilations == first.compilations);
+}
+
+TEST_CASE("an update that reads a value is recorded up to there") {
+  FreeTraining training;
+  outside.before = [](const TensorList& grads) {
+    if (grads.size() > 0) static_cast<void>(foreach_norm(grads)[0].item());
+  };
+  if (given_ranks->size() == 1) return;
+  training.step(0);
+  const auto before = training.all();
+  add_own_gradients(training.sharded, small, training.params, 1);
+  if (is_last()) outside.factor = 0.5;  // behind it
+  const auto reads = outside.before;
+  if (is_last()) {
+    outside.before = [&](const TensorList& grads) {
+      clamp(grads);
+      reads(grads);
+    };
+  }
+  CHECK(contains(agreed_message([&] { training.sharded.step(); }),
+                 name_of_last() + " has a step recorded as "));
+  CHECK(bitwise_equal(before, training.all()));
 }
 
 TEST_CASE("a rate that moved on one rank alone") {
