@@ -15,9 +15,10 @@ namespace fuse {
 /// a time, so none needs memory for more. All must reach the folder under the same
 /// path, on a file system where processes can write different parts of one file;
 /// what has no such parts, like a pipe, cannot be written. The file appears
-/// complete or not at all: until then it has another name, next to it. Throws
-/// RanksDisagree on all ranks if it fails on one, with the old file in its place,
-/// and Error after a step that failed: what is saved is a whole step.
+/// complete or not at all: until then it has another name, next to it, under which
+/// a run that is killed leaves it. Throws RanksDisagree on all ranks if it fails on
+/// one, with the old file in its place, and Error after a step that failed: what is
+/// saved is a whole step.
 void save_checkpoint(
     const std::string& path, ShardedOptimizer& sharded,
     const std::vector<const SchedulerBase*>& schedulers = {},

@@ -85,11 +85,11 @@ class ShardedOptimizer {
       std::optional<DType> dtype,
       std::source_location place = std::source_location::current());
   /// Steps all parameters for which gradients were added. Before anything is
-  /// stored, each rank records what the update does now, on small tensors; where
-  /// ranks differ in that, in options or in numbers, all throw RanksDisagree, and
-  /// may go on once they agree. If it fails on one rank later, it throws on all,
-  /// and then only making everything anew helps: a rank that got further has
-  /// stepped.
+  /// stored, each rank records what the update does now, on small tensors, which
+  /// takes some microseconds for any number of parameters. Where ranks differ in
+  /// that, in options or in numbers, all throw RanksDisagree, and may go on once
+  /// they agree. If it fails on one rank later, it throws on all, and then only
+  /// making everything anew helps: a rank that got further has stepped.
   ShardedResult step(
       const ShardedStep& options = {},
       std::source_location place = std::source_location::current());
