@@ -36,7 +36,7 @@ struct RankTraffic {
   std::int64_t sums = 0;        ///< sums of chunks, for norms
   /// What keeps the ranks together, such as the parameters that all begin with.
   std::int64_t agreement = 0;
-  /// For files: kinds of states, and hashes; the states do not travel.
+  /// For files: names, kinds of states, and hashes; the states do not travel.
   std::int64_t states = 0;
   std::int64_t calls = 0;      ///< no bytes: calls that send a few to everybody
   std::int64_t exchanges = 0;  ///< no bytes: calls that send any number
