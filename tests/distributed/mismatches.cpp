@@ -252,7 +252,7 @@ TEST_CASE("recordings that are compared leave no trace") {
 TEST_CASE("an update that reads a value is recorded up to there") {
   FreeTraining training;
   outside.before = [](const TensorList& grads) {
-    if (grads.size() > 0) static_cast<void>(foreach_norm(grads)[0].item());
+    if (!grads.empty()) static_cast<void>(foreach_norm(grads)[0].item());
   };
   if (given_ranks->size() == 1) return;
   training.step(0);
