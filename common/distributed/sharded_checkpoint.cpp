@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "fusebook/distributed/optimizer_facts.h"
+#include "fusebook/distributed/facts.h"
 #include "fusebook/distributed/run_file.h"
 #include "fusebook/distributed/whole_states.h"
 #include "fusebook/support/output_file.h"

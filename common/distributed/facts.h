@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "fusebook/optim_base/optimizer.h"
+#include "fusebook/distributed/sharded_optimizer.h"
 
 namespace fuse {
 
@@ -16,5 +16,10 @@ std::vector<std::string> facts_of_optimizer(Optimizer& optimizer);
 /// the kind of its device.
 std::vector<std::string> facts_of_params(const std::vector<Tensor>& params,
                                          const std::vector<std::size_t>& group);
+
+/// What a step does with its gradients, which must be the same on all ranks.
+std::vector<std::string> facts_of_step(const ShardedStep& options);
+/// True if the step takes the scale of a scaler out of its gradients.
+bool scales(const ShardedStep& options);
 
 }  // namespace fuse
