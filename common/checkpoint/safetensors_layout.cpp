@@ -31,7 +31,7 @@ FileOrder file_order(const KindMap& kinds) {
   return order;
 }
 
-// The codes of all blocks, or else their scales.
+// The codes of all blocks, or else their scales, in memory of its own.
 Tensor part_of_blocks(const Tensor& tensor, bool is_scales) {
   const std::int64_t numel = tensor.numel();
   const std::int64_t count = blocks_in(numel);

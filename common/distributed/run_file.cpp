@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 #include <sstream>
+#include <type_traits>
 #include <utility>
 
 #include "fusebook/distributed/share_states.h"
@@ -139,6 +140,7 @@ void RunFile::write_own(FilePieces& file) const {
 }
 
 std::uint64_t RunFile::hash(Ranks& ranks) const {
+  static_assert(std::is_trivially_copyable_v<ContentHash>);  // it travels
   ContentHash hash(layout_.first_hash());
   int holder = 0;
   const auto hand_on = [&](int to) {

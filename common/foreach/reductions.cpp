@@ -80,9 +80,9 @@ void check_norm(const char* name, const TensorList& list, double ord,
 }
 
 // The magnitude of the least int16 is beyond int16.
-TensorList with_magnitudes(const TensorList& list, std::source_location place) {
-  const bool beyond = list.defined() && list.impl()->dtype == DType::int16;
-  return beyond ? foreach_to(list, DType::float32, place) : list;
+TensorList widened(const TensorList& list, std::source_location place) {
+  if (list.impl()->dtype != DType::int16) return list;
+  return foreach_to(list, DType::float32, place);
 }
 
 TensorList powers(const TensorList& list, double ord,
@@ -112,9 +112,7 @@ TensorList foreach_norm(const TensorList& list, double ord,
   refuse_in_map("norm", place);
   check_norm("foreach_norm", list, ord, place);
   const Reduction* const norm = find_norm(ord);
-  if (norm != nullptr) {
-    return reduce(*norm, with_magnitudes(list, place), place);
-  }
+  if (norm != nullptr) return reduce(*norm, widened(list, place), place);
   return foreach_pow(reduce(sum_of, powers(list, ord, place), place), 1 / ord,
                      place);
 }
@@ -137,9 +135,7 @@ Scalar total_norm(const TensorList& list, double ord,
   refuse_in_map("norm", place);
   check_norm("total_norm", list, ord, place);
   const Reduction* const norm = find_norm(ord);
-  if (norm != nullptr) {
-    return total(*norm, with_magnitudes(list, place), 0, place);
-  }
+  if (norm != nullptr) return total(*norm, widened(list, place), 0, place);
   return scalar_op(OpCode::pow,
                    total(sum_of, powers(list, ord, place), 0, place),
                    Scalar(1 / ord, place));

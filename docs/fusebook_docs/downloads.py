@@ -44,7 +44,7 @@ def library(book, recipe):
 
 
 def _without_tests(presets):
-    """They and fusebook-pack stay behind, so nothing may ask for them."""
+    """Tests and fusebook-pack stay behind, so nothing may ask for them."""
     whole = json.loads(presets)
     whole = {name: part for name, part in whole.items()
              if name not in ("testPresets", "workflowPresets")}

@@ -15,7 +15,8 @@ using PlaceText = std::string (*)(const std::source_location& place);
 enum class Target : std::uint8_t { cpu, gpu };
 
 /// True for a body that a CPU runs with several elements at once, through the
-/// text of lanes.h: it has 16-bit elements, and computes them in float32.
+/// text of lanes.h: it has elements of 16 bits, or in blocks of 8, and computes them
+/// in float32.
 bool runs_in_lanes(const Body& body);
 
 /// A body as `struct Body<number>`: what the loops of the prelude need, with named

@@ -31,10 +31,10 @@ std::string hexadecimal(T value) {
 
 template <class T>
 std::string literal(T value, const char* suffix) {
-  const std::string type = sizeof(T) == 4 ? "float" : "double";
-  if (std::isnan(value)) return type + "(FUSE_NAN)";
-  if (std::isinf(value)) {
-    return type + (value < 0 ? "(-FUSE_INFINITY)" : "(FUSE_INFINITY)");
+  if (!std::isfinite(value)) {
+    return std::string(sizeof(T) == 4 ? "float" : "double") +
+           (std::signbit(value) ? "(-" : "(") +
+           (std::isnan(value) ? "FUSE_NAN)" : "FUSE_INFINITY)");
   }
   return hexadecimal(value) + suffix + " /* " + shortest(value) + " */";
 }
@@ -82,11 +82,10 @@ constexpr std::string_view reserved =
     "store_scalar linux unix "
     "bits16 f16 bf16 Memory from_float16 from_bfloat16 to_float16 to_bfloat16 "
     "round_float16 round_bfloat16 i16 from_int16 to_int16 round_int16 whole_of "
-    "load_int16 store_int16 Wholes lower_halves floats_of join_int16 "
+    "load_int16 store_int16 Wholes floats_of "
     // What stands in front of bodies with lists in blocks.
     "Blocks BlockByBlock Held HeldBlock HeldBody InLanes SignedCodes "
-    "UnsignedCodes bits8 coded decode encode first held n next room LaneCodes "
-    "lanes at_least_one encode_lanes "
+    "UnsignedCodes bits8 coded encode first held n next room "
     // What stands in front of bodies that reduce.
     "Sum SumOfSquares Amax Reducer Reducing reduce reductions slots visit "
     // And what stands in a GPU's.

@@ -16,10 +16,6 @@ namespace FUSE_DEVICE {
 
 typedef int Wholes __attribute__((vector_size(4 * FUSE_LANES)));
 
-// With the sign of their lowest 16 bits.
-FUSE_FN Wholes lower_halves(Floats::Bits bits) {
-  return Wholes(bits << 16) >> 16;
-}
 FUSE_FN Floats::Values floats_of(Wholes wholes) {
   return __builtin_convertvector(wholes, Floats::Values);
 }
@@ -65,7 +61,8 @@ FUSE_FN Floats high_half(Floats a) {
 FUSE_FN Floats low_half(Floats a) {
   const Floats::Bits bits = Floats::Bits(a.value);
   const Floats::Bits some = a.value == a.value ? bits : Floats::Bits{};
-  return {floats_of(lower_halves(some)), Floats::lower_halves(some)};
+  const Floats::Halves low = Floats::lower_halves(some);
+  return {floats_of(with_sign(low)), low};
 }
 FUSE_FN Floats join_int16(Floats high, Floats low) {
   const Floats::Bits bits = Floats::Bits(high.value);

@@ -1,8 +1,8 @@
-// Many floats at once, for kernels on 16-bit numbers. Every operation on those
-// ends with a conversion, and a CPU has instructions for it that compilers do
-// not use in a loop over single elements. The prebuilt loops include this, and
-// the source of a kernel with 16-bit elements has it after cpu_loops.h; without
-// such instructions it has only single floats.
+// Many floats at once, for kernels on numbers of 16 bits or codes of 8. Every
+// operation on those begins or ends with a conversion, and a CPU has instructions
+// for it that compilers do not use in a loop over single elements. The prebuilt
+// loops include this, and the source of such a kernel has it after cpu_loops.h;
+// without such instructions it has only single floats.
 #ifndef FUSEBOOK_LANES_H
 #define FUSEBOOK_LANES_H
 

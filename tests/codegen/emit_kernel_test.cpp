@@ -342,6 +342,8 @@ TEST_CASE("constants are hexadecimal and keep every bit") {
 TEST_CASE("constants of every kind arrive in the kernel") {
   std::vector<double> numbers = special_values<double>();
   for (const float x : special_values<float>()) numbers.push_back(double(x));
+  // `copysign` reads the sign of a NaN.
+  numbers.push_back(-std::numeric_limits<double>::quiet_NaN());
   const std::size_t count = numbers.size();
   Program p;
   // out[k] = where(in, constant k, 0), which no compiler needs to compute.
@@ -366,6 +368,8 @@ TEST_CASE("constants of every kind arrive in the kernel") {
     INFO(numbers[k]);
     CHECK(same_value(floats[k][0][0], float(numbers[k])));
     CHECK(same_value(doubles[k][0][0], numbers[k]));
+    CHECK(std::signbit(floats[k][0][0]) == std::signbit(numbers[k]));
+    CHECK(std::signbit(doubles[k][0][0]) == std::signbit(numbers[k]));
   }
 }
 

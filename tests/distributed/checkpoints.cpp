@@ -204,24 +204,22 @@ void check_bytes(const Saved& saved) {
   const auto opt = saved.make(params);
   ShardedOptimizer sharded(*given_ranks, *opt,
                            {.backend = Backend::interpreted});
-  for (int step = 0; step < 2; ++step) {
+  Run run{some, saved.make};
+  run.options = {.divide_by = 7};
+  run.steps = 2;
+  for (int step = 0; step < run.steps; ++step) {
     add_own_gradients(sharded, some, params, step);
-    sharded.step({.divide_by = 7});
+    sharded.step(run.options);
   }
   save_checkpoint(file, sharded);
   CHECK_FALSE(is_part_beside(file));
-  auto copies = some.params();
-  const auto alone = saved.make(copies);
-  for (int step = 0; step < 2; ++step) {
-    alone->zero_grad();
-    for (int m = 0; m < micro_gradients; ++m) {
-      some.add_gradients(copies, step, m);
-    }
-    for (const TensorList& list : lists_of(copies)) foreach_div_(list, 7.0);
-    alone->step();
-  }
   const std::string other = file + "-" + std::to_string(given_ranks->rank());
-  save_checkpoint(other, *alone);
+  run.attach = [&](Optimizer& alone) {
+    return [&](int step) {
+      if (step + 1 == run.steps) save_checkpoint(other, alone);
+    };
+  };
+  run.alone();
   CHECK((text_of(file) == text_of(other)));
   std::remove(other.c_str());
   MPI_Barrier(MPI_COMM_WORLD);
@@ -260,14 +258,10 @@ TEST_CASE("states stay with their ranks when they are saved") {
   for (std::size_t k = 0; k < 2; ++k) {
     const Model some = {
         {{{8192 * 16 * std::int64_t(k * 9 + 1)}, DType::float32}}};
-    auto params = some.params();
-    Adam opt(params);
-    ShardedOptimizer sharded(*given_ranks, opt,
-                             {.backend = Backend::interpreted});
-    add_own_gradients(sharded, some, params, 0);
-    sharded.step();
+    SharedTraining<Adam> training(some);
+    training.step(0);
     const RankTraffic before = given_ranks->traffic();
-    save_checkpoint(file, sharded);
+    save_checkpoint(file, training.sharded);
     sent[k] = (given_ranks->traffic() - before).states;
   }
   // A few digits of sizes more, and names of a file.
@@ -279,20 +273,15 @@ TEST_CASE("states stay with their ranks when they are saved") {
 
 TEST_CASE("a rank that cannot write leaves the old file") {
   const std::string file = file_name();
-  auto params = model.params();
-  Adam opt(params);
-  ShardedOptimizer sharded(*given_ranks, opt,
-                           {.backend = Backend::interpreted});
-  add_own_gradients(sharded, model, params, 0);
-  sharded.step();
-  save_checkpoint(file, sharded);
+  SharedTraining<Adam> training(model);
+  training.step(0);
+  save_checkpoint(file, training.sharded);
   const std::string old = text_of(file);
-  add_own_gradients(sharded, model, params, 1);
-  sharded.step();
+  training.step(1);
   const int last = given_ranks->size() - 1;
   const std::string message = testing::message_of<RanksDisagree>([&] {
     const ShortFiles limit(given_ranks->rank() == last ? 1000 : -1);
-    save_checkpoint(file, sharded);
+    save_checkpoint(file, training.sharded);
   });
   CHECK(contains(message, "rank " + std::to_string(last) +
                               " failed in save_checkpoint at "));
@@ -303,7 +292,7 @@ TEST_CASE("a rank that cannot write leaves the old file") {
   CHECK_FALSE(is_part_beside(file));
   MPI_Barrier(MPI_COMM_WORLD);
   // It can go on.
-  save_checkpoint(file, sharded);
+  save_checkpoint(file, training.sharded);
   CHECK((text_of(file) != old));
   MPI_Barrier(MPI_COMM_WORLD);
   if (given_ranks->rank() == 0) std::remove(file.c_str());

@@ -152,13 +152,9 @@ class Free final : public Adam {
   }
 };
 
-struct FreeTraining {
-  FreeTraining() { outside = {}; }
+struct FreeTraining : SharedTraining<Free> {
+  FreeTraining() : SharedTraining(small) { outside = {}; }
   ~FreeTraining() { outside = {}; }
-  void step(int k) {
-    add_own_gradients(sharded, small, params, k);
-    sharded.step({.divide_by = 7});
-  }
   // Of parameters and all states here.
   std::vector<Tensor> all() const {
     std::vector<Tensor> copies;
@@ -170,11 +166,6 @@ struct FreeTraining {
     }
     return copies;
   }
-
-  std::vector<Tensor> params = small.params();
-  Free opt{params};
-  ShardedOptimizer sharded{
-      *given_ranks, opt, {.backend = Backend::interpreted}};
 };
 
 void clamp(const TensorList& grads) { foreach_clamp_(grads, -1.0, 1.0); }
@@ -183,9 +174,9 @@ void clamp(const TensorList& grads) { foreach_clamp_(grads, -1.0, 1.0); }
 
 TEST_CASE("a rank alone takes another branch in the third step") {
   FreeTraining usual;
-  for (int k = 0; k < 4; ++k) usual.step(k);
+  for (int k = 0; k < 4; ++k) usual.step(k, {.divide_by = 7});
   FreeTraining training;
-  for (int k = 0; k < 2; ++k) training.step(k);
+  for (int k = 0; k < 2; ++k) training.step(k, {.divide_by = 7});
   const auto before = training.all();
   if (given_ranks->size() > 1) {
     const auto check = [&](const std::string& told) {
@@ -211,9 +202,9 @@ TEST_CASE("a rank alone takes another branch in the third step") {
     outside = {};
     // Once they agree, they go on.
     training.sharded.step({.divide_by = 7});
-    training.step(3);
+    training.step(3, {.divide_by = 7});
   } else {
-    for (int k = 2; k < 4; ++k) training.step(k);
+    for (int k = 2; k < 4; ++k) training.step(k, {.divide_by = 7});
   }
   CHECK(bitwise_equal(usual.all(), training.all()));
 }
@@ -227,7 +218,7 @@ TEST_CASE("recordings that are compared leave no trace") {
   const std::array handles = {
       training.opt.register_step_pre_hook([&](Optimizer&) { ++before; }),
       training.opt.register_step_post_hook([&](Optimizer&) { ++after; })};
-  for (int k = 0; k < 5; ++k) training.step(k);
+  for (int k = 0; k < 5; ++k) training.step(k, {.divide_by = 7});
   CHECK(before == 5);
   CHECK(after == 5);
   CHECK(updates >= 5);
@@ -245,7 +236,7 @@ TEST_CASE("recordings that are compared leave no trace") {
   CHECK(training.opt.memory().states == bytes);
   // Nothing is compiled again.
   const Counters first = training.sharded.counters();
-  for (int k = 5; k < 8; ++k) training.step(k);
+  for (int k = 5; k < 8; ++k) training.step(k, {.divide_by = 7});
   CHECK(training.sharded.counters().compilations == first.compilations);
 }
 

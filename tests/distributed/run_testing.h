@@ -138,6 +138,24 @@ inline void add_own_gradients(ShardedOptimizer& sharded, const Model& model,
   }
 }
 
+/// A model that all ranks train.
+template <class Kind>
+struct SharedTraining {
+  explicit SharedTraining(Model given)
+      : model(std::move(given)), params(model.params()) {}
+
+  void step(int k, const ShardedStep& options = {}) {
+    add_own_gradients(sharded, model, params, k);
+    sharded.step(options);
+  }
+
+  Model model;
+  std::vector<Tensor> params;
+  Kind opt{params};
+  ShardedOptimizer sharded{
+      *given_ranks, opt, {.backend = Backend::interpreted}};
+};
+
 inline std::pair<std::vector<Tensor>, std::vector<double>> Run::shared() const {
   auto params = model.params();
   const auto opt = make(params);

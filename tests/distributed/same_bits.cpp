@@ -224,18 +224,14 @@ TEST_CASE("the compiled step") {
 
 TEST_CASE("each rank holds the states of its share") {
   const Model model = {{{{8192 * 70}, DType::float32}}};
-  auto params = model.params();
-  AdamW opt(params);
-  ShardedOptimizer sharded(*given_ranks, opt,
-                           {.backend = Backend::interpreted});
-  add_own_gradients(sharded, model, params, 0);
-  sharded.step();
+  SharedTraining<AdamW> training(model);
+  training.step(0);
   std::int64_t own = 0;
-  for (const Tensor& each : sharded.own()) own += each.numel();
+  for (const Tensor& each : training.sharded.own()) own += each.numel();
   const int ranks = given_ranks->size();
   CHECK(own >= 8192 * (70 / ranks));
   CHECK(own <= 8192 * (70 / ranks + 1));
-  CHECK(std::int64_t(opt.memory().states) == own * 8 + 8);
+  CHECK(std::int64_t(training.opt.memory().states) == own * 8 + 8);
 }
 
 TEST_CASE("each micro-gradient travels once, and each parameter to everybody") {

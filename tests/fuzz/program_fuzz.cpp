@@ -20,7 +20,7 @@
 #include "fusebook/cpu/cpu_kernel.h"
 #include "fusebook/ir/plan.h"
 #include "fusebook/ir/program.h"
-#include "fusebook/ops/float16.h"
+#include "fusebook/ops/element.h"
 #include "fusebook/ops/reductions.h"
 #include "fusebook/runtime/kernel.h"
 #include "fusebook/support/error.h"
@@ -87,17 +87,10 @@ double read(DType dtype, const void* memory, std::size_t i) {
 
 /// `value` is a number of the dtype.
 void write(DType dtype, void* memory, std::size_t i, double value) {
-  if (dtype == DType::float32) {
-    static_cast<float*>(memory)[i] = float(value);
-  } else if (dtype == DType::float64) {
-    static_cast<double*>(memory)[i] = value;
-  } else if (dtype == DType::int16) {
-    static_cast<std::int16_t*>(memory)[i] = std::int16_t(value);
-  } else {
-    static_cast<std::uint16_t*>(memory)[i] = dtype == DType::float16
-                                                 ? fuse::Float16(value).bits
-                                                 : fuse::BFloat16(value).bits;
-  }
+  fuse::with_type(dtype, [&](auto type) {
+    using T = decltype(type);
+    static_cast<T*>(memory)[i] = T(value);
+  });
 }
 
 struct List {

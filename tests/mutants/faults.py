@@ -1328,7 +1328,7 @@ REDUCTIONS = (
           "halves_test"),
     fault("the magnitude of the least int16 is cut to int16",
           "common/foreach/reductions.cpp",
-          "return beyond ? foreach_to(list, DType::float32, place) : list;",
+          "if (list.impl()->dtype != DType::int16) return list;",
           "return list;", "random_program_test", "reductions_test"),
     fault("the lower half of a NaN is kept", "kernels/prelude/halves.h",
           "return a != a ? 0.0f : float(short(bits_of(a)));",

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fusebook/ops/loops.h"
@@ -266,6 +267,19 @@ TEST_CASE("every oracle belongs to an operation") {
 TEST_CASE("random operands: within the bound of the row") {
   check_random_operands<float>();
   check_random_operands<double>();
+}
+
+// Found by comparing millions of operands with quad precision.
+TEST_CASE("where the C library is least exact: within the bound of the row") {
+  const std::array<std::pair<OpCode, double>, 4> hard = {{
+      {OpCode::tanh, 0x1.df9b6b68ff67ap-3},  // glibc 2.36: 2.19 ulp
+      {OpCode::tanh, 0x1.cdcbae899858ep-3},
+      {OpCode::erf, 0x1.c593f5cfe74e2p-5},   // 1.14 ulp
+      {OpCode::erfc, 0x1.3fed4b9b61ba7p+0},  // 4.30 ulp
+  }};
+  for (const auto& [op, x] : hard) {
+    CHECK(check<double>(fuse::info(op), op, {x, 0, 0, 0}));
+  }
 }
 
 TEST_CASE("special operands: within the bound of the row") {
