@@ -1,7 +1,8 @@
 """What `./fusebook bench --json` measured and was committed:
 `docs/measurements/cpu.json`, and `peers.json` with PyTorch beside some cases, as the
-benchmark wrote it, with the command and a digest over both. `ranks.json` is of another
-kind (rank_measurements.py).
+benchmark wrote it, with the command and a digest over both; `adapters.json` is what
+tests/consumers/adapters.py measured over tensors of PyTorch. `ranks.json` is of
+another kind (rank_measurements.py).
 
 Nothing is measured when the book is built, and no number is typed: the page of
 benchmarks draws these.
@@ -20,12 +21,15 @@ from .words import many
 
 FORMAT = 1
 HOW = {"cpu": "./fusebook capture bench", "peers": "./fusebook capture peers",
+       "adapters": "./fusebook capture peers",
        rank_measurements.NAME: rank_measurements.HOW}
 KINDS = {"step": "rows", "tail": "tail", "gradients": "gradients", "groups": "groups",
          "host": "host", "compile": "compile"}
 _FACTS = ("device", "compiler", "system", "date")
-# A step that is faster than the machine's limit was measured on a busy machine.
+# A step that is faster than what bounds it was measured on a busy machine.
 _LEAST = 0.97
+_BOUND = ("compiled", "by hand")
+_BOUND_IN = {"adapters": ("LibTorch adapter", "Python package")}
 _PEER = re.compile(r"torch (\S+) ")
 _LARGE = "10 x 1024 x 1024"
 
@@ -144,7 +148,7 @@ def _problems(result, command, show, name):
     if name == rank_measurements.NAME:
         rank_measurements.read(result, command, show)
         return ()
-    return unfit(_read(result, command, show))
+    return unfit(_read(result, command, show), _BOUND_IN.get(name, _BOUND))
 
 
 def load(book, name="cpu"):
@@ -176,12 +180,14 @@ def kept(book, name):
     return command, result, show
 
 
-def unfit(measurement):
+def unfit(measurement, bound=_BOUND):
     """Why a measurement should not be shown."""
-    for variant in ("compiled", "by hand"):
+    for variant in bound:
         row = measurement.row("step", _LARGE, variant)
         if row.ratio is None or row.ratio < _LEAST:
-            yield (f"{variant}, {_LARGE}: {row.ratio} of the machine's limit, and "
+            what = ("the machine's limit" if row.divided_by == "limit"
+                    else row.divided_by)
+            yield (f"{variant}, {_LARGE}: {row.ratio} of {what}, and "
                    f"nothing is faster than that; at least {_LEAST} is kept")
 
 

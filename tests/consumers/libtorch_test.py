@@ -42,7 +42,7 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     BUILD = pathlib.Path(sys.argv[1].removeprefix("--build=")).resolve()
     if "--all" in sys.argv or "--pytorch" in sys.argv:
-        TARGETS.append("tests")
+        TARGETS += ["tests", "adapter_steps"]
     if "--pytorch" in sys.argv:
         torch = pathlib.Path(importlib.util.find_spec("torch").origin).parent
         OPTIONS.append(f"-DPYTORCH={torch}")

@@ -73,7 +73,19 @@ capture_peers() {
   done
   "$python" -B "$root/docs/fusebook_docs" measurements --name peers \
     --json "$build/peers-1.json" --also "$build/peers-2.json" \
-    --command "./fusebook capture peers"
+    --command "./fusebook capture peers" &&
+    capture_adapters
+}
+
+# The same beside PyTorch's, over its own tensors.
+capture_adapters() {
+  need_environment module
+  build all # what is installed
+  end_turn
+  sh "$root/tests/launch.sh" torch "$root/tests/consumers/adapters.py" \
+    "$build" "$build/adapters.json" &&
+    "$python" -B "$root/docs/fusebook_docs" measurements --name adapters \
+      --json "$build/adapters.json" --command "./fusebook capture peers"
 }
 
 # What the page about many ranks draws.

@@ -23,6 +23,8 @@ CALLED = {
     "torch # torch.compile": "PyTorch, compiled",
     "torch # whole tail": "PyTorch, whole tail",
     "torch # clip, Adam, average": "PyTorch, without scaling",
+    "torch # LibTorch": "PyTorch, C++", "LibTorch adapter": "with LibTorch",
+    "Python package": "in Python",
 }
 LARGE, SMALL = "10 x 1024 x 1024", "1000 x 64"
 _VALUES = re.compile(r"^\.\. value-bars:: (\S+)\n\n((?:   .+\n)+)", re.M)

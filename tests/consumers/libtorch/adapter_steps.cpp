@@ -1,0 +1,155 @@
+// Steps of Adam for a program that times them beside PyTorch's, as C functions:
+// by LibTorch's Adam, by ours over LibTorch's tensors, and by ours over tensors
+// of our own. adapters.py calls them.
+#include <fusebook/fusebook.h>
+#include <fusebook/libtorch/all.h>
+#include <fusebook/support/machine.h>
+#include <torch/torch.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+class Steps {
+ public:
+  virtual ~Steps() = default;
+  Steps() = default;
+  Steps(const Steps&) = delete;
+  Steps& operator=(const Steps&) = delete;
+
+  /// The gradients of the next step, in the order of the parameters.
+  virtual void give(void* const* grads) = 0;
+  virtual void step() = 0;
+  virtual std::int64_t launches() const { return 0; }
+  virtual std::int64_t compilations() const { return 0; }
+};
+
+std::vector<torch::Tensor> make_params(const Sizes& sizes) {
+  std::vector<torch::Tensor> made;
+  for (const auto size : sizes) made.push_back(torch::rand({size}));
+  return made;
+}
+
+template <class Adam>
+class OverTorch : public Steps {
+ public:
+  explicit OverTorch(const Sizes& sizes)
+      : params_(make_params(sizes)), adam_(params_) {}
+
+  void give(void* const* grads) override {
+    for (std::size_t i = 0; i < params_.size(); ++i) {
+      params_[i].mutable_grad() =
+          torch::from_blob(grads[i], params_[i].sizes());
+    }
+  }
+  void step() override { adam_.step(); }
+  std::int64_t launches() const override {
+    if constexpr (requires { adam_.counters(); }) {
+      return adam_.counters().launches;
+    }
+    return 0;
+  }
+  std::int64_t compilations() const override {
+    if constexpr (requires { adam_.counters(); }) {
+      return adam_.counters().compilations;
+    }
+    return 0;
+  }
+
+ private:
+  std::vector<torch::Tensor> params_;
+  Adam adam_;
+};
+
+std::vector<fuse::Tensor> make_own(const Sizes& sizes) {
+  std::vector<fuse::Tensor> made;
+  for (const auto size : sizes) made.push_back(fuse::zeros({size}));
+  return made;
+}
+
+class OverOwn : public Steps {
+ public:
+  explicit OverOwn(const Sizes& sizes)
+      : addresses_(sizes.size()), adam_(make_own(sizes)) {}
+
+  void give(void* const* grads) override {
+    addresses_.assign(grads, grads + addresses_.size());
+  }
+  void step() override { step_(); }
+  std::int64_t launches() const override { return step_.counters().launches; }
+  std::int64_t compilations() const override {
+    return step_.counters().compilations;
+  }
+
+ private:
+  std::vector<const void*> addresses_;
+  fuse::Adam adam_;
+  fuse::Compiled<std::function<void()>> step_ =
+      fuse::compile(std::function<void()>(
+          [this] { adam_.step(fuse::GradientAddresses{addresses_, {}}); }));
+};
+
+std::unique_ptr<Steps> made(const std::string& kind, const Sizes& sizes) {
+  if (kind == "torch")
+    return std::make_unique<OverTorch<torch::optim::Adam>>(sizes);
+  if (kind == "adapter") {
+    return std::make_unique<OverTorch<fuse::libtorch::Adam>>(sizes);
+  }
+  return std::make_unique<OverOwn>(sizes);
+}
+
+}  // namespace
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+// `kind` is torch, adapter or own. Belongs to the caller: free_steps.
+EXPORTED void* make_steps(const char* kind, std::int64_t count,
+                          const std::int64_t* sizes) noexcept {
+  return made(kind, Sizes(sizes, sizes + count)).release();
+}
+
+EXPORTED void free_steps(void* steps) noexcept {
+  delete static_cast<Steps*>(steps);
+}
+
+// How long one step takes with these gradients.
+EXPORTED double seconds_of_step(void* steps, void* const* grads) noexcept {
+  auto& some = *static_cast<Steps*>(steps);
+  some.give(grads);
+  const auto start = std::chrono::steady_clock::now();
+  some.step();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+EXPORTED std::int64_t launches_of(void* steps) noexcept {
+  return static_cast<Steps*>(steps)->launches();
+}
+
+EXPORTED std::int64_t compilations_of(void* steps) noexcept {
+  return static_cast<Steps*>(steps)->compilations();
+}
+
+EXPORTED void set_threads(int count) noexcept {
+  torch::set_num_threads(count);
+  fuse::set_thread_count(count);
+}
+
+EXPORTED const char* cpu() noexcept {
+  static const std::string name = fuse::cpu_name();
+  return name.c_str();
+}
+
+EXPORTED const char* compiler() noexcept { return "g++ " __VERSION__; }
+
+EXPORTED const char* operating_system() noexcept {
+  static const std::string name = fuse::system_name();
+  return name.c_str();
+}
