@@ -49,7 +49,7 @@ if(NOT OpenMP_CXX_FOUND OR FUSEBOOK_SANITIZE STREQUAL "thread")
 endif()
 
 get_property(rooms GLOBAL PROPERTY FUSEBOOK_ROOMS)
-foreach(room IN LISTS rooms ITEMS undefined_objects)
+foreach(room IN LISTS rooms ITEMS convergence undefined_objects)
   file(GLOB suites CONFIGURE_DEPENDS ${room}/*_test.cpp)
   foreach(suite IN LISTS left_out)
     list(FILTER suites EXCLUDE REGEX "/${suite}\\.cpp$")

@@ -1,7 +1,6 @@
 # shellcheck shell=sh
 # ./fusebook capture [--fresh] [RECIPE...] [examples] [kernels] [bench | peers |
-# ranks], and
-# on a GPU --device NAME
+# ranks | storages], and on a GPU --device NAME
 : "${root:?}" # set by ./fusebook
 
 . "$root/tools/lib/samples.sh"
@@ -21,6 +20,7 @@ update_front() {
 }
 
 device=cpu fresh='' names='' out='' only='' examples=no kernels=no bench=no peers=no ranks=no
+storages=no
 while [ $# -gt 0 ]; do
   case $1 in
     --device)
@@ -47,6 +47,7 @@ while [ $# -gt 0 ]; do
     bench) bench=only ;;
     peers) peers=only ;;
     ranks) ranks=only ;;
+    storages) storages=only ;;
     -*) unknown "capture option" "$1" --device --out --only --fresh ;;
     *)
       choose_recipes "$1"
@@ -55,12 +56,13 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-if [ "$bench$peers$ranks" != nonono ]; then
-  [ -z "$names" ] || fail 2 "capture bench, capture peers and capture ranks" \
-    "measure the library, not recipes"
+if [ "$bench$peers$ranks$storages" != nononono ]; then
+  [ -z "$names" ] || fail 2 "capture bench, capture peers, capture ranks and" \
+    "capture storages measure the library, not recipes"
   [ "$bench" = no ] || capture_bench || return 1
   [ "$peers" = no ] || capture_peers || return 1
-  [ "$ranks" = no ] || capture_ranks
+  [ "$ranks" = no ] || capture_ranks || return 1
+  [ "$storages" = no ] || capture_storages
   return
 fi
 if [ "$examples" = only ] && [ -z "$names" ]; then

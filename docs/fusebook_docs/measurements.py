@@ -1,8 +1,8 @@
 """What `./fusebook bench --json` measured and was committed:
 `docs/measurements/cpu.json`, and `peers.json` with PyTorch beside some cases, as the
 benchmark wrote it, with the command and a digest over both; `adapters.json` is what
-tests/consumers/adapters.py measured over tensors of PyTorch. `ranks.json` is of
-another kind (rank_measurements.py).
+tests/consumers/adapters.py measured over tensors of PyTorch. `ranks.json` and
+`storages.json` are of other kinds (rank_measurements.py, storage_measurements.py).
 
 Nothing is measured when the book is built, and no number is typed: the page of
 benchmarks draws these.
@@ -14,7 +14,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from . import rank_measurements, samples
+from . import rank_measurements, samples, storage_measurements
 from .book import check_name
 from .errors import BookError
 from .words import many
@@ -22,7 +22,10 @@ from .words import many
 FORMAT = 1
 HOW = {"cpu": "./fusebook capture bench", "peers": "./fusebook capture peers",
        "adapters": "./fusebook capture peers",
-       rank_measurements.NAME: rank_measurements.HOW}
+       rank_measurements.NAME: rank_measurements.HOW,
+       storage_measurements.NAME: storage_measurements.HOW}
+_OWN_KINDS = {module.NAME: module for module in (rank_measurements,
+                                                  storage_measurements)}
 KINDS = {"step": "rows", "tail": "tail", "gradients": "gradients", "groups": "groups",
          "host": "host", "compile": "compile"}
 _FACTS = ("device", "compiler", "system", "date")
@@ -145,8 +148,8 @@ def merged(result, again):
 
 
 def _problems(result, command, show, name):
-    if name == rank_measurements.NAME:
-        rank_measurements.read(result, command, show)
+    if name in _OWN_KINDS:
+        _OWN_KINDS[name].read(result, command, show)
         return ()
     return unfit(_read(result, command, show), _BOUND_IN.get(name, _BOUND))
 

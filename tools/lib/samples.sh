@@ -101,6 +101,19 @@ capture_ranks() {
       --json "$build/ranks.json" --command "./fusebook bench --ranks 4"
 }
 
+# Where trainings end by how weights and states are stored: the page of benchmarks
+# has the table.
+capture_storages() {
+  need_to_build python
+  get_missing
+  find_python
+  build convergence
+  end_turn
+  "$build/tests/convergence" --device cpu --json "$build/storages.json" &&
+    "$python" -B "$root/docs/fusebook_docs" measurements --name storages \
+      --json "$build/storages.json" --command "./fusebook capture storages"
+}
+
 # The examples of the API reference, all in one program.
 run_examples() { # OPTION...
   need_to_build python

@@ -11,13 +11,13 @@ from pathlib import Path
 from ..book import SUFFIXES
 from . import (api, api_example, bars, both_names, chinese_search, code_links,
                code_words, downloads, drawing, editions, equations, excerpt, exercise,
-               gallery, graph_picture, kernel_view, ladder, machine_code, measured,
+               final_losses, gallery, graph_picture, kernel_view, ladder, machine_code, measured,
                nodes, op_table, page, picture, plain_tokens, plot, quote, rank_plots,
                readme,
                recipe, search_entries, site, switch, theme, translated)
 
 _PARTS = (editions, translated, chinese_search, nodes, drawing, downloads, recipe,
-          excerpt, exercise, gallery, op_table, picture, plot, ladder, quote, api,
+          excerpt, exercise, final_losses, gallery, op_table, picture, plot, ladder, quote, api,
           api_example, code_links, code_words, graph_picture, kernel_view,
           machine_code, measured, rank_plots, readme, site, equations, bars, both_names, theme, switch,
           plain_tokens, search_entries)
