@@ -63,6 +63,7 @@ capture_bench() {
 # The cases that the book compares with PyTorch's.
 capture_peers() {
   need_to_build python
+  need_environment module
   get_missing
   find_python
   build bench
@@ -79,7 +80,6 @@ capture_peers() {
 
 # The same beside PyTorch's, over its own tensors.
 capture_adapters() {
-  need_environment module
   build all # what is installed
   end_turn
   sh "$root/tests/launch.sh" torch "$root/tests/consumers/adapters.py" \

@@ -147,7 +147,13 @@ EXPORTED const char* cpu() noexcept {
   return name.c_str();
 }
 
-EXPORTED const char* compiler() noexcept { return "g++ " __VERSION__; }
+EXPORTED const char* compiler() noexcept {
+#if defined(__clang__)
+  return __VERSION__;  // has its name
+#else
+  return "g++ " __VERSION__;
+#endif
+}
 
 EXPORTED const char* operating_system() noexcept {
   static const std::string name = fuse::system_name();
