@@ -5,9 +5,9 @@
 #include <fmt/core.h>
 #include <link.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 
@@ -49,12 +49,12 @@ std::string object_fault(const std::string& bytes) {
 }
 
 // For a path it has seen before dlopen returns the library loaded then, and
-// descriptor numbers are reused. So every load spells the path differently: the
-// bits of a serial number as "/" and "/.".
-std::string unique_path(int fd) {
-  static std::atomic<std::uint64_t> serial = 1;
+// descriptor numbers are reused, also by another copy of this library in the
+// process. So every file has its own spelling: the bits of its inode number, which
+// no other has while it is loaded, as "/" and "/.".
+std::string unique_path(int fd, std::uint64_t inode) {
   std::string path = "/proc/self/fd";
-  for (std::uint64_t bits = serial.fetch_add(1); bits != 0; bits >>= 1) {
+  for (std::uint64_t bits = inode; bits != 0; bits >>= 1) {
     path += (bits & 1U) != 0 ? "/." : "/";
   }
   return fmt::format("{}/{}", path, fd);
@@ -72,8 +72,13 @@ UniqueFd make_memory_file() {
 
 void* load_from_memory(const std::string& bytes) {
   const UniqueFd file = make_memory_file();
-  if (!file.valid() || !write_all(file.get(), bytes)) return nullptr;
-  return dlopen(unique_path(file.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
+  struct stat known = {};
+  if (!file.valid() || !write_all(file.get(), bytes) ||
+      fstat(file.get(), &known) != 0) {
+    return nullptr;
+  }
+  return dlopen(unique_path(file.get(), known.st_ino).c_str(),
+                RTLD_NOW | RTLD_LOCAL);
 }
 
 // The fallback if memory files are refused, or /proc is missing.
