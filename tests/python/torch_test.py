@@ -14,7 +14,7 @@ from support import expected_of, printed_by  # first: it finds the package
 import fusebook
 import torch
 from torch.nn import Parameter
-from torch.optim import lr_scheduler
+from torch.optim import lr_scheduler, optimizer
 
 # Numbers of a parameter are float64 here; torch keeps these two in float32.
 ROUNDED = {"ASGD": 1e-8, "NAdam": 1e-9, "Adafactor": 1e-13}
@@ -257,6 +257,40 @@ class Tensors(unittest.TestCase):
         with self.assertRaises(KeyError):
             sgd.step(fails)
         self.assertEqual(p.item(), 0.5)
+
+    def test_hooks_of_all_optimizers(self):
+        p = ones(1)
+        sgd = fusebook.SGD([p], lr=0.25)
+        p.grad = torch.ones(1)
+        calls = []
+        before = optimizer.register_optimizer_step_pre_hook(
+            lambda opt, args, kwargs: calls.append(("before", opt is sgd, p.item())))
+        after = optimizer.register_optimizer_step_post_hook(
+            lambda opt, args, kwargs: calls.append(("after", opt is sgd, p.item())))
+        sgd.step()
+        before.remove()
+        after.remove()
+        sgd.step()
+        self.assertEqual(calls, [("before", True, 1), ("after", True, 0.75)])
+        self.assertEqual(p.item(), 0.5)
+
+    def test_a_hook_gives_another_closure(self):
+        p = ones(1)
+        sgd = fusebook.SGD([p], lr=0.25)
+        p.grad = torch.ones(1)
+        sgd.register_step_pre_hook(lambda opt, args, kwargs: ((opt, lambda: 7), {}))
+        self.assertEqual(sgd.step(), 7)
+        self.assertEqual(p.item(), 0.75)
+
+    def test_a_profiler_knows_the_step(self):
+        p = ones(1)
+        sgd = fusebook.SGD([p], lr=0.25)
+        p.grad = torch.ones(1)
+        with torch.profiler.profile() as profile:
+            sgd.step()
+        names = [event.name for event in profile.events()]
+        self.assertEqual(names.count("Optimizer.step#SGD.step"), 1)
+        self.assertEqual(p.item(), 0.75)
 
     def test_copies_and_loads(self):
         p = ones(2)
