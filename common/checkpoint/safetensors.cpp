@@ -147,14 +147,43 @@ Tensor joined(const Shape& shape, DType dtype, const char* codes_from,
   const Tensor tensor = empty(shape, dtype, cpu_device);
   auto* to = static_cast<char*>(tensor.raw_data());
   const std::int64_t numel = tensor.numel();
-  for (std::int64_t first = 0; first < numel; first += block_size) {
+  const std::int64_t size = block_size_of(dtype);
+  for (std::int64_t first = 0; first < numel; first += size) {
     std::memcpy(to, scale_from, sizeof(float));
     std::memcpy(to + sizeof(float), codes_from + first,
-                std::size_t(std::min<std::int64_t>(block_size, numel - first)));
+                std::size_t(std::min(size, numel - first)));
     scale_from += sizeof(float);
-    to += block_bytes;
+    to += std::int64_t(sizeof(float)) + size;
   }
   return tensor;
+}
+
+// The type of codes whose scales are there.
+DType type_by_scales(const std::string& name, DType codes,
+                     const TensorMap& tensors) {
+  for (const DType type : types_with(codes)) {
+    if (tensors.contains(name_of_scales(name, type))) return type;
+  }
+  return codes;
+}
+
+// With the scales that are among the others, and are no longer.
+Tensor take_joined(const std::string& name, const SafetensorsEntry& entry,
+                   const char* codes_from, TensorMap& others) {
+  const DType dtype = type_by_scales(name, entry.dtype, others);
+  const std::int64_t size = block_size_of(dtype);
+  const auto scales = others.extract(name_of_scales(name, dtype));
+  const Shape wanted = {blocks_in(entry.end - entry.begin, size)};
+  if (scales.empty() || scales.mapped().dtype() != DType::float32 ||
+      scales.mapped().shape() != wanted) {
+    throw Error("damaged, or not a file for Fusebook: tensor " +
+                json_string(name) + " has codes of 8 bits, but " +
+                json_string(name_of_scales(name, dtype)) +
+                " does not have a scale for every " + std::to_string(size) +
+                " of them");
+  }
+  return joined(entry.shape, dtype, codes_from,
+                static_cast<const char*>(scales.mapped().raw_data()));
 }
 
 TensorMap tensors_in(const SafetensorsHeader& header, std::string& file) {
@@ -167,18 +196,7 @@ TensorMap tensors_in(const SafetensorsHeader& header, std::string& file) {
   }
   for (const auto& [name, entry] : header.entries) {
     if (!in_blocks(entry.dtype)) continue;
-    const auto scales = tensors.extract(name_of_scales(name));
-    const Shape wanted = {blocks_in(entry.end - entry.begin)};
-    if (scales.empty() || scales.mapped().dtype() != DType::float32 ||
-        scales.mapped().shape() != wanted) {
-      throw Error("damaged, or not a file for Fusebook: tensor " +
-                  json_string(name) + " has codes of 8 bits, but " +
-                  json_string(name_of_scales(name)) +
-                  " does not have a scale for " + "every 256 of them");
-    }
-    tensors[name] =
-        joined(entry.shape, entry.dtype, data + entry.begin,
-               static_cast<const char*>(scales.mapped().raw_data()));
+    tensors[name] = take_joined(name, entry, data + entry.begin, tensors);
   }
   return tensors;
 }

@@ -25,9 +25,10 @@ struct TensorFile {
 /// read too; a checksum of the whole file is added to the metadata. The file
 /// appears complete or not at all: an old one stays until then. Tensors may
 /// have any dtype and shape. Of block8 and ublock8 the codes are written as I8
-/// and U8 and, as "NAME.scales", a float32 for every 256 of them. Throws Error
-/// if it cannot be written, UsageError if the path cannot be a file, and Error
-/// for names that are not UTF-8.
+/// and U8 and, as "NAME.scales", a float32 for each block, or as
+/// "NAME.scales_SIZE" in blocks of another size. Throws Error if it cannot be
+/// written, UsageError if the path cannot be a file, and Error for names that are
+/// not UTF-8, or that the scales of another tensor could have.
 void write_safetensors(const std::string& path, const Metadata& metadata,
                        const TensorMap& tensors);
 

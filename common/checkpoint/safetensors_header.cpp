@@ -13,15 +13,14 @@ namespace {
 constexpr const char* kMetadata = "__metadata__";
 constexpr std::size_t kAlignment = 8;
 
-constexpr int kTypes = int(DType::ublock8) + 1;
+constexpr DType kTypes[] = {DType::float32,  DType::float64, DType::float16,
+                            DType::bfloat16, DType::int16,   DType::block8,
+                            DType::ublock8};
 
 // The format's name for a type; of blocks, for that of their codes.
 const char* type_name(DType dtype) {
+  if (in_blocks(dtype)) return has_sign(dtype) ? "I8" : "U8";
   switch (dtype) {
-    case DType::block8:
-      return "I8";
-    case DType::ublock8:
-      return "U8";
     case DType::float32:
       return "F32";
     case DType::float64:
@@ -50,8 +49,8 @@ void check_text(const std::string& text) {
 }
 
 DType parse_dtype(const std::string& name) {
-  for (int i = 0; i < kTypes; ++i) {
-    if (name == type_name(DType(i))) return DType(i);
+  for (const DType each : kTypes) {
+    if (name == type_name(each)) return each;
   }
   const std::string what =
       name.starts_with('C') ? "complex numbers are not supported; " : "";

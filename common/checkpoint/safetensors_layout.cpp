@@ -34,21 +34,22 @@ FileOrder file_order(const KindMap& kinds) {
 // The codes of all blocks, or else their scales, in memory of its own.
 Tensor part_of_blocks(const Tensor& tensor, bool is_scales) {
   const std::int64_t numel = tensor.numel();
-  const std::int64_t count = blocks_in(numel);
+  const std::int64_t size = block_size_of(tensor.dtype());
+  const std::int64_t count = blocks_in(numel, size);
   const Tensor part =
       is_scales ? empty({count}, DType::float32, cpu_device)
                 : empty({(numel + 3) / 4}, DType::float32, cpu_device);
   const auto* const blocks = static_cast<const char*>(tensor.address(false));
   auto* const to = static_cast<char*>(part.raw_data());
   for (std::int64_t b = 0; b < count; ++b) {
-    const char* const block = blocks + b * block_bytes;
+    const char* const block = blocks + b * (size + 4);
     if (is_scales) {
       std::memcpy(to + b * std::int64_t(sizeof(float)), block, sizeof(float));
       continue;
     }
-    const std::int64_t first = b * block_size;
+    const std::int64_t first = b * size;
     std::memcpy(to + first, block + sizeof(float),
-                std::size_t(std::min<std::int64_t>(block_size, numel - first)));
+                std::size_t(std::min(size, numel - first)));
   }
   return part;
 }
@@ -63,13 +64,35 @@ KindMap kinds_of(const TensorMap& tensors) {
   return kinds;
 }
 
-std::int64_t blocks_in(std::int64_t numel) {
-  return (numel + block_size - 1) / block_size;
+std::string name_of_scales(const std::string& tensor, DType dtype) {
+  const std::int64_t size = block_size_of(dtype);
+  return tensor + ".scales" +
+         (size == block_size ? "" : "_" + std::to_string(size));
 }
 
-std::string name_of_scales(const std::string& tensor) {
-  return tensor + ".scales";
+std::vector<DType> types_with(DType codes) {
+  std::vector<DType> types;
+  for (std::int64_t size = 1; size <= largest_block; size *= 2) {
+    if (is_block_size(size)) types.push_back(with_block_size(codes, size));
+  }
+  return types;
 }
+
+namespace {
+
+// A file says by the name of the scales how large blocks are, so there is one.
+void check_names_of_scales(const std::string& path, const std::string& tensor,
+                           const KindMap& kinds) {
+  for (const DType type : types_with(kinds.at(tensor).dtype)) {
+    const std::string scales = name_of_scales(tensor, type);
+    if (!kinds.contains(scales)) continue;
+    throw Error("cannot write '" + path + "': a tensor is called " +
+                json_string(scales) + ", as scales of " + json_string(tensor) +
+                " in 8 bits are; give one of them another name");
+  }
+}
+
+}  // namespace
 
 SafetensorsLayout::SafetensorsLayout(const std::string& path,
                                      const Metadata& metadata,
@@ -80,15 +103,11 @@ SafetensorsLayout::SafetensorsLayout(const std::string& path,
     if (!in_blocks(kind.dtype)) continue;
     std::int64_t numel = 1;
     for (const std::int64_t size : kind.shape) numel *= size;
-    const std::string scales = name_of_scales(name);
+    check_names_of_scales(path, name, kinds);
+    const std::string scales = name_of_scales(name, kind.dtype);
     of_scales[scales] = name;
-    if (all.emplace(scales, TensorKind{DType::float32, {blocks_in(numel)}})
-            .second) {
-      continue;
-    }
-    throw Error("cannot write '" + path +
-                "': the scales of a tensor in 8 bits would be called " +
-                json_string(scales) + ", as another tensor is");
+    all[scales] = {DType::float32,
+                   {blocks_in(numel, block_size_of(kind.dtype))}};
   }
   const FileOrder order = file_order(all);
   head_ = safetensors_header(metadata, order);

@@ -69,9 +69,9 @@ class EntryBytes {
 
 /// The bytes of the length in front of a header.
 inline constexpr std::size_t kLengthSize = 8;
-/// How many scales a tensor in blocks has.
-std::int64_t blocks_in(std::int64_t numel);
-/// The name under which a file has the scales of a tensor.
-std::string name_of_scales(const std::string& tensor);
+/// The name under which a file has the scales of a tensor of this type.
+std::string name_of_scales(const std::string& tensor, DType dtype);
+/// The types with these codes, in blocks of any size.
+std::vector<DType> types_with(DType codes);
 
 }  // namespace fuse

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "fusebook/ops/blocks_of.h"
 #include "fusebook/ops/element.h"
-#include "fusebook/prelude/blocks.h"
 #include "fusebook/tensor/tensor_layout.h"
 
 namespace fuse {
@@ -29,38 +29,12 @@ void convert(const TensorImpl& target, const TensorImpl& source) {
   });
 }
 
-// Calls visit(blocks) with the blocks of a tensor.
-template <class Visit>
-void with_blocks(const TensorImpl& tensor, Visit visit) {
-  if (tensor.dtype == DType::block8) {
-    visit(device::Blocks<device::SignedCodes>(tensor.data));
-  } else {
-    visit(device::Blocks<device::UnsignedCodes>(tensor.data));
-  }
-}
-
-// Calls visit(block, first, n) for each block of a tensor.
-template <class Visit>
-void for_each_block(const TensorImpl& tensor, Visit visit) {
-  for (std::int64_t i = 0; i < tensor.numel; i += block_size) {
-    visit(i / block_size, i, std::min<i64>(block_size, tensor.numel - i));
-  }
-}
-
 void decode(const TensorImpl& from, float* to) {
-  with_blocks(from, [&](auto blocks) {
-    for_each_block(from, [&](i64 block, i64 first, i64 n) {
-      device::decode_block(blocks, block, n, to + first);
-    });
-  });
+  decode_blocks(from.dtype, from.data, 0, from.numel, to);
 }
 
 void encode(const TensorImpl& to, const float* from) {
-  with_blocks(to, [&](auto blocks) {
-    for_each_block(to, [&](i64 block, i64 first, i64 n) {
-      device::encode_block(from + first, n, blocks, block);
-    });
-  });
+  encode_blocks(to.dtype, from, to.numel, to.data, 0);
 }
 
 void copy_apart(const TensorImpl& target, const TensorImpl& source);

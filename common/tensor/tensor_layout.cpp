@@ -134,7 +134,8 @@ std::size_t extent_bytes(const TensorImpl& impl) {
 
 Region region_of(const TensorImpl& impl) {
   if (in_blocks(impl.dtype)) {
-    return make_region(impl.data, bytes_in_blocks(impl.numel), nullptr, 1);
+    return make_region(impl.data, i64(bytes_of(impl.dtype, impl.numel)),
+                       nullptr, 1);
   }
   const Layout layout = layout_of(impl);
   return make_region(impl.data, impl.numel, &layout, size_of(impl.dtype));

@@ -1,9 +1,39 @@
+#include <algorithm>
+
 #include "fusebook/codegen/emit_memory.h"
 #include "fusebook/codegen/template_text.h"
 #include "fusebook/support/join.h"
 
 namespace fuse {
 namespace {
+
+// How many elements are held at once: whole blocks, and on a CPU no fewer than it
+// computes as a group.
+i64 held_size(const Body& body, Target target) {
+  const i64 least = target == Target::gpu ? 1024 : 128;
+  return std::max<i64>(least, body.largest_block());
+}
+
+// Says so, unless it is what the prelude does.
+std::string own_size(const Body& body, Target target) {
+  const i64 size = held_size(body, target);
+  const bool gpu = target == Target::gpu;
+  if (size == (gpu ? 1024 : block_size)) return "";
+  return fill("static constexpr @type@ = @size@;\n",
+              {{"type", gpu ? "int held_size" : "i64 block_size"},
+               {"size", std::to_string(size)}});
+}
+
+std::string holder(const BodySlot& list, const Body& body, Target target) {
+  const i64 size = held_size(body, target);
+  const std::string codes = codes_of(list);
+  const std::string several = codes + ", " + std::to_string(size);
+  if (target == Target::gpu) {
+    return "HeldBlock<" + (size == 1024 ? codes : several) + ">";
+  }
+  return block_size_of(*list.blocks) == size ? "HeldBlock<" + codes + ">"
+                                             : "HeldBlocks<" + several + ">";
+}
 
 // A block of each list: elements that lie there as they are, and what holds the
 // others.
@@ -16,7 +46,7 @@ std::string held(const BodyValues& values, Target target) {
     const BodySlot& list = values.body().slots[s];
     const std::string& slot = values.slot_name(s);
     fields += fill("@type@ @slot@;\n",
-                   {{"type", list.blocks ? "HeldBlock<" + codes_of(list) + ">"
+                   {{"type", list.blocks ? holder(list, values.body(), target)
                                          : place_type(list)},
                     {"slot", slot}});
     const std::string room_at =
@@ -30,6 +60,7 @@ std::string held(const BodyValues& values, Target target) {
   });
   return fill(R"(
 static constexpr int coded = @count@;
+@own_size@
 struct Held {
   @fields@
   FUSE_FN Held(const Pointers& at, i64 first, float* room)
@@ -37,6 +68,7 @@ struct Held {
 };
 )",
               {{"count", std::to_string(number)},
+               {"own_size", own_size(values.body(), target)},
                {"fields", fields},
                {"initialisers", initialisers}});
 }

@@ -95,7 +95,10 @@ std::string place_type(const BodySlot& slot) {
 }
 
 std::string codes_of(const BodySlot& slot) {
-  return slot.blocks == DType::block8 ? "SignedCodes" : "UnsignedCodes";
+  std::string codes = has_sign(*slot.blocks) ? "SignedCodes" : "UnsignedCodes";
+  const i64 size = block_size_of(*slot.blocks);
+  if (size == block_size) return codes;
+  return "InBlocksOf<" + codes + ", " + std::to_string(size) + ">";
 }
 
 std::string element_types(const BodyValues& values) {

@@ -84,8 +84,9 @@ constexpr std::string_view reserved =
     "round_float16 round_bfloat16 i16 from_int16 to_int16 round_int16 whole_of "
     "load_int16 store_int16 Wholes floats_of "
     // What stands in front of bodies with lists in blocks.
-    "Blocks BlockByBlock Held HeldBlock HeldBody InLanes SignedCodes "
-    "UnsignedCodes bits8 coded encode first held n next room "
+    "Blocks BlockByBlock Held HeldBlock HeldBlocks HeldBody InBlocksOf InLanes "
+    "SignedCodes UnsignedCodes bits8 coded block_size held_size encode "
+    "first held n next room "
     // What stands in front of bodies that reduce.
     "Sum SumOfSquares Amax Reducer Reducing reduce reductions slots visit "
     // And what stands in a GPU's.

@@ -7,7 +7,7 @@
 
 #include "fusebook/cpu/traffic.h"
 #include "fusebook/layout/strided_copy.h"
-#include "fusebook/prelude/blocks.h"
+#include "fusebook/ops/blocks_of.h"
 #include "fusebook/prelude/half.h"
 
 namespace fuse {
@@ -60,38 +60,6 @@ void take(How how, const void* elements, i64 n, i64 lane, double* lanes) {
   }
 }
 
-static_assert(tile_size % block_size == 0, "a tile is made of whole blocks");
-
-// Calls visit(blocks, block, begin, count) for the blocks of a tile, which begin
-// at `begin` in it.
-template <class Visit>
-void for_blocks(DType dtype, void* address, i64 first, i64 n, Visit visit) {
-  for (i64 i = 0; i < n; i += block_size) {
-    const i64 block = (first + i) / block_size;
-    const i64 count = std::min(block_size, n - i);
-    if (dtype == DType::block8) {
-      visit(device::Blocks<device::SignedCodes>(address), block, i, count);
-    } else {
-      visit(device::Blocks<device::UnsignedCodes>(address), block, i, count);
-    }
-  }
-}
-
-void decode_tile(DType dtype, void* from, i64 first, i64 n, void* to) {
-  for_blocks(
-      dtype, from, first, n, [&](auto blocks, i64 block, i64 i, i64 count) {
-        device::decode_block(blocks, block, count, static_cast<float*>(to) + i);
-      });
-}
-
-void encode_tile(DType dtype, const void* from, i64 first, i64 n, void* to) {
-  for_blocks(dtype, to, first, n,
-             [&](auto blocks, i64 block, i64 i, i64 count) {
-               device::encode_block(static_cast<const float*>(from) + i, count,
-                                    blocks, block);
-             });
-}
-
 }  // namespace
 
 TileRunner::TileRunner(const Body& body, const TileProgram& direct,
@@ -122,6 +90,7 @@ void TileRunner::start(const Launch& launch, bool coincident) {
 
 void TileRunner::run(const Row& row, i64 begin, i64 end, bool whole) {
   row_ = &row;
+  end_ = end;
   prepare(row.pointers, row.instance);
   stage(row.pointers);
   const bool whole_row =
@@ -250,12 +219,30 @@ bool TileRunner::is_staged(std::size_t slot) const {
          (strides_ != nullptr && strides_[slot] != 1);
 }
 
+// Elements of a block wait there for the last of them, which may be in a later tile.
+void* TileRunner::staged(std::size_t slot, i64 first) {
+  const auto& blocks = body_.slots[slot].blocks;
+  auto* const values = reinterpret_cast<float*>(staged_[slot].values);
+  return blocks ? values + first % block_size_of(*blocks) : values;
+}
+
+void TileRunner::encode_held(std::size_t slot, i64 first, i64 n) {
+  const DType dtype = *body_.slots[slot].blocks;
+  const i64 size = block_size_of(dtype);
+  const i64 end = first + n;
+  if (end % size != 0 && end != end_) return;
+  const i64 begin = first - first % size;
+  encode_blocks(dtype, static_cast<const float*>(staged(slot, begin)),
+                end - begin, pointers_[slot], begin);
+}
+
 void TileRunner::gather(i64 first, i64 n) {
   for (std::size_t s = 0; s < body_.slots.size(); ++s) {
     const BodySlot& slot = body_.slots[s];
     if (!slot.loaded) continue;
     if (slot.blocks) {
-      decode_tile(*slot.blocks, pointers_[s], first, n, staged_[s].values);
+      decode_blocks(*slot.blocks, pointers_[s], first, n,
+                    static_cast<float*>(staged(s, first)));
       continue;
     }
     if (strides_ == nullptr || strides_[s] == 1) continue;
@@ -271,7 +258,7 @@ void TileRunner::scatter(i64 first, i64 n) {
     const BodySlot& slot = body_.slots[s];
     if (!slot.stored) continue;
     if (slot.blocks) {
-      encode_tile(*slot.blocks, staged_[s].values, first, n, pointers_[s]);
+      encode_held(s, first, n);
       continue;
     }
     if (strides_ == nullptr || strides_[s] == 1) continue;
@@ -286,7 +273,7 @@ void* TileRunner::address(Place place, i64 first) {
   const auto index = std::size_t(place.index);
   if (place.kind == Place::Kind::scalar) return &scalars_[index];
   if (place.kind == Place::Kind::buffer) return buffers_[index].values;
-  if (is_staged(index)) return staged_[index].values;
+  if (is_staged(index)) return staged(index, first);
   return static_cast<char*>(pointers_[place.index]) +
          first * i64(size_of(body_.slots[index].dtype));
 }

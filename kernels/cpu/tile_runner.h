@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "fusebook/cpu/tile_program.h"
@@ -36,6 +37,11 @@ class TileRunner {
     double values[tile_size];
     double apart[8];
   };
+  // The same, or the floats of a block.
+  struct alignas(64) Staged {
+    double values[std::max<i64>(tile_size, largest_block / 2)];
+    double apart[8];
+  };
 
   void prepare(i64 pointers, i64 instance);
   bool read_inputs(i64 instance);
@@ -48,6 +54,8 @@ class TileRunner {
     return lanes_.data() + reduction * std::size_t(reduction_lanes);
   }
   bool is_staged(std::size_t slot) const;
+  void* staged(std::size_t slot, i64 first);
+  void encode_held(std::size_t slot, i64 first, i64 n);
   void gather(i64 first, i64 n);
   void scatter(i64 first, i64 n);
   const void* tensor_of(std::size_t slot) const;
@@ -63,12 +71,13 @@ class TileRunner {
   void* const* pointers_ = nullptr;  // of the current row
   const i64* strides_ = nullptr;     // if some of its elements are strided
   const Row* row_ = nullptr;         // null while a tensor is reduced
+  i64 end_ = 0;                      // of its elements
   i64 reduced_ = 0;                  // where its addresses start
   bool ready_ = false;               // values_ are those of some row
   std::vector<double> values_;       // of the stages before the elements
   std::vector<double> scalars_;      // each holds one value of its dtype
   std::vector<Buffer> buffers_;
-  std::vector<Buffer> staged_;  // for each slot, if some are not read in place
+  std::vector<Staged> staged_;  // for each slot, if some are not read in place
   std::vector<double> lanes_;   // of each reduction
 };
 

@@ -119,9 +119,11 @@ std::int64_t Body::bytes_per_element() const {
   });
 }
 
-std::int64_t Body::bytes_per_block() const {
-  return total(*this, [](const BodySlot& slot) {
-    return slot.blocks ? sizeof(float) : 0;
+std::int64_t Body::bytes_of_scales(std::int64_t numel) const {
+  return total(*this, [&](const BodySlot& slot) {
+    if (!slot.blocks) return std::size_t(0);
+    return sizeof(float) *
+           std::size_t(blocks_in(numel, block_size_of(*slot.blocks)));
   });
 }
 
@@ -135,6 +137,14 @@ bool Body::has_blocks() const {
   return std::any_of(slots.begin(), slots.end(), [](const BodySlot& slot) {
     return slot.blocks.has_value();
   });
+}
+
+std::int64_t Body::largest_block() const {
+  std::int64_t largest = 0;
+  for (const BodySlot& slot : slots) {
+    if (slot.blocks) largest = std::max(largest, block_size_of(*slot.blocks));
+  }
+  return largest;
 }
 
 bool Body::has_halves() const {

@@ -53,13 +53,15 @@ struct Body {
   int columns = 0;
 
   /// Bytes loaded and stored for each element, and for each tensor; and the scales
-  /// that are, for each block of elements.
+  /// that are, of the blocks of so many elements.
   std::int64_t bytes_per_element() const;
-  std::int64_t bytes_per_block() const;
+  std::int64_t bytes_of_scales(std::int64_t numel) const;
   std::int64_t bytes_per_entry() const;
   /// True if some of its lists lie in blocks: then all tensors are dense in
   /// row-major order.
   bool has_blocks() const;
+  /// The size of the largest of these blocks, or zero.
+  std::int64_t largest_block() const;
   /// True if it has whole numbers of 16 bits, or works on the bits of floats.
   bool has_halves() const;
   /// True if some list is strided: then each row of the table is a line of a

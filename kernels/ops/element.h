@@ -23,14 +23,13 @@ decltype(auto) with_type(DType dtype, Use&& use) {
       return use(Float16{});
     case DType::int16:
       return use(Int16{});
-    case DType::block8:
-    case DType::ublock8:
+    case DType::bfloat16:
+      return use(BFloat16{});
+    default:
       throw Error(std::string("elements in blocks of 8 bits (") +
                   name_of(dtype) +
                   ") cannot be used one by one; convert with "
                   "to(DType::float32)");
-    default:
-      return use(BFloat16{});
   }
 }
 

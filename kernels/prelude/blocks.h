@@ -1,7 +1,7 @@
-// Elements of 8 bits, for the states of optimizers: blocks of 256 neighbours, a
-// code of one byte each, behind one float for all of them, their scale. Only the
-// last block of a tensor may be shorter. The library includes this, and its text
-// is part of kernels that touch such elements.
+// Elements of 8 bits, for the states of optimizers: blocks of neighbours (256, or
+// another power of two), a code of one byte each, behind one float for all of them,
+// their scale. Only the last block of a tensor may be shorter. The library includes
+// this, and its text is part of kernels that touch such elements.
 //
 // The scale is the largest finite magnitude among the elements of a block, and a
 // code is the root of an element's share of it, in steps: with a sign the square
@@ -28,13 +28,15 @@
 
 namespace fuse {
 
+// Unless told.
 constexpr i64 block_size = 256;
-// Of a whole block, with its scale.
-constexpr i64 block_bytes = block_size + 4;
 #if !defined(FUSE_GPU)
-// The bytes of a tensor of so many elements.
-constexpr i64 bytes_in_blocks(i64 numel) {
-  return numel + (numel + block_size - 1) / block_size * 4;
+// How many blocks a tensor of so many elements has, and its bytes.
+constexpr i64 blocks_in(i64 numel, i64 size = block_size) {
+  return (numel + size - 1) / size;
+}
+constexpr i64 bytes_in_blocks(i64 numel, i64 size = block_size) {
+  return numel + blocks_in(numel, size) * 4;
 }
 #endif
 namespace FUSE_DEVICE {
@@ -50,6 +52,7 @@ constexpr unsigned no_size = 0x7f800000U;
 // `size` has the order of magnitudes; `encode` takes what is smaller than
 // `no_size`, and top / scale; `decode` takes scale / top.
 struct SignedCodes {
+  static constexpr i64 block = block_size;
   static constexpr float top = 16128.0f;  // what 127 stands for
   static constexpr bits8 nan = 128;
 
@@ -77,6 +80,7 @@ struct SignedCodes {
 
 // Nothing is negative: the bits of what is are larger than any size.
 struct UnsignedCodes {
+  static constexpr i64 block = block_size;
   static constexpr float top = 4160749568.0f;  // what 254 stands for
   static constexpr bits8 nan = 255;
 
@@ -95,6 +99,12 @@ struct UnsignedCodes {
     const unsigned value = code == 0 ? 0U : bits_of(float_of(share) * unit);
     return float_of(code == 255 ? 0x7fc00000U : value);
   }
+};
+
+// The same in blocks of another size.
+template <class Codes, int size>
+struct InBlocksOf : Codes {
+  static constexpr i64 block = size;
 };
 
 // Of a block whose largest size is this one. What is encoded again has the same
@@ -122,21 +132,22 @@ FUSE_FN bits8 encode_any(float x, float factor) {
 // The elements of a tensor. On a CPU the address may be any.
 template <class Codes>
 struct Blocks {
+  // Of a whole block, with its scale.
+  static constexpr i64 bytes = Codes::block + 4;
+
   bits8* address;
 
   FUSE_FN explicit Blocks(void* first) : address(static_cast<bits8*>(first)) {}
 
-  FUSE_FN bits8* codes(i64 block) const {
-    return address + block * block_bytes + 4;
-  }
+  FUSE_FN bits8* codes(i64 block) const { return address + block * bytes + 4; }
   FUSE_FN Unaligned<float>* scale(i64 block) const {
-    return reinterpret_cast<Unaligned<float>*>(address + block * block_bytes);
+    return reinterpret_cast<Unaligned<float>*>(address + block * bytes);
   }
   FUSE_FN float unit(i64 block) const { return *scale(block) / Codes::top; }
 
   FUSE_FN float operator[](i64 i) const {
-    const i64 block = i / block_size;
-    return Codes::decode(codes(block)[i % block_size], unit(block));
+    const i64 block = i / Codes::block;
+    return Codes::decode(codes(block)[i % Codes::block], unit(block));
   }
 };
 

@@ -20,7 +20,7 @@ struct HeldBlock {
 
   FUSE_FN HeldBlock(const Blocks<Codes> list, i64 first, float* room)
       : all(list),
-        block(first / block_size),
+        block(first / Codes::block),
         codes(list.codes(block)),
         unit(list.unit(block)),
         factor(),
@@ -40,7 +40,7 @@ struct HeldBlock {
 
   // Or, for a whole block of finite elements: first its scale, then elements.
   FUSE_FN bool measure() {
-    const unsigned largest = largest_size<Codes>(next, block_size);
+    const unsigned largest = largest_size<Codes>(next, Codes::block);
     if (largest >= no_size) return false;
     const float scale = scale_of<Codes>(largest);
     *all.scale(block) = scale;
@@ -56,6 +56,54 @@ struct HeldBlock {
   }
 };
 
+// The same for several blocks, which are smaller than what is computed at once.
+template <class Codes, i64 size>
+struct HeldBlocks {
+  Blocks<Codes> all;
+  i64 first;
+  float* next;
+
+  FUSE_FN HeldBlocks(const Blocks<Codes> list, i64 from, float* room)
+      : all(list), first(from), next(room) {}
+
+  FUSE_FN float operator[](i64 i) const { return all[first + i]; }
+#if defined(FUSE_LANES)
+  FUSE_FN Floats lanes(i64 i, i64 n) const {
+    const i64 block = (first + i) / Codes::block;
+    const bits8* const codes = all.codes(block) + i % Codes::block;
+    return decode(Codes(), LaneCodes::load(codes, n), all.unit(block));
+  }
+#endif
+  FUSE_FN void encode(i64 n) const {
+    for (i64 i = 0; i < n; i += Codes::block) {
+      const i64 count = n - i < Codes::block ? n - i : Codes::block;
+      encode_block(next + i, count, all, (first + i) / Codes::block);
+    }
+  }
+
+  FUSE_FN bool measure() const {
+    for (i64 i = 0; i < size; i += Codes::block) {
+      const unsigned largest = largest_size<Codes>(next + i, Codes::block);
+      if (largest >= no_size) return false;
+      *all.scale((first + i) / Codes::block) = scale_of<Codes>(largest);
+    }
+    return true;
+  }
+  FUSE_FN void encode(i64 begin, i64 n) const {
+    const i64 piece = n < Codes::block ? n : Codes::block;
+    for (i64 i = begin; i < begin + n; i += piece) {
+      const i64 block = (first + i) / Codes::block;
+      const float factor = Codes::top / *all.scale(block);
+      bits8* const codes = all.codes(block) + i % Codes::block;
+#if defined(FUSE_LANES)
+      encode_lanes<Codes>(next + i, piece, factor, codes);
+#else
+      encode_run<Codes>(next + i, piece, factor, codes);
+#endif
+    }
+  }
+};
+
 // A body whose elements are those of a block.
 template <class Body>
 struct HeldBody : Body {
@@ -64,7 +112,8 @@ struct HeldBody : Body {
 
 // The loop over elements [begin, end), block by block. `Body` is generated: beside
 // what every body has, `coded`, how many lists lie in blocks, `Held`, measure and
-// encode. Where elements run in lanes, `InLanes` besides.
+// encode; `block_size`, where another number of elements is held at once. Where
+// elements run in lanes, `InLanes` besides.
 //
 // The elements of a block are encoded while those of the next one are computed, a
 // group of each in turn: one waits for divisions and roots, which leave the units
@@ -76,22 +125,33 @@ struct BlockByBlock {
   static FUSE_FN void run(const typename Body::PerTensor& entry,
                           const typename Body::Pointers& at, i64 begin,
                           i64 end) {
-    const i64 last = begin + (end - begin) / block_size * block_size;
+    constexpr i64 size = held_size<Body>();
+    const i64 last = begin + (end - begin) / size * size;
     if (begin < last) run_whole<Body>(entry, at, begin, last);
     if (last < end) run_last<Body>(entry, at, last, end - last);
   }
 
  private:
   template <class Body>
+  static FUSE_FN constexpr i64 held_size() {
+    if constexpr (requires { Body::block_size; }) {
+      return Body::block_size;
+    } else {
+      return block_size;
+    }
+  }
+
+  template <class Body>
   static FUSE_FN void run_whole(const typename Body::PerTensor& entry,
                                 const typename Body::Pointers& at, i64 begin,
                                 i64 end) {
-    alignas(64) float rooms[2][Body::coded * block_size];
+    constexpr i64 size = held_size<Body>();
+    alignas(64) float rooms[2][Body::coded * size];
     typename Body::Held held(at, begin, rooms[0]);
     run_block<Body, false>(entry, held, held);
     bool waiting = measured<Body>(held);
     int room = 0;
-    for (i64 first = begin + block_size; first < end; first += block_size) {
+    for (i64 first = begin + size; first < end; first += size) {
       room = 1 - room;
       const typename Body::Held next(at, first, rooms[room]);
       if (waiting) {
@@ -102,14 +162,14 @@ struct BlockByBlock {
       held = next;
       waiting = measured<Body>(held);
     }
-    if (waiting) Body::encode(held, 0, block_size);
+    if (waiting) Body::encode(held, 0, size);
   }
 
   // Whether the block has its scale alone; else it is encoded.
   template <class Body>
   static FUSE_FN bool measured(typename Body::Held& held) {
     if (Body::measure(held)) return true;
-    Body::encode(held, block_size);
+    Body::encode(held, held_size<Body>());
     return false;
   }
 
@@ -118,7 +178,7 @@ struct BlockByBlock {
   static FUSE_FN void run_block(const typename Body::PerTensor entry,
                                 const typename Body::Held held,
                                 const typename Body::Held before) {
-    for (i64 i = 0; i < block_size; i += group) {
+    for (i64 i = 0; i < held_size<Body>(); i += group) {
       run_group<Body>(entry, held, i, group);
       if constexpr (encode_before) Body::encode(before, i, group);
     }
@@ -128,7 +188,7 @@ struct BlockByBlock {
   static inline __attribute__((noinline)) void run_last(
       const typename Body::PerTensor& entry, const typename Body::Pointers& at,
       i64 first, i64 n) {
-    alignas(64) float room[Body::coded * block_size];
+    alignas(64) float room[Body::coded * held_size<Body>()];
     const typename Body::Held held(at, first, room);
     run_group<Body>(entry, held, 0, n);
     Body::encode(held, n);

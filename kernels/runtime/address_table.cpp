@@ -130,7 +130,6 @@ void AddressTable::gather_instance(const Plan& plan, const Program& program,
   }
   instance_first_.push_back(tensor_rows_.size());
   const i64 per_element = body.bytes_per_element();
-  const i64 per_block = body.bytes_per_block();
   const i64 per_entry = body.bytes_per_entry();
   for (std::size_t e = 0; e < sizes.count; ++e) {
     const i64 numel = scalars_only ? 0 : sizes.numels[e];
@@ -148,7 +147,7 @@ void AddressTable::gather_instance(const Plan& plan, const Program& program,
       reductions_.set_rows(first.pointers, first.numel, first.instance);
     }
     phase_bytes_.back() += numel * per_element + per_entry;
-    phase_bytes_.back() += (numel + block_size - 1) / block_size * per_block;
+    phase_bytes_.back() += body.bytes_of_scales(numel);
   }
   column_rows_.push_back(column_rows_.back() +
                          (bound.by_tensor ? i64(sizes.count) : 1));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "fusebook/ops/dtype.h"
+
 namespace fuse {
 namespace {
 
@@ -13,8 +15,8 @@ constexpr i64 least_weight = 16384;
 // nothing.
 constexpr i64 fine_weight = 262144;
 constexpr i64 most_shares = 8;
-// Rows are cut at multiples of this, so that vectors stay whole.
-constexpr i64 grain = 1024;
+// Rows are cut at multiples of this, so that vectors stay whole, and blocks.
+constexpr i64 grain = largest_block;
 
 // A position between two elements: before `element` of row `row`.
 struct Cut {

@@ -1,4 +1,5 @@
-// Random programs over lists of which some lie in blocks of 8 bits: compiled,
+// Random programs over lists of which some lie in blocks of 8 bits, of any size and
+// of several: compiled,
 // interpreted, simulated and run one operation at a time, they must leave the bits of
 // the same operations over float32 lists, decoded before and coded after them by the
 // prelude's functions.
@@ -68,20 +69,29 @@ Step any_step(int registers, Random& random) {
   return step;
 }
 
+// Half of them in blocks of 256.
+DType any_blocks(DType codes, Random& random) {
+  const std::int64_t size = std::int64_t(32) << random.below(7);
+  return random.chance(0.5) ? codes : with_block_size(codes, size);
+}
+
 Case make_case(std::uint64_t seed) {
   Random random(seed);
-  static const std::vector<std::int64_t> usual = {0,   1,   2,   15,  16,  17,
-                                                  255, 256, 257, 511, 512, 513};
+  static const std::vector<std::int64_t> usual = {
+      0,   1,   2,   15,  16,  17,  31,  32,   33,   127,  128,
+      129, 255, 256, 257, 511, 512, 513, 1025, 2047, 2048, 4097};
   Case made;
   const int tensors = 1 + random.below(4);
   for (int e = 0; e < tensors; ++e) made.sizes.push_back(random.pick(usual));
   if (random.chance(0.1)) made.sizes[0] = 15000 + random.below(20000);
-  made.dtypes = {DType::block8, DType::ublock8};
+  made.dtypes = {any_blocks(DType::block8, random),
+                 any_blocks(DType::ublock8, random)};
   const int more = random.below(3);
   for (int k = 0; k < more; ++k) {
-    made.dtypes.push_back(random.chance(0.5)   ? DType::float32
-                          : random.chance(0.5) ? DType::block8
-                                               : DType::ublock8);
+    made.dtypes.push_back(random.chance(0.5) ? DType::float32
+                          : random.chance(0.5)
+                              ? any_blocks(DType::block8, random)
+                              : any_blocks(DType::ublock8, random));
   }
   for (std::size_t k = 0; k < made.dtypes.size(); ++k) {
     made.before.emplace_back();
@@ -145,16 +155,16 @@ void play(const Case& made, const std::vector<TensorList>& lists) {
   }
 }
 
+// Each block as the only one of its tensor.
 template <class Codes>
-void code_in_place(Tensor list) {
-  const std::int64_t size = list.numel();
-  std::vector<device::bits8> bytes(std::size_t(bytes_in_blocks(size)));
-  const device::Blocks<Codes> blocks(bytes.data());
+void code_in_place(Tensor list, std::int64_t size) {
+  std::vector<device::bits8> bytes(std::size_t(size) + 4);
+  const device::Blocks<Codes> alone(bytes.data());
   float* const values = list.data<float>();
-  for (std::int64_t first = 0; first < size; first += block_size) {
-    const std::int64_t n = std::min<std::int64_t>(block_size, size - first);
-    device::encode_block(values + first, n, blocks, first / block_size);
-    device::decode_block(blocks, first / block_size, n, values + first);
+  for (std::int64_t first = 0; first < list.numel(); first += size) {
+    const std::int64_t n = std::min(size, list.numel() - first);
+    device::encode_block(values + first, n, alone, 0);
+    device::decode_block(alone, 0, n, values + first);
   }
 }
 
@@ -162,10 +172,12 @@ void code_in_place(Tensor list) {
 void code_all(const Case& made, const std::vector<std::vector<Tensor>>& lists) {
   for (std::size_t k = 0; k < lists.size(); ++k) {
     for (const Tensor& each : lists[k]) {
-      if (made.dtypes[k] == DType::block8) {
-        code_in_place<device::SignedCodes>(each);
-      } else if (made.dtypes[k] == DType::ublock8) {
-        code_in_place<device::UnsignedCodes>(each);
+      if (!in_blocks(made.dtypes[k])) continue;
+      const std::int64_t size = block_size_of(made.dtypes[k]);
+      if (has_sign(made.dtypes[k])) {
+        code_in_place<device::SignedCodes>(each, size);
+      } else {
+        code_in_place<device::UnsignedCodes>(each, size);
       }
     }
   }

@@ -11,11 +11,11 @@
 
 #include "fusebook/ops/float16.h"
 
-using fuse::block_bytes;
 using fuse::block_size;
 using fuse::bytes_in_blocks;
 using fuse::device::bits8;
 using fuse::device::Blocks;
+using fuse::device::InBlocksOf;
 using fuse::device::SignedCodes;
 using fuse::device::UnsignedCodes;
 
@@ -302,25 +302,32 @@ TEST_CASE("what must not be negative becomes NaN") {
 TEST_CASE("blocks lie behind each other, and only the last may be shorter") {
   CHECK(bytes_in_blocks(0) == 0);
   CHECK(bytes_in_blocks(1) == 5);
-  CHECK(bytes_in_blocks(block_size) == block_bytes);
-  CHECK(bytes_in_blocks(block_size + 1) == block_bytes + 5);
-  const fuse::i64 numel = 2 * block_size + 3;
-  std::vector<bits8> bytes(std::size_t(bytes_in_blocks(numel)) + 1, 0xcd);
-  const Blocks<SignedCodes> blocks(bytes.data());
+  CHECK(bytes_in_blocks(256) == 260);
+  CHECK(bytes_in_blocks(257) == 265);
+  CHECK(bytes_in_blocks(257, 32) == 257 + 9 * 4);
+  CHECK(bytes_in_blocks(257, 512) == 261);
+}
+
+TEST_CASE_TEMPLATE("a block is coded as it would be alone", Codes, SignedCodes,
+                   InBlocksOf<SignedCodes, 32>, InBlocksOf<SignedCodes, 2048>) {
+  const fuse::i64 size = Codes::block;
+  const fuse::i64 numel = 2 * size + 3;
+  std::vector<bits8> bytes(std::size_t(bytes_in_blocks(numel, size)) + 1, 0xcd);
+  const Blocks<Codes> blocks(bytes.data());
   std::vector<float> from;
   from.resize(std::size_t(numel));
   std::uint32_t state = 3;
   for (float& each : from) each = random_size(state) - 0.25f;
   for (fuse::i64 block = 0; block < 3; ++block) {
-    const fuse::i64 first = block * block_size;
-    const fuse::i64 n = std::min(block_size, numel - first);
+    const fuse::i64 first = block * size;
+    const fuse::i64 n = std::min(size, numel - first);
     fuse::device::encode_block(from.data() + first, n, blocks, block);
   }
   CHECK(bytes.back() == 0xcd);
   for (fuse::i64 i = 0; i < numel; ++i) {
-    const auto first = from.begin() + i / block_size * block_size;
-    const auto n = std::min(block_size, numel - i / block_size * block_size);
+    const auto first = from.begin() + i / size * size;
+    const auto n = std::min(size, numel - i / size * size);
     const Coded<SignedCodes> alone(std::vector<float>(first, first + n));
-    if (blocks[i] != alone.values[std::size_t(i % block_size)]) FAIL(i);
+    if (blocks[i] != alone.values[std::size_t(i % size)]) FAIL(i);
   }
 }

@@ -128,8 +128,8 @@ void check_balance(const Table& table, int threads) {
   const i64 parts = used * cuts;
   REQUIRE(i64(table.parts().size()) == parts);
   for (const Part& part : table.parts()) {
-    // A grain of 1024 elements, the cost of a row, and rounding.
-    REQUIRE(std::abs(weight(table, part) - total / parts) <= 1024 + 64 + 1);
+    // A grain of 2048 elements, the cost of a row, and rounding.
+    REQUIRE(std::abs(weight(table, part) - total / parts) <= 2048 + 64 + 1);
   }
 }
 

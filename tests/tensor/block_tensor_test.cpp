@@ -37,43 +37,85 @@ Tensor random_numbers(const Shape& shape, std::uint64_t seed,
   return made;
 }
 
-// What the prelude makes of these, block by block.
+// What the prelude makes of these, block by block, each as the only one.
 template <class Codes>
-std::vector<double> coded(const Tensor& from) {
-  std::vector<device::bits8> bytes(std::size_t(bytes_in_blocks(from.numel())));
-  const device::Blocks<Codes> blocks(bytes.data());
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < from.numel(); ++i) {
-    if (i % block_size == 0) {
-      const std::int64_t n =
-          std::min<std::int64_t>(block_size, from.numel() - i);
-      device::encode_block(from.data<float>() + i, n, blocks, i / block_size);
-    }
-    values.push_back(double(blocks[i]));
+std::vector<double> coded(const Tensor& from, std::int64_t size) {
+  std::vector<device::bits8> bytes(std::size_t(size) + 4);
+  const device::Blocks<Codes> alone(bytes.data());
+  std::vector<float> values(std::size_t(from.numel()));
+  for (std::int64_t i = 0; i < from.numel(); i += size) {
+    const std::int64_t n = std::min(size, from.numel() - i);
+    device::encode_block(from.data<float>() + i, n, alone, 0);
+    device::decode_block(alone, 0, n, values.data() + i);
   }
-  return values;
+  return {values.begin(), values.end()};
+}
+
+std::vector<std::int64_t> block_sizes() {
+  return {32, 64, 128, 256, 512, 1024, 2048};
 }
 
 }  // namespace
 
 TEST_CASE("tensors become codes and numbers again, on a GPU too") {
   for (const Device& device : {cpu_device, tested_device()}) {
-    for (const Shape& shape : {Shape{1000}, Shape{3, 256}, Shape{}, Shape{0}}) {
+    for (const Shape& shape : {Shape{5000}, Shape{3, 256}, Shape{}, Shape{0}}) {
       const Tensor some = random_numbers(shape, 1);
       const Tensor squares = random_numbers(shape, 2, false);
-      const Tensor signed_codes = some.to(device).to(DType::block8);
-      const Tensor codes = squares.to(device).to(DType::ublock8);
-      CHECK(signed_codes.to_vector() == coded<device::SignedCodes>(some));
-      CHECK(codes.to_vector() == coded<device::UnsignedCodes>(squares));
-      CHECK(codes.to(DType::float64).to_vector() == codes.to_vector());
-      CHECK(codes.to(DType::block8).dtype() == DType::block8);
-      CHECK(bitwise_equal(codes.clone(), codes));
-      CHECK(bitwise_equal(codes.to(device), codes.cpu().to(device)));
-      CHECK(codes.to(DType::float32).to(DType::ublock8).nbytes() ==
-            std::size_t(bytes_in_blocks(codes.numel())));
-      CHECK(bitwise_equal(codes.to(DType::float32).to(DType::ublock8), codes));
+      for (const std::int64_t size : block_sizes()) {
+        const DType with_sign = with_block_size(DType::block8, size);
+        const DType without = with_block_size(DType::ublock8, size);
+        const Tensor signed_codes = some.to(device).to(with_sign);
+        const Tensor codes = squares.to(device).to(without);
+        CHECK(signed_codes.to_vector() ==
+              coded<device::SignedCodes>(some, size));
+        CHECK(codes.to_vector() == coded<device::UnsignedCodes>(squares, size));
+        CHECK(codes.to(DType::float64).to_vector() == codes.to_vector());
+        CHECK(codes.to(DType::block8).dtype() == DType::block8);
+        CHECK(bitwise_equal(codes.clone(), codes));
+        CHECK(bitwise_equal(codes.to(device), codes.cpu().to(device)));
+        const std::int64_t numel = codes.numel();
+        CHECK(codes.nbytes() ==
+              std::size_t(numel + (numel + size - 1) / size * 4));
+        CHECK(bitwise_equal(codes.to(DType::float32).to(without), codes));
+        CHECK(bitwise_equal(codes.to(DType::ublock8),
+                            codes.to(DType::float32).to(DType::ublock8)));
+      }
     }
   }
+}
+
+TEST_CASE("the size of blocks is part of the type") {
+  CHECK(block_size_of(DType::block8) == 256);
+  CHECK(block_size_of(DType::float32) == 1);
+  CHECK(block_size_of(DType::int16) == 1);
+  CHECK(with_block_size(DType::ublock8, 256) == DType::ublock8);
+  for (const std::int64_t size : block_sizes()) {
+    for (const DType codes : {DType::block8, DType::ublock8}) {
+      const DType type = with_block_size(codes, size);
+      CHECK(in_blocks(type));
+      CHECK(block_size_of(type) == size);
+      CHECK(has_sign(type) == (codes == DType::block8));
+      CHECK(size_of(type) == 1);
+      CHECK(bytes_of(type, 5000) ==
+            std::size_t(5000 + (5000 + size - 1) / size * 4));
+      CHECK(value_type(type) == DType::float32);
+      CHECK((type == codes) == (size == 256));
+      const std::string name = size == 256 ? "" : "_" + std::to_string(size);
+      CHECK(name_of(type) == name_of(codes) + name);
+      CHECK(with_block_size(type, 256) == codes);
+    }
+  }
+  for (const std::int64_t size : {0, 1, 16, 48, 100, 4096, -32}) {
+    CHECK(!is_block_size(size));
+    CHECK(message_of<Error>([&] { with_block_size(DType::block8, size); }) ==
+          "a block must have a power of two of elements, from 32 to 2048, but "
+          "is to have " +
+              std::to_string(size));
+  }
+  CHECK(message_of<Error>([] { with_block_size(DType::float32, 128); }) ==
+        "with_block_size takes block8 or ublock8, not float32, whose elements "
+        "are not in blocks");
 }
 
 TEST_CASE("filled tensors, and single numbers") {
@@ -156,6 +198,48 @@ TEST_CASE("lists are read as float32, and coded when they are stored") {
     }
     CHECK(bitwise_equal(numbers, before));
   });
+}
+
+TEST_CASE("blocks of several sizes meet in one operation") {
+  const std::vector<std::vector<std::int64_t>> together = {
+      {32, 2048}, {64, 256, 32}, {1024, 128, 512}};
+  for (const auto& sizes : together) {
+    testing::in_every_mode([&](const testing::Run& run) {
+      std::vector<std::vector<Tensor>> tensors;
+      std::vector<TensorList> lists;
+      for (const std::int64_t size : sizes) {
+        tensors.emplace_back();
+        for (const std::int64_t numel : {5000, 2048, 33, 0, 70001}) {
+          const Tensor numbers =
+              random_numbers({numel}, std::uint64_t(numel + size));
+          tensors.back().push_back(
+              numbers.to(with_block_size(DType::block8, size)));
+        }
+        lists.emplace_back(tensors.back());
+      }
+      std::vector<std::vector<Tensor>> expected;
+      for (std::size_t k = 0; k < sizes.size(); ++k) {
+        expected.emplace_back();
+        const auto& from = tensors[(k + 1) % sizes.size()];
+        for (std::size_t i = 0; i < from.size(); ++i) {
+          expected.back().push_back(
+              from[i].to(DType::float32).to(tensors[k][i].dtype()));
+        }
+      }
+      run([&] {  // each becomes what the next one was
+        std::vector<TensorList> floats;
+        for (const TensorList& list : lists) {
+          floats.push_back(foreach_to(list, DType::float32));
+        }
+        for (std::size_t k = 0; k < lists.size(); ++k) {
+          foreach_copy_(lists[k], floats[(k + 1) % lists.size()]);
+        }
+      });
+      for (std::size_t k = 0; k < sizes.size(); ++k) {
+        CHECK(bitwise_equal(tensors[k], expected[k]));
+      }
+    });
+  }
 }
 
 TEST_CASE("a list that was stored is decoded before it is used again") {
