@@ -51,6 +51,8 @@ std::vector<std::string> facts_of_optimizer(Optimizer& optimizer) {
     if (!group.states_8bit) continue;
     facts.push_back(fmt::format("{} = {}", place_of(g, "min_8bit_size"),
                                 group.min_8bit_size));
+    facts.push_back(fmt::format("{} = {}", place_of(g, "state_block_size"),
+                                group.state_block_size));
   }
   return facts;
 }

@@ -15,7 +15,8 @@ bool equal_specs(std::span<const StateSpec> a, std::span<const StateSpec> b) {
                              x.rate == y.rate && x.dtype == y.dtype &&
                              x.beside_master == y.beside_master &&
                              x.nonnegative == y.nonnegative &&
-                             x.min_8bit_size == y.min_8bit_size;
+                             x.min_8bit_size == y.min_8bit_size &&
+                             x.state_block_size == y.state_block_size;
                     });
 }
 

@@ -42,6 +42,7 @@ class ListOptimizer : public Optimizer {
              split_masters == other.split_masters &&
              states_8bit == other.states_8bit &&
              min_8bit_size == other.min_8bit_size &&
+             state_block_size == other.state_block_size &&
              same_but_numbers(options,
                               static_cast<const Group&>(other).options);
     }
@@ -164,8 +165,8 @@ class ListOptimizer : public Optimizer {
     if (group.master_weights || group.split_masters) {
       specs = with_masters(specs, group.split_masters);
     }
-    return group.states_8bit ? with_8bit_states(specs, group.min_8bit_size)
-                             : specs;
+    if (!group.states_8bit) return specs;
+    return with_8bit_states(specs, group.min_8bit_size, group.state_block_size);
   }
   void gather_groups(std::vector<GroupToUpdate>& groups) final {
     groups.clear();

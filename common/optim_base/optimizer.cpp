@@ -265,15 +265,18 @@ void Optimizer::use_split_masters(bool on) {
   for (std::size_t g = 0; g < group_count(); ++g) group(g).split_masters = on;
 }
 
-void Optimizer::use_8bit_states(bool on, std::int64_t min_8bit_size) {
+void Optimizer::use_8bit_states(bool on, std::int64_t min_8bit_size,
+                                std::int64_t state_block_size) {
   if (min_8bit_size < 0) {
     throw Error(fmt::format(
         "{}::use_8bit_states: min_8bit_size must not be negative, but is {}",
         name(), min_8bit_size));
   }
+  check_state_block_size(name() + "::use_8bit_states: ", state_block_size);
   for (std::size_t g = 0; g < group_count(); ++g) {
     group(g).states_8bit = on;
     group(g).min_8bit_size = min_8bit_size;
+    group(g).state_block_size = state_block_size;
   }
 }
 

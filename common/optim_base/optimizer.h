@@ -125,16 +125,21 @@ class Optimizer {
   /// True if some group has masters of either kind switched on.
   bool has_master_weights() const;
   /// Keeps states in 8 bits: about a byte an element instead of four. Each is
-  /// coded as a root of its share of the largest of 256 neighbours
+  /// coded as a root of its share of the largest of `state_block_size` neighbours
   /// (kernels/prelude/blocks.h says how well), decoded when a step reads it, and
   /// coded again from what the step makes of it, all in its one launch. A state whose
   /// spec says `nonnegative` has codes without a sign. Numbers for each parameter,
   /// masters, and what is in float64 stay as they are, and so do the states of
   /// parameters with fewer than `min_8bit_size` elements or not in row-major order.
-  /// Applies to the groups there are now; for one group, set its `states_8bit` and
-  /// `min_8bit_size`. States that exist are converted by the next step, when this is
-  /// switched on or off and after loading others.
-  void use_8bit_states(bool on = true, std::int64_t min_8bit_size = 4096);
+  /// Fewer neighbours with a scale of their own follow numbers of different orders of
+  /// magnitude better, and cost more scales: any power of two from 32 to 2048.
+  /// Applies to the groups there are now; for one group, set its `states_8bit`,
+  /// `min_8bit_size` and `state_block_size`. States that exist are converted by the
+  /// next step, when this is switched on or off or another size is set, and after
+  /// loading others: checkpoints and state dicts keep the size that their states
+  /// have, and a step goes on in its group's. Throws Error for other sizes.
+  void use_8bit_states(bool on = true, std::int64_t min_8bit_size = 4096,
+                       std::int64_t state_block_size = block_size);
   /// The bytes of all parameters, and of the states that there are.
   OptimizerMemory memory() const;
   /// What is updated: the masters of parameters that have them, else the

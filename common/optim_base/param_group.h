@@ -86,6 +86,8 @@ class ParamGroup {
   bool states_8bit = false;
   /// Parameters with fewer elements keep their states as they are.
   std::int64_t min_8bit_size = 4096;
+  /// How many neighbours of a state in 8 bits share a scale.
+  std::int64_t state_block_size = block_size;
 
  protected:
   ParamGroup(const ParamGroup&) = default;

@@ -100,7 +100,8 @@ DType state_dtype(const StateSpec& spec, const Tensor& param) {
                      plain != DType::float64 && param.is_contiguous() &&
                      param.numel() >= *spec.min_8bit_size;
   if (!coded) return plain;
-  return spec.nonnegative ? DType::ublock8 : DType::block8;
+  return with_block_size(spec.nonnegative ? DType::ublock8 : DType::block8,
+                         spec.state_block_size);
 }
 
 bool has_state(const StateSpec& spec, const Tensor& param) {
@@ -135,6 +136,9 @@ bool has_8bit_states(std::span<const StateSpec> specs, const Tensor& param) {
 
 namespace {
 
+// What a table is made for.
+using TableKey = std::pair<std::int64_t, std::int64_t>;
+
 // Tables made of others, by what they are made for. Optimizers have few, and each is
 // asked for at every step. One that is made for each optimizer may come to lie where
 // another was.
@@ -142,7 +146,7 @@ class SpecTables {
  public:
   template <class Change>
   std::span<const StateSpec> find(std::span<const StateSpec> specs,
-                                  std::int64_t key, Change change) {
+                                  TableKey key, Change change) {
     const std::scoped_lock lock(mutex_);
     for (const Made& each : all_) {
       if (each.key != key) continue;
@@ -157,7 +161,7 @@ class SpecTables {
  private:
   struct Made {
     std::vector<StateSpec> from;
-    std::int64_t key;
+    TableKey key;
     std::vector<StateSpec> table;
   };
   std::mutex mutex_;
@@ -169,21 +173,34 @@ class SpecTables {
 std::span<const StateSpec> with_masters(std::span<const StateSpec> specs,
                                         bool split) {
   static SpecTables tables;
-  return tables.find(specs, split ? 1 : 0, [=](std::vector<StateSpec>& table) {
-    for (StateSpec& spec : table) spec.beside_master = true;
-    table.push_back({.name = split ? low_half_name : master_name,
-                     .dtype = split ? DType::int16 : DType::float32});
-  });
+  return tables.find(
+      specs, {split ? 1 : 0, 0}, [=](std::vector<StateSpec>& table) {
+        for (StateSpec& spec : table) spec.beside_master = true;
+        table.push_back({.name = split ? low_half_name : master_name,
+                         .dtype = split ? DType::int16 : DType::float32});
+      });
+}
+
+void check_state_block_size(const std::string& place, std::int64_t size) {
+  if (is_block_size(size)) return;
+  throw Error(fmt::format(
+      "{}state_block_size must be a power of two from 32 to {}, but is {}",
+      place, largest_block, size));
 }
 
 std::span<const StateSpec> with_8bit_states(std::span<const StateSpec> specs,
-                                            std::int64_t min_8bit_size) {
+                                            std::int64_t min_8bit_size,
+                                            std::int64_t state_block_size) {
   static SpecTables tables;
-  return tables.find(specs, min_8bit_size, [&](std::vector<StateSpec>& table) {
-    for (StateSpec& spec : table) {
-      if (!is_master(spec)) spec.min_8bit_size = min_8bit_size;
-    }
-  });
+  check_state_block_size("states in 8 bits: ", state_block_size);
+  return tables.find(specs, {min_8bit_size, state_block_size},
+                     [&](std::vector<StateSpec>& table) {
+                       for (StateSpec& spec : table) {
+                         if (is_master(spec)) continue;
+                         spec.min_8bit_size = min_8bit_size;
+                         spec.state_block_size = state_block_size;
+                       }
+                     });
 }
 
 std::vector<StateSpec> with_initials(std::span<const StateSpec> specs,

@@ -47,6 +47,8 @@ struct StateSpec {
   /// In 8 bits for parameters with at least so many elements, if any; see
   /// Optimizer::use_8bit_states.
   std::optional<std::int64_t> min_8bit_size = {};
+  /// Then, how many neighbours share a scale.
+  std::int64_t state_block_size = block_size;
 
   bool operator==(const StateSpec&) const = default;
 };
@@ -65,10 +67,16 @@ bool is_master(const StateSpec& spec);
 std::span<const StateSpec> with_masters(std::span<const StateSpec> specs,
                                         bool split);
 
+/// Throws Error, with a message starting with `place`, unless blocks of 8-bit
+/// states may have this size.
+void check_state_block_size(const std::string& place, std::int64_t size);
+
 /// The same specs in 8 bits for parameters with at least so many elements, for
-/// groups with `states_8bit`: a table that stays for good.
+/// groups with `states_8bit`: a table that stays for good. Throws Error unless
+/// blocks may have this size.
 std::span<const StateSpec> with_8bit_states(std::span<const StateSpec> specs,
-                                            std::int64_t min_8bit_size);
+                                            std::int64_t min_8bit_size,
+                                            std::int64_t state_block_size);
 
 /// The dtype of this state of a parameter.
 DType state_dtype(const StateSpec& spec, const Tensor& param);

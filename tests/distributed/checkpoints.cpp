@@ -250,6 +250,9 @@ TEST_CASE("the file that ranks write together is that of one process") {
                DType::bfloat16});
   check_bytes(
       {"8 bits", maker<Adam>([](Adam& opt) { opt.use_8bit_states(); })});
+  check_bytes({"small blocks", maker<Adam>([](Adam& opt) {
+                 opt.use_8bit_states(true, 4096, 64);
+               })});
 }
 
 TEST_CASE("states stay with their ranks when they are saved") {

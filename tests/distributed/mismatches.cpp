@@ -90,13 +90,18 @@ TEST_CASE("other sizes, dtypes, classes") {
   CHECK(contains(kind, "Adam"));
 }
 
-TEST_CASE("another size from which states have 8 bits, and another device") {
+TEST_CASE("other sizes of states in 8 bits, and another device") {
   if (given_ranks->size() == 1) return;
   Training training;
   training.opt.use_8bit_states(true, is_last() ? 5000 : 4096);
   add_own_gradients(training.sharded, small, training.params, 0);
   CHECK(contains(agreed_message([&] { training.sharded.step(); }),
                  "param_groups[0][\"min_8bit_size\"] = 5000"));
+  Training other;
+  other.opt.use_8bit_states(true, 4096, is_last() ? 128 : 256);
+  add_own_gradients(other.sharded, small, other.params, 0);
+  CHECK(contains(agreed_message([&] { other.sharded.step(); }),
+                 "param_groups[0][\"state_block_size\"] = 128"));
   const std::string device = agreed_message([&] {
     const testing::DefaultDevice scope(is_last() ? testing::tested_device()
                                                  : cpu_device);

@@ -115,6 +115,12 @@ TEST_CASE("states in 8 bits") {
             return opt;
           }};
   check_same(run);
+  run.make = [](std::vector<Tensor> params) {
+    auto opt = std::make_unique<AdamW>(std::move(params));
+    opt->use_8bit_states(true, 4096, 2048);
+    return opt;
+  };
+  check_same(run);
 }
 
 TEST_CASE("a gradient that only some ranks have, or nobody") {

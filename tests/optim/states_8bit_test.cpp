@@ -15,12 +15,12 @@
 #include "fusebook/prelude/blocks.h"
 #include "fusebook/support/error.h"
 #include "support/checkpoint_testing.h"
-#include "support/lion.h"
-#include "support/optimizer_rules.h"
+#include "support/coded_states.h"
 #include "support/tested_device.h"
 #include "support/thread_count.h"
 
 using namespace fuse;
+using namespace coded_states;
 using namespace step_testing;
 using testing::contains;
 using testing::message_of;
@@ -31,51 +31,6 @@ namespace {
 // A block, many with a tail, more than one share, and what stays in float32.
 const std::vector<Shape> shapes = {{256}, {3, 1000}, {70000}, {255}, {}, {0}};
 constexpr std::int64_t smallest = 256;
-
-void set_gradients(const std::vector<Tensor>& params, int step) {
-  testing::Random random(std::uint64_t(step) + 100);
-  for (Tensor param : params) {
-    param.set_grad(random_tensor(param.shape(), random, 0.25, param.dtype())
-                       .to(param.device()));
-  }
-}
-
-bool is_coded(const Optimizer& optimizer, const Tensor& param,
-              const std::string& name) {
-  return in_blocks(optimizer.state(param, name).dtype());
-}
-
-// What the states of an optimizer in float32 would be if they had been coded as
-// those of another one.
-void code_states(const Optimizer& coded, const std::vector<Tensor>& its_params,
-                 const Optimizer& wide, const std::vector<Tensor>& params) {
-  for (std::size_t i = 0; i < params.size(); ++i) {
-    for (const auto& [name, state] : wide.states(params[i])) {
-      const DType dtype = coded.state(its_params[i], name).dtype();
-      Tensor(state).copy_(state.to(dtype));
-    }
-  }
-}
-
-bool same_states(const Optimizer& a, const std::vector<Tensor>& params_of_a,
-                 const Optimizer& b, const std::vector<Tensor>& params_of_b) {
-  for (std::size_t i = 0; i < params_of_a.size(); ++i) {
-    for (const auto& [name, state] : a.states(params_of_a[i])) {
-      const Tensor other = b.state(params_of_b[i], name);
-      if (!bitwise_equal(state.cpu(), other.cpu())) return false;
-    }
-  }
-  return true;
-}
-
-// Calls use.operator()<Kind>(options) for each optimizer, and for one of a user's.
-template <class Use>
-void for_each_kind(Use use) {
-  optimizer_rules::for_each_kind(use);
-  use.template operator()<Adam>(AdamOptions{.amsgrad = true});
-  use.template operator()<AdamW>(AdamWOptions{});
-  use.template operator()<Lion>(LionOptions{.lr = 0.01});
-}
 
 }  // namespace
 
