@@ -115,10 +115,10 @@ static void fewer_bytes(const Options& options) {
 // Change it
 // ---------
 //
-// .. exercise:: rmsprop
+// .. exercise:: small_blocks
 //
-//    Replace Adam by ``RMSprop``, which keeps one average. What is left to
-//    save?
+//    Let every :constant:`32 <coded, 256, #)>` codes share a scale, by the last
+//    argument of ``use_8bit_states``. What do scales cost now?
 //
 // .. exercise:: momentum
 //

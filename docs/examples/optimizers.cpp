@@ -108,6 +108,21 @@ EXAMPLE(states_in_8_bits) {
         " of states, ", memory.scales, " of scales");
 }
 
+EXAMPLE(state_block_size) {
+  Tensor x = full({100, 100}, 1.0);
+  Tensor y = full({100, 100}, 1.0);
+  for (Tensor each : {x, y}) each.set_grad(full({100, 100}, 0.5));
+  Adam adam({Adam::Group({x}), Adam::Group({y})});
+  adam.use_8bit_states();
+  adam.group(1).state_block_size = 64;
+  adam.step();
+  for (const Tensor& each : {x, y}) {
+    const DType type = adam.state(each, "exp_avg").dtype();
+    print(name_of(type), ": a scale for every ", block_size_of(type));
+  }
+  print("bytes of scales: ", adam.memory().scales);
+}
+
 EXAMPLE(options_by_name) {
   const NamedParams named = {{"weight", tensor({1.0})},
                              {"bias", tensor({1.0})}};

@@ -77,7 +77,13 @@ EXAMPLE(types_in_blocks) {
   for (const DType type : {block8, ublock8}) {
     print(name_of(type), ": in blocks: ", in_blocks(type), ", of 1000 numbers ",
           bytes_of(type, 1000), " bytes, read as ", name_of(value_type(type)));
+    print("with a sign: ", has_sign(type), ", blocks of ", block_size_of(type));
   }
+  const DType small = with_block_size(block8, 128);
+  print(name_of(small), ": blocks of ", block_size_of(small), ", ",
+        bytes_of(small, 1000), " bytes; equal to block8: ", small == block8);
+  print("blocks of 100: ", is_block_size(100),
+        ", the largest: ", largest_block);
 }
 
 EXAMPLE(one_buffer) {
