@@ -2,6 +2,7 @@
 
 #include "fusebook/codegen/emit_memory.h"
 #include "fusebook/codegen/template_text.h"
+#include "fusebook/prelude/gpu_layout.h"
 #include "fusebook/support/join.h"
 
 namespace fuse {
@@ -10,7 +11,7 @@ namespace {
 // How many elements are held at once: whole blocks, and on a CPU no fewer than it
 // computes as a group.
 i64 held_size(const Body& body, Target target) {
-  const i64 least = target == Target::gpu ? 1024 : 128;
+  const i64 least = target == Target::gpu ? gpu_held_size : 128;
   return std::max<i64>(least, body.largest_block());
 }
 
@@ -18,7 +19,7 @@ i64 held_size(const Body& body, Target target) {
 std::string own_size(const Body& body, Target target) {
   const i64 size = held_size(body, target);
   const bool gpu = target == Target::gpu;
-  if (size == (gpu ? 1024 : block_size)) return "";
+  if (size == (gpu ? gpu_held_size : block_size)) return "";
   return fill("static constexpr @type@ = @size@;\n",
               {{"type", gpu ? "int held_size" : "i64 block_size"},
                {"size", std::to_string(size)}});
@@ -29,7 +30,7 @@ std::string holder(const BodySlot& list, const Body& body, Target target) {
   const std::string codes = codes_of(list);
   const std::string several = codes + ", " + std::to_string(size);
   if (target == Target::gpu) {
-    return "HeldBlock<" + (size == 1024 ? codes : several) + ">";
+    return "HeldBlock<" + (size == gpu_held_size ? codes : several) + ">";
   }
   return block_size_of(*list.blocks) == size ? "HeldBlock<" + codes + ">"
                                              : "HeldBlocks<" + several + ">";

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "fusebook/codegen/emit_kernel.h"
 #include "fusebook/codegen/emit_target.h"
 #include "fusebook/codegen/template_text.h"
@@ -28,11 +30,18 @@ std::string reducing_part(const Plan& plan) {
        {"run", dispatch(bodies, "tensor.body", "run(tensor, index, number)")}});
 }
 
-// How large blocks are, and for those with phases how many a multiprocessor must
-// hold at least: told nothing, ptxas aims at more of them for some architectures,
-// and spills.
-std::string launch_bounds(bool reduces) {
-  return std::to_string(gpu_block) + (reduces ? ", 3" : "");
+bool holds_more(const Body& body) {
+  return body.largest_block() > gpu_held_size;
+}
+
+// How large blocks are, and for those with phases, or that hold much, how many a
+// multiprocessor must hold at least: told nothing, ptxas aims at more of them for
+// some architectures, and spills.
+std::string launch_bounds(const Plan& plan) {
+  const bool much =
+      std::any_of(plan.bodies.begin(), plan.bodies.end(), holds_more);
+  const char* const least = much ? ", 2" : plan.reduces() ? ", 3" : "";
+  return std::to_string(gpu_block) + least;
 }
 
 // One runner a body, and what to do with `chunk`.
@@ -58,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(@bounds@) @kernel@(
 }
 )",
       {{"count", std::to_string(gpu_argument_count(args))},
-       {"bounds", launch_bounds(reduces)},
+       {"bounds", launch_bounds(plan)},
        {"kernel", gpu_kernel_name},
        {"Launch", reduces ? "PhasedLaunch work" : "GpuLaunch launch"},
        {"launch", reduces ? "const GpuLaunch& launch = work.launch;\n" : ""},

@@ -11,6 +11,9 @@ namespace fuse {
 constexpr int gpu_block = 256;
 /// Elements per chunk; rows are cut at multiples of it.
 constexpr i64 gpu_chunk = 4096;
+/// Elements that a block of threads computes at once where lists lie in blocks,
+/// unless one of these is larger: `held_size` of gpu_blocks.h.
+constexpr i64 gpu_held_size = 1024;
 /// A launch passes up to this many scalars by value, in the kernel's
 /// parameters. If it has more, all of them are in device memory, at
 /// Launch::args.
