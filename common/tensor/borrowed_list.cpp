@@ -251,6 +251,20 @@ TensorList foreign_list(const TensorList& shapes,
   return TensorList(std::move(list));
 }
 
+TensorList position_list(const TensorList& shapes,
+                         std::span<const std::int64_t> first,
+                         const char* label) {
+  auto list = list_over(shapes.impl(), label, false);
+  list->dtype = DType::position;
+  for (const std::int64_t place : first) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): kernels count from there.
+    list->addresses.push_back(reinterpret_cast<void*>(place));
+  }
+  list->content_hash = content_of(*list);
+  list_registry().add(*list);
+  return TensorList(std::move(list));
+}
+
 void put_elsewhere(ListImpl& list, std::span<void* const> addresses) {
   check_addresses(list, addresses, "rebind");
   const std::uint64_t old_content = list.content_hash;

@@ -32,6 +32,13 @@ TensorList foreign_list(const TensorList& shapes,
                         std::span<void* const> addresses, const char* label,
                         const std::string& call, DType dtype);
 
+/// Where the elements of tensors like those of `shapes` stand, in row-major order:
+/// the first element of each at the place that is given for it. It is in no memory;
+/// kernels draw random bits for it (OpCode::draw).
+TensorList position_list(const TensorList& shapes,
+                         std::span<const std::int64_t> first,
+                         const char* label);
+
 /// Moves such a list to other addresses. Throws Error unless there is one
 /// address per tensor, if the address of a non-empty tensor is null or, on a
 /// GPU, not aligned to its elements.

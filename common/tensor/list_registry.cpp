@@ -16,6 +16,7 @@ bool same_layout(const Layout& a, const Layout& b) {
 }
 
 bool same_memory(const ListImpl& a, const ListImpl& b) {
+  if (a.dtype == DType::position) return false;  // in none
   return a.dtype == b.dtype && a.rate == b.rate && a.device == b.device &&
          a.addresses == b.addresses && a.numels == b.numels &&
          std::equal(a.layouts.begin(), a.layouts.end(), b.layouts.begin(),

@@ -195,8 +195,12 @@ void Recorder::take_slots(Operands operands) {
   }
 }
 
-// Blocks do not give back what is stored, so it has to be stored first.
+// Blocks do not give back what is stored, so it has to be stored first, and a
+// kernel draws once for a list.
 void Recorder::touch_blocks(const ListImpl& list) {
+  if (list.dtype == DType::position && program_.uses(list.id)) {
+    flush("random bits are drawn again for the same tensors");
+  }
   if (list.recorder != nullptr || !in_blocks(list.dtype)) return;
   if (!program_.uses(list.id)) return;
   const std::int32_t slot = program_.slot(list.view(), list.info());

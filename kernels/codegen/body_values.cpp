@@ -30,6 +30,7 @@ bool has_bfloat16_alone(const Body& body) {
 // The type an operand has for its user: that the user computes in. A cast takes
 // what there is.
 DType operand_type(const BodyNode& from, const BodyNode& user) {
+  if (user.op == OpCode::draw) return DType::float64;  // key and stream
   if (user.op != OpCode::cast) return compute_type(user.dtype);
   return from.rate == Rate::element ? compute_type(from.dtype) : DType::float64;
 }
@@ -37,7 +38,9 @@ DType operand_type(const BodyNode& from, const BodyNode& user) {
 // Halves of a float are numbers of 16 bits, and need no rounding to their type.
 bool is_half_of_that_type(const BodyNode& from, const BodyNode& cast) {
   if (from.rate != Rate::element || from.dtype != DType::float32) return false;
-  return (from.op == OpCode::high_half && cast.dtype == DType::bfloat16) ||
+  const bool upper =
+      from.op == OpCode::high_half || from.op == OpCode::stochastic_half;
+  return (upper && cast.dtype == DType::bfloat16) ||
          (from.op == OpCode::low_half && cast.dtype == DType::int16);
 }
 
@@ -70,7 +73,21 @@ BodyValues::BodyValues(const Body& body, Target target)
       names_(name_body(body)),
       in_lanes_(target == Target::cpu && runs_in_lanes(body)),
       bfloat16_alone_(has_bfloat16_alone(body)) {
+  find_keys();
   find_needs();
+}
+
+void BodyValues::find_keys() {
+  std::set<std::int32_t> others;
+  for (const BodyNode& n : body_.nodes) {
+    for (int k = 0; k < n.arity; ++k) {
+      (n.op == OpCode::draw && k == 1 ? keys_ : others).insert(n.in[k]);
+    }
+  }
+  for (const Store& store : body_.stores) others.insert(store.value);
+  std::erase_if(keys_, [&](std::int32_t id) {
+    return node(id).op != OpCode::load || others.contains(id);
+  });
 }
 
 // Which values cross from a stage into a later one, and as what type.
@@ -92,7 +109,7 @@ void BodyValues::find_needs() {
 }
 
 void BodyValues::need(std::int32_t value, const BodyNode& user) {
-  if (node(value).op == OpCode::constant) return;
+  if (node(value).op == OpCode::constant || is_key(value)) return;
   const Rate rate = node(value).rate;
   if (user.rate == Rate::element && rate != Rate::element) {
     element_needs_.insert({value, operand_type(node(value), user)});
@@ -105,7 +122,8 @@ void BodyValues::need(std::int32_t value, const BodyNode& user) {
 std::vector<std::int32_t> BodyValues::inputs() const {
   std::vector<std::int32_t> ids;
   for (std::int32_t id = 0; id < count(); ++id) {
-    if (is_leaf(node(id)) && node(id).rate == Rate::entry) ids.push_back(id);
+    if (!is_leaf(node(id)) || is_key(id)) continue;
+    if (node(id).rate == Rate::entry) ids.push_back(id);
   }
   return ids;
 }
@@ -145,6 +163,7 @@ bool BodyValues::joins_int16(const BodyNode& n) const {
 
 std::string BodyValues::expression(const BodyNode& n) const {
   if (n.op == OpCode::cast) return cast_expression(n);
+  if (n.op == OpCode::draw) return name(n.in[0]);  // drawn when it was loaded
   std::string operands;
   for (int k = 0; k < n.arity; ++k) add_item(operands, operand(n.in[k], n));
   const std::string call = joins_int16(n)

@@ -43,6 +43,10 @@ class BodyValues {
   bool in_blocks(std::size_t slot) const {
     return body_.slots[slot].blocks.has_value();
   }
+  /// True for a list whose elements lie there as they are.
+  bool is_in_memory(std::size_t slot) const {
+    return !in_blocks(slot) && !body_.slots[slot].draws();
+  }
   /// True when elements also run several at once, in lanes.
   bool in_lanes() const { return in_lanes_; }
 
@@ -52,6 +56,10 @@ class BodyValues {
   const std::set<Need>& entry_needs() const { return entry_needs_; }
   /// What the element stage reads of it.
   const std::set<Need>& element_needs() const { return element_needs_; }
+  /// True for a number in memory, other for each tensor, that is a key of random bits
+  /// and nothing else: who draws reads it, so that the entry stage remains the same for
+  /// all tensors.
+  bool is_key(std::int32_t id) const { return keys_.contains(id); }
   /// Leaves of the entry stage: per-tensor scalars in memory, and columns.
   std::vector<std::int32_t> inputs() const;
 
@@ -91,6 +99,14 @@ class BodyValues {
       visit(names_.slots[s], body_.slots[s].dtype);
     });
   }
+  /// Calls visit(name, node) for each list of positions, with what draws for it.
+  template <class Visit>
+  void for_draws(Visit visit) const {
+    for_element_slots([&](std::size_t s) {
+      const BodySlot& slot = body_.slots[s];
+      if (slot.draws()) visit(names_.slots[s], node(slot.draw));
+    });
+  }
   /// Calls visit(name, slot) for each list in blocks.
   template <class Visit>
   void for_blocks(Visit visit) const {
@@ -100,6 +116,7 @@ class BodyValues {
   }
 
  private:
+  void find_keys();
   void find_needs();
   void need(std::int32_t value, const BodyNode& user);
   std::string cast_expression(const BodyNode& node) const;
@@ -109,6 +126,7 @@ class BodyValues {
   BodyNames names_;
   bool in_lanes_;
   bool bfloat16_alone_;
+  std::set<std::int32_t> keys_;
   std::set<std::int32_t> uniform_needs_;
   std::set<Need> entry_needs_;
   std::set<Need> element_needs_;

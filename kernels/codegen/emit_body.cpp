@@ -37,6 +37,7 @@ std::string body_text(const Body& body, int number, Target target,
   @access@
   @packs@
   @blocks@
+  @draws@
   @lanes@
   @reduce@
   @finish@
@@ -50,6 +51,7 @@ std::string body_text(const Body& body, int number, Target target,
                {"blocks", body.has_blocks() && !body.reduces()
                               ? block_access(values, target)
                               : ""},
+               {"draws", body.draws() ? draw_access(values, target) : ""},
                {"lanes", values.in_lanes() ? lane_access(values) : ""},
                {"reduce", body.reduces() ? reduce(values) : ""},
                {"finish", (gpu ? finish_trait(values) : "") + finish(values)}});

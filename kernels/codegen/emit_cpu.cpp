@@ -94,6 +94,8 @@ std::string generate_cpu_source(const Plan& plan) {
          (blocks ? std::string("\n") + blocks_text + "\n" +
                        (in_lanes ? lane_blocks_text : "") + cpu_blocks_text
                  : "") +
+         (plan.draws() ? std::string("\n") + draws_text + "\n" + cpu_draws_text
+                       : "") +
          (plan.reduces()
               ? std::string("\n") + reductions_text + "\n" + cpu_reductions_text
               : "") +

@@ -88,6 +88,8 @@ std::string generate_gpu_source(const Plan& plan) {
          (plan.has_blocks()
               ? std::string("\n") + blocks_text + "\n" + gpu_blocks_text
               : "") +
+         (plan.draws() ? std::string("\n") + draws_text + "\n" + gpu_draws_text
+                       : "") +
          (plan.reduces() ? std::string("\n") + reductions_text + "\n" +
                                gpu_barrier_text + "\n" + gpu_reductions_text
                          : "") +

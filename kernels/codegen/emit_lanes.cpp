@@ -18,6 +18,9 @@ std::string load_lanes(const BodyValues& values, std::size_t s) {
   if (values.in_blocks(s)) {
     return fill("x.@slot@ = at.@slot@.lanes(i, n);\n", {{"slot", slot}});
   }
+  if (values.body().slots[s].draws()) {
+    return fill("x.@slot@ = at.@slot@.lanes(i);\n", {{"slot", slot}});
+  }
   const DType dtype = values.body().slots[s].dtype;
   return fill(dtype == DType::int16
                   ? "x.@slot@ = load_@type@(at.@slot@ + i, n);\n"
@@ -51,7 +54,7 @@ std::string lane_access(const BodyValues& values) {
   const bool blocks = values.body().has_blocks();
   return fill(R"(
 #if defined(FUSE_LANES)
-using @Lanes@ = Floats;
+using @Lanes@ = @Loop@;
 static FUSE_FN void load(Elements<Floats>& x, const @At@& at, i64 i, i64 n) {
   @loads@
 }
@@ -61,6 +64,7 @@ static FUSE_FN void store(const Elements<Floats>& x, const @At@& at, i64 i, i64 
 #endif
 )",
               {{"Lanes", blocks ? "InLanes" : "Lanes"},
+               {"Loop", values.body().draws() ? "DrawnLanes" : "Floats"},
                {"At", blocks ? "Held" : "Pointers"},
                {"loads", loads},
                {"stores", stores}});

@@ -44,9 +44,9 @@ std::string pointers(const BodyValues& values) {
     initialisers +=
         fill("@slot@(@address@)",
              {{"slot", slot},
-              {"address", values.in_blocks(s)
-                              ? address
-                              : "static_cast<" + type + ">(" + address + ")"}});
+              {"address", values.is_in_memory(s)
+                              ? "static_cast<" + type + ">(" + address + ")"
+                              : address}});
   });
   return fill(R"(struct Pointers {
   @fields@
@@ -63,9 +63,13 @@ std::string lines(const BodyValues& values) {
   std::string dense;
   values.for_element_slots([&](std::size_t s) {
     const std::string& slot = values.slot_name(s);
-    fields += fill("Line<@type@> @slot@;\n",
-                   {{"type", memory_type_of(values.body().slots[s].dtype)},
-                    {"slot", slot}});
+    const BodySlot& list = values.body().slots[s];
+    fields += fill(
+        "@type@ @slot@;\n",
+        {{"type", list.draws() ? place_type(list)
+                               : fill("Line<@type@>",
+                                      {{"type", memory_type_of(list.dtype)}})},
+         {"slot", slot}});
     add_item(initialisers,
              fill("@slot@(p[@index@], strides[@index@])",
                   {{"slot", slot}, {"index", std::to_string(s)}}),
@@ -88,6 +92,7 @@ std::string lines(const BodyValues& values) {
 }  // namespace
 
 std::string place_type(const BodySlot& slot) {
+  if (slot.draws()) return "Draws";
   if (!slot.blocks) {
     return fill("Unaligned<@type@>*", {{"type", memory_type_of(slot.dtype)}});
   }

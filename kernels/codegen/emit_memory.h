@@ -19,12 +19,16 @@ std::string lane_access(const BodyValues& values);
 std::string pack_access(const BodyValues& values);
 
 /// Where a body finds the elements of a list: a pointer or, for blocks, what
-/// decodes them.
+/// decodes them, and for positions what draws.
 std::string place_type(const BodySlot& slot);
 /// How the elements of a list in blocks are coded.
 std::string codes_of(const BodySlot& slot);
 /// What a body with lists in blocks has besides: `Held`, a block of each list
 /// while it is computed.
 std::string block_access(const BodyValues& values, Target target);
+
+/// What a body that draws random bits has besides: where its lists of positions
+/// get key and stream, and what a loop in lanes draws together.
+std::string draw_access(const BodyValues& values, Target target);
 
 }  // namespace fuse

@@ -10,6 +10,9 @@
 namespace fuse {
 namespace {
 
+// True for what is written out where it is used.
+bool is_own(OpCode op) { return op == OpCode::cast || op == OpCode::draw; }
+
 // The operands of an operation, each behind a word: "T a, T b".
 std::string operands(const OpInfo& row, const std::string& word) {
   std::string all;
@@ -30,7 +33,7 @@ std::string operations_text(const Plan& plan) {
   std::set<OpCode> used;
   for (const Body& body : plan.bodies) {
     for (const BodyNode& node : body.nodes) {
-      if (node.arity == 0 || node.op == OpCode::cast) continue;
+      if (node.arity == 0 || is_own(node.op)) continue;
       if (!is_reduction(node.op)) used.insert(node.op);
     }
   }
@@ -55,7 +58,7 @@ std::string lane_operations_text(const Plan& plan) {
     if (!runs_in_lanes(body)) continue;
     for (const BodyNode& node : body.nodes) {
       const bool in_lanes = node.rate == Rate::element && node.arity > 0;
-      if (in_lanes && node.op != OpCode::cast) used.insert(node.op);
+      if (in_lanes && !is_own(node.op)) used.insert(node.op);
     }
   }
   if (used.empty()) return "";

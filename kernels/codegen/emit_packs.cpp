@@ -23,7 +23,9 @@ std::size_t bytes_kept(const BodySlot& slot) {
 std::size_t registers_kept(const BodyValues& values, std::size_t pack) {
   std::size_t bytes = 0;
   values.for_element_slots([&](std::size_t s) {
-    bytes += pack * bytes_kept(values.body().slots[s]) + sizeof(void*);
+    const BodySlot& slot = values.body().slots[s];
+    bytes += slot.draws() ? 2 * pack : pack * bytes_kept(slot);
+    bytes += sizeof(void*);
   });
   for (const BodyValues::Need& need : values.element_needs()) {
     bytes += size_of(need.second);
@@ -36,6 +38,7 @@ std::size_t registers_kept(const BodyValues& values, std::size_t pack) {
 std::size_t pack_size(const BodyValues& values) {
   std::size_t smallest = 8;
   values.for_element_slots([&](std::size_t s) {
+    if (values.body().slots[s].draws()) return;
     smallest = std::min(smallest, size_of(values.body().slots[s].dtype));
   });
   std::size_t pack = 16 / smallest;
@@ -49,6 +52,11 @@ std::string pack_type(const BodyValues& values) {
   std::string fields;
   values.for_element_slots([&](std::size_t s) {
     const DType dtype = values.body().slots[s].dtype;
+    if (values.body().slots[s].draws()) {
+      fields +=
+          fill("DrawnPack<pack> @slot@;\n", {{"slot", values.slot_name(s)}});
+      return;
+    }
     fields += fill("Pack<@type@, pack> @slot@;\n",
                    {{"type", is_reduced(dtype) ? "bits16" : type_of(dtype)},
                     {"slot", values.slot_name(s)}});
@@ -80,9 +88,10 @@ std::string to_pack(DType dtype, const std::string& slot,
 std::string alignment(const BodyValues& values) {
   std::string all;
   values.for_element_slots([&](std::size_t s) {
-    add_item(all,
-             fill("is_aligned(at.@slot@ + i)", {{"slot", values.slot_name(s)}}),
-             " &&\n         ");
+    const char* const how = values.body().slots[s].draws()
+                                ? "at.@slot@.template aligned<pack>(i)"
+                                : "is_aligned(at.@slot@ + i)";
+    add_item(all, fill(how, {{"slot", values.slot_name(s)}}), " &&\n         ");
   });
   return fill(R"(static FUSE_FN bool aligned(const Pointers& at, i64 i) {
   return @all@;
@@ -100,7 +109,8 @@ namespace {
 std::string want_blocks(const BodyValues& values) {
   std::string wants;
   values.for_element_slots([&](std::size_t s) {
-    if (!values.body().slots[s].loaded) return;
+    const BodySlot& list = values.body().slots[s];
+    if (!list.loaded || list.draws()) return;
     wants += fill("device::want(at.@slot@@address@ + i);\n",
                   {{"slot", values.slot_name(s)},
                    {"address", values.in_blocks(s) ? ".address" : ""}});
@@ -121,15 +131,23 @@ std::string pack_access(const BodyValues& values) {
   std::string wants;
   std::string loads;
   std::string takes;
-  values.for_moved_slots(
-      &BodySlot::loaded, [&](const std::string& slot, DType dtype) {
-        wants += fill("device::want(at.@slot@ + i);\n", {{"slot", slot}});
-        loads += fill("x.@slot@ = load_pack<pack>(at.@slot@ + i);\n",
-                      {{"slot", slot}});
-        takes += fill("x.@slot@ = @value@;\n",
-                      {{"slot", slot},
-                       {"value", from_memory(dtype, from_pack(dtype, slot))}});
-      });
+  values.for_draws([&](const std::string& slot, const BodyNode&) {
+    loads += fill("x.@slot@ = at.@slot@.template pack<pack>(i);\n",
+                  {{"slot", slot}});
+    takes += fill("x.@slot@ = from.@slot@.value(k);\n", {{"slot", slot}});
+  });
+  values.for_element_slots([&](std::size_t s) {
+    const BodySlot& list = values.body().slots[s];
+    if (!list.loaded || list.draws()) return;
+    const std::string& slot = values.slot_name(s);
+    wants += fill("device::want(at.@slot@ + i);\n", {{"slot", slot}});
+    loads +=
+        fill("x.@slot@ = load_pack<pack>(at.@slot@ + i);\n", {{"slot", slot}});
+    takes +=
+        fill("x.@slot@ = @value@;\n",
+             {{"slot", slot},
+              {"value", from_memory(list.dtype, from_pack(list.dtype, slot))}});
+  });
   std::string stores;
   std::string puts;
   values.for_moved_slots(&BodySlot::stored, [&](const std::string& slot,

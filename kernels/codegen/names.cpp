@@ -87,6 +87,10 @@ constexpr std::string_view reserved =
     "Blocks BlockByBlock Held HeldBlock HeldBlocks HeldBody InBlocksOf InLanes "
     "SignedCodes UnsignedCodes bits8 coded block_size held_size encode "
     "first held n next room "
+    // What stands in front of bodies that draw.
+    "u32 u64 RandomBits RandomStream random_stream philox draw draws drawn "
+    "Draws DrawnBits DrawnPack DrawnLanes begin_draws drawn_of drawn_group "
+    "drawn_together run_drawing "
     // What stands in front of bodies that reduce.
     "Sum SumOfSquares Amax Reducer Reducing reduce reductions slots visit "
     // And what stands in a GPU's.

@@ -18,7 +18,13 @@ class Lowering {
     find_last_uses();
     for (std::int32_t id = 0; id < count(); ++id) {
       if (node(id).rate != Rate::element) continue;
-      node(id).op == OpCode::load ? place_load(id) : add_step(id);
+      if (node(id).op == OpCode::load) {
+        place_load(id);
+      } else if (node(id).op == OpCode::draw) {
+        place_[std::size_t(id)] = place_[std::size_t(node(id).in[0])];
+      } else {
+        add_step(id);
+      }
     }
     for (const Store& store : body_.stores) {
       reduces_ ? add_reduction(store) : finish_store(store);

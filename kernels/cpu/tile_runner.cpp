@@ -8,6 +8,7 @@
 #include "fusebook/cpu/traffic.h"
 #include "fusebook/layout/strided_copy.h"
 #include "fusebook/ops/blocks_of.h"
+#include "fusebook/prelude/draws.h"
 #include "fusebook/prelude/half.h"
 
 namespace fuse {
@@ -70,7 +71,7 @@ TileRunner::TileRunner(const Body& body, const TileProgram& direct,
       values_(body.nodes.size()),
       scalars_(std::max(direct.scalars.size(), careful.scalars.size())),
       buffers_(std::size_t(std::max(direct.buffers, careful.buffers))),
-      staged_(body.strided() || body.has_blocks() ? body.slots.size() : 0),
+      staged_(is_staged() ? body.slots.size() : 0),
       lanes_(direct.reductions.size() * std::size_t(reduction_lanes)) {}
 
 void TileRunner::start(const Launch& launch, bool coincident) {
@@ -93,8 +94,8 @@ void TileRunner::run(const Row& row, i64 begin, i64 end, bool whole) {
   end_ = end;
   prepare(row.pointers, row.instance);
   stage(row.pointers);
-  const bool whole_row =
-      tiles_->buffers == 0 && strides_ == nullptr && !body_.has_blocks();
+  const bool whole_row = tiles_->buffers == 0 && strides_ == nullptr &&
+                         !body_.has_blocks() && !body_.draws();
   const i64 step = whole_row ? end - begin : tile_size;
   for (i64 i = begin; i < end; i += step) run_tile(i, std::min(step, end - i));
   if (whole) store_entry();
@@ -213,9 +214,13 @@ void TileRunner::stage(i64 pointers) {
   }
 }
 
-// Strided elements, and those of blocks, are computed elsewhere.
+bool TileRunner::is_staged() const {
+  return body_.strided() || body_.has_blocks() || body_.draws();
+}
+
+// Strided elements, those of blocks and what is drawn are computed elsewhere.
 bool TileRunner::is_staged(std::size_t slot) const {
-  return body_.slots[slot].blocks ||
+  return body_.slots[slot].blocks || body_.slots[slot].draws() ||
          (strides_ != nullptr && strides_[slot] != 1);
 }
 
@@ -240,6 +245,10 @@ void TileRunner::gather(i64 first, i64 n) {
   for (std::size_t s = 0; s < body_.slots.size(); ++s) {
     const BodySlot& slot = body_.slots[s];
     if (!slot.loaded) continue;
+    if (slot.draws()) {
+      draw(s, first, n);
+      continue;
+    }
     if (slot.blocks) {
       decode_blocks(*slot.blocks, pointers_[s], first, n,
                     static_cast<float*>(staged(s, first)));
@@ -251,6 +260,17 @@ void TileRunner::gather(i64 first, i64 n) {
                              first * strides_[s] * i64(size);
     copy_strided(staged_[s].values, 1, from, strides_[s], n, size);
   }
+}
+
+// The address of a position is that position.
+void TileRunner::draw(std::size_t slot, i64 first, i64 n) {
+  const BodyNode& node = body_.nodes[std::size_t(body_.slots[slot].draw)];
+  const i64 stride = strides_ == nullptr ? 1 : strides_[slot];
+  const auto begin = reinterpret_cast<device::u64>(pointers_[slot]);
+  device::draw_elements(device::random_stream(values_[std::size_t(node.in[1])],
+                                              values_[std::size_t(node.in[2])]),
+                        begin + device::u64(first * stride), stride, n,
+                        reinterpret_cast<float*>(staged_[slot].values));
 }
 
 void TileRunner::scatter(i64 first, i64 n) {
@@ -320,8 +340,9 @@ void TileRunner::count_tile(TrafficCounter& counter, i64 n) const {
     moved[std::size_t(reduction.in.index)].loads = n;
   }
   for (std::size_t s = 0; s < moved.size(); ++s) {
-    if (body_.slots[s].rate == Rate::element)
-      counter.add(tensor_of(s), moved[s]);
+    const BodySlot& slot = body_.slots[s];
+    if (slot.rate != Rate::element || slot.draws()) continue;
+    counter.add(tensor_of(s), moved[s]);
   }
 }
 

@@ -53,10 +53,12 @@ class TileRunner {
   double* lanes_of(std::size_t reduction) {
     return lanes_.data() + reduction * std::size_t(reduction_lanes);
   }
+  bool is_staged() const;
   bool is_staged(std::size_t slot) const;
   void* staged(std::size_t slot, i64 first);
   void encode_held(std::size_t slot, i64 first, i64 n);
   void gather(i64 first, i64 n);
+  void draw(std::size_t slot, i64 first, i64 n);
   void scatter(i64 first, i64 n);
   const void* tensor_of(std::size_t slot) const;
   void count_tile(TrafficCounter& counter, i64 n) const;

@@ -4,6 +4,7 @@
 
 #include "fusebook/ir/simplify.h"
 #include "fusebook/ops/reductions.h"
+#include "fusebook/support/error.h"
 
 namespace fuse {
 namespace {
@@ -49,6 +50,28 @@ void raise_rates(Body& body) {
   }
 }
 
+// What draws stands for what it draws from: nothing else can be done with places.
+void mark_draws(const BodySource& source, Body& body) {
+  for (std::size_t i = 0; i < body.nodes.size(); ++i) {
+    const BodyNode& node = body.nodes[i];
+    for (int k = 0; k < node.arity; ++k) {
+      const BodyNode& from = body.nodes[node.in[k]];
+      const bool place =
+          from.op == OpCode::load &&
+          source.slots[std::size_t(from.index)].dtype == DType::position;
+      if (place != (node.op == OpCode::draw && k == 0)) {
+        throw Error("positions of elements are there to draw random bits for");
+      }
+      if (!place) continue;
+      BodySlot& slot = body.slots[std::size_t(from.index)];
+      if (slot.draws()) {
+        throw Error("random bits are drawn twice for a list of positions");
+      }
+      slot.draw = std::int32_t(i);
+    }
+  }
+}
+
 void mark_slots(Body& body) {
   for (const BodyNode& node : body.nodes) {
     if (node.op == OpCode::load) {
@@ -81,6 +104,7 @@ Body lower_body(const BodySource& source) {
   }
   raise_rates(body);
   simplify(body);
+  mark_draws(source, body);
   mark_slots(body);
   return body;
 }

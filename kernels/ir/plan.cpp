@@ -115,7 +115,8 @@ std::int64_t total(const Body& body, Weight weight) {
 
 std::int64_t Body::bytes_per_element() const {
   return total(*this, [](const BodySlot& slot) {
-    return slot.rate == Rate::element ? size_of(slot.stored_dtype()) : 0;
+    const bool in_memory = slot.rate == Rate::element && !slot.draws();
+    return in_memory ? size_of(slot.stored_dtype()) : 0;
   });
 }
 
@@ -157,6 +158,11 @@ bool Body::has_halves() const {
          });
 }
 
+bool Body::draws() const {
+  return std::any_of(slots.begin(), slots.end(),
+                     [](const BodySlot& slot) { return slot.draws(); });
+}
+
 bool Body::strided() const {
   return std::any_of(slots.begin(), slots.end(),
                      [](const BodySlot& slot) { return slot.strided; });
@@ -189,6 +195,11 @@ bool Plan::has_blocks() const {
 bool Plan::has_halves() const {
   return std::any_of(bodies.begin(), bodies.end(),
                      [](const Body& body) { return body.has_halves(); });
+}
+
+bool Plan::draws() const {
+  return std::any_of(bodies.begin(), bodies.end(),
+                     [](const Body& body) { return body.draws(); });
 }
 
 bool Plan::matches(const Program& program) const {

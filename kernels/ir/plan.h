@@ -39,9 +39,16 @@ struct BodySlot {
   /// How its elements lie in blocks, if they do: `dtype` then is what they decode
   /// to.
   std::optional<DType> blocks = {};
+  /// For a list of positions the node that draws for them, else -1: what is loaded
+  /// is what was drawn.
+  std::int32_t draw = -1;
 
+  /// True for a list of positions, which is in no memory.
+  bool draws() const { return draw >= 0; }
   /// Where and as what its elements are in memory.
-  DType stored_dtype() const { return blocks.value_or(dtype); }
+  DType stored_dtype() const {
+    return draws() ? DType::position : blocks.value_or(dtype);
+  }
 };
 
 /// What one kernel does to one tensor (and its companions in the other lists).
@@ -64,6 +71,8 @@ struct Body {
   std::int64_t largest_block() const;
   /// True if it has whole numbers of 16 bits, or works on the bits of floats.
   bool has_halves() const;
+  /// True if it draws random bits.
+  bool draws() const;
   /// True if some list is strided: then each row of the table is a line of a
   /// tensor, with a stride for every slot.
   bool strided() const;
@@ -139,6 +148,8 @@ struct Plan {
   bool has_blocks() const;
   /// True if some body has halves.
   bool has_halves() const;
+  /// True if some body draws.
+  bool draws() const;
   /// True if the program's scalars have the bits this plan was made for, and
   /// differ between groups only where it has columns for them.
   bool matches(const Program& program) const;

@@ -28,6 +28,8 @@ const char* name_of(DType dtype) {
       return "int16";
     case DType::bfloat16:
       return "bfloat16";
+    case DType::position:
+      return "position";
     default:
       return names_in_blocks[(int(dtype) >> 4) - 5][int(dtype) & 1];
   }

@@ -14,19 +14,21 @@ namespace fuse {
 /// towards zero, what is beyond the last becomes that one, and a NaN zero. `block8`
 /// and `ublock8` hold a float32 in 8 bits, for the states of optimizers: codes, with
 /// a scale for every 256 elements (kernels/prelude/blocks.h). How many share one is
-/// part of the type: with_block_size makes one for another number.
+/// part of the type: with_block_size makes one for another number. `position` is in
+/// no memory: elements are where they stand, in row-major order, in their tensor.
 enum class DType : std::uint8_t {
   float32,   ///< 24 bits of precision
   float64,   ///< 53 bits
   float16,   ///< 11 bits, up to 65504; storage only
   bfloat16,  ///< 8 bits, the range of float32; storage only
   int16,     ///< whole numbers from -32768 to 32767; storage only
+  position,  ///< where an element stands; only to draw random bits for it
   // The upper half is the logarithm of the size of a block.
   block8 = 0x80,   ///< codes of 8 bits with a sign; storage only
   ublock8 = 0x81,  ///< codes of 8 bits for what is never negative; storage only
 };
 
-/// The types whose elements are numbers of their own: all but blocks.
+/// The types whose elements are numbers of their own: the first ones.
 inline constexpr int dtype_count = 5;
 
 // Allows writing `to(p, float32)`.
@@ -39,7 +41,7 @@ inline constexpr DType block8 = DType::block8;      ///< DType::block8
 inline constexpr DType ublock8 = DType::ublock8;    ///< DType::ublock8
 
 /// True for elements of 8 bits, which lie in blocks with scales of their own.
-constexpr bool in_blocks(DType dtype) { return int(dtype) >= dtype_count; }
+constexpr bool in_blocks(DType dtype) { return int(dtype) >= 0x10; }
 
 /// How many neighbours have a scale of their own: from 32 to 2048, and 256 of
 /// `block8` and `ublock8`. One for types that are not in blocks.
@@ -65,15 +67,17 @@ constexpr bool has_sign(DType dtype) {
 /// Error if `dtype` is not in blocks, or unless `is_block_size(size)`.
 DType with_block_size(DType dtype, std::int64_t size);
 
-/// Size of one element in bytes; the scales of blocks come on top.
+/// Size of one element in bytes; the scales of blocks come on top. Positions have
+/// none, but addresses count them in steps of one.
 constexpr std::size_t size_of(DType dtype) {
-  if (in_blocks(dtype)) return 1;
+  if (in_blocks(dtype) || dtype == DType::position) return 1;
   if (dtype == DType::float64) return 8;
   return dtype == DType::float32 ? 4 : 2;
 }
 
 /// The bytes of a dense tensor of so many elements.
 constexpr std::size_t bytes_of(DType dtype, std::int64_t numel) {
+  if (dtype == DType::position) return 0;
   return in_blocks(dtype)
              ? std::size_t(bytes_in_blocks(numel, block_size_of(dtype)))
              : std::size_t(numel) * size_of(dtype);
@@ -93,9 +97,10 @@ constexpr bool is_half(DType dtype) {
 }
 
 /// The type that elements have once they are read: that of their list, or what
-/// blocks decode to.
+/// blocks decode to, and what is drawn for positions.
 constexpr DType value_type(DType dtype) {
-  return in_blocks(dtype) ? DType::float32 : dtype;
+  const bool other = in_blocks(dtype) || dtype == DType::position;
+  return other ? DType::float32 : dtype;
 }
 
 /// The type that operations on elements of `dtype` compute in.

@@ -25,6 +25,8 @@ decltype(auto) with_type(DType dtype, Use&& use) {
       return use(Int16{});
     case DType::bfloat16:
       return use(BFloat16{});
+    case DType::position:
+      throw Error("positions of elements are in no memory, and cannot be used");
     default:
       throw Error(std::string("elements in blocks of 8 bits (") +
                   name_of(dtype) +

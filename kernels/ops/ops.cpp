@@ -41,6 +41,8 @@ std::string_view name_of(OpCode op) {
       return "load";
     case OpCode::cast:
       return "cast";
+    case OpCode::draw:
+      return "draw";
     case OpCode::sum:
       return "sum";
     case OpCode::sum_of_squares:

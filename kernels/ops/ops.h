@@ -8,9 +8,11 @@
 
 namespace fuse {
 
-/// The rows of ops.def, in order, followed by four pseudo-operations of
-/// programs: `constant`, `argument`, `load` and `cast`, and by the reductions
-/// (reductions.h) of each tensor and of all tensors of a list.
+/// The rows of ops.def, in order, followed by five pseudo-operations of
+/// programs: `constant`, `argument`, `load`, `cast` and `draw`, and by the
+/// reductions (reductions.h) of each tensor and of all tensors of a list. `draw`
+/// makes random bits (kernels/prelude/draws.h) of the load of a list of positions
+/// and of two numbers for each tensor, a key and a stream.
 enum class OpCode : std::uint8_t {
 #define OP(name, ...) name,
 #include "fusebook/ops/ops.def"
@@ -19,6 +21,7 @@ enum class OpCode : std::uint8_t {
   argument,
   load,
   cast,
+  draw,
   sum,
   sum_of_squares,
   amax,
@@ -54,8 +57,7 @@ struct OpInfo {
 std::span<const OpInfo> op_table();
 inline const OpInfo& info(OpCode op) { return op_table()[std::size_t(op)]; }
 
-// What the table says of any OpCode; `constant`, `argument`, `load` and `cast`
-// are plain and no moves.
+// What the table says of any OpCode; pseudo-operations are plain and no moves.
 
 /// True when a NaN among its results is a quiet one.
 bool is_arithmetic(OpCode op);

@@ -75,7 +75,9 @@ class Runner {
   FUSE_FN void run(const Row& row, i64 begin, i64 end, bool whole) {
     void* const* pointers = launch_.pointers + row.pointers;
     prepare(row, pointers);
-    if constexpr (requires { typename Body::Lines; }) {
+    if constexpr (requires { Body::draws; }) {
+      run_drawing<Body>(entry_, launch_, row, begin, end);
+    } else if constexpr (requires { typename Body::Lines; }) {
       run_line<Body>(entry_, pointers, launch_.strides + row.pointers, begin,
                      end);
     } else {

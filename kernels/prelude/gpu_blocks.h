@@ -87,7 +87,10 @@ FUSE_FN void run_elements(typename Body::PerTensor& t, void* const* pointers,
                           i64 begin, i64 end) {
   constexpr int size = held_by<Body>();
   __shared__ float room[Body::coded * size];
-  const typename Body::Pointers at(pointers);
+  typename Body::Pointers at(pointers);
+  if constexpr (requires { Body::draws; }) {
+    Body::begin_draws(at, t, pointers);
+  }
   for (i64 first = begin; first < end; first += size) {
     const i64 rest = end - first;
     const int n = rest < size ? int(rest) : size;

@@ -152,7 +152,9 @@ class BlockRunner {
     // The ticket is taken before the elements, so that nothing waits for it.
     const bool is_last =
         Body::stores_per_tensor && threadIdx.x == 0 && take_ticket(chunk);
-    if constexpr (requires { typename Body::Lines; }) {
+    if constexpr (requires { requires Body::draws; }) {
+      run_drawing<Body>(state().t, launch_.table, chunk);
+    } else if constexpr (requires { typename Body::Lines; }) {
       run_line<Body>(state().t, pointers,
                      launch_.table.strides + chunk.pointers, chunk.begin,
                      chunk.end);

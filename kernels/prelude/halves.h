@@ -66,7 +66,20 @@ FUSE_FN float join_int16(float high, float low) {
 FUSE_FN float join_halves(float high, float low) {
   return join_int16(high, float(whole_of(low)));
 }
+// The upper half, rounded away from zero where the lower half and 16 random bits, the
+// lower ones of another float, add up to more than 16 bits hold. That is so for as
+// many of the 65536 there are as the lower half says. What has no lower half stays
+// as it is, infinity too, and behind the largest upper half infinity is the next. A
+// NaN is a quiet one.
+FUSE_FN float stochastic_half(float a, float random) {
+  const unsigned bits = bits_of(a);
+  const unsigned raised = bits + (bits_of(random) & 0xffffU);
+  return float_of((a != a ? bits | 0x400000U : raised) & 0xffff0000U);
+}
 // Of the float32 that is nearest.
+FUSE_FN double stochastic_half(double a, double random) {
+  return double(stochastic_half(float(a), float(random)));
+}
 FUSE_FN double high_half(double a) { return double(high_half(float(a))); }
 FUSE_FN double low_half(double a) { return double(low_half(float(a))); }
 FUSE_FN double join_halves(double high, double low) {

@@ -64,6 +64,12 @@ FUSE_FN Floats low_half(Floats a) {
   const Floats::Halves low = Floats::lower_halves(some);
   return {floats_of(with_sign(low)), low};
 }
+FUSE_FN Floats stochastic_half(Floats a, Floats random) {
+  const Floats::Bits bits = Floats::Bits(a.value);
+  const Floats::Bits raised = bits + (Floats::Bits(random.value) & 0xffffU);
+  const Floats::Bits near = a.value == a.value ? raised : bits | 0x400000U;
+  return {Floats::Values(near & 0xffff0000U), Floats::upper_halves(near)};
+}
 FUSE_FN Floats join_int16(Floats high, Floats low) {
   const Floats::Bits bits = Floats::Bits(high.value);
   const Wholes whole = __builtin_convertvector(low.value, Wholes);

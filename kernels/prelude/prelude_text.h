@@ -3,7 +3,8 @@
 namespace fuse {
 
 /// Texts of headers of this room, as built into the library. `device_text` is
-/// that of target.h, launch.h, half.h, math.h and cpu_loops.h, in this order;
+/// that of target.h, launch.h, half.h, math.h and cpu_loops.h, in this order, and
+/// `draws_text` that of philox.h and draws.h;
 /// the simulator puts its two texts around CUDA text.
 extern const char* const device_text;
 extern const char* const lanes_text;
@@ -22,6 +23,9 @@ extern const char* const blocks_text;
 extern const char* const lane_blocks_text;
 extern const char* const cpu_blocks_text;
 extern const char* const gpu_blocks_text;
+extern const char* const draws_text;
+extern const char* const cpu_draws_text;
+extern const char* const gpu_draws_text;
 extern const char* const matrix_means_text;
 extern const char* const gpu_matrix_means_text;
 

@@ -197,8 +197,9 @@ void AddressTable::add_lines(const Row& row, const Instance& bound,
     std::size_t k = 0;  // index among the slots with elements
     for (std::size_t s = 0; s < body.slots.size(); ++s) {
       if (body.slots[s].rate != Rate::element) continue;
-      pointers_[first + s] = static_cast<char*>(pointers_[first + s]) +
-                             offsets[k] * i64(size_of(body.slots[s].dtype));
+      pointers_[first + s] =
+          static_cast<char*>(pointers_[first + s]) +
+          offsets[k] * i64(size_of(body.slots[s].stored_dtype()));
       strides_[first + s] = cutter_.strides()[k++];
     }
   });
@@ -254,6 +255,7 @@ void AddressTable::find_uses(const Plan& plan, const Program& program) {
   for (const Use& use : uses_) {
     if (is_read_first(plan, program, std::int32_t(use.list))) continue;
     const SlotInfo& info = program.slots()[use.list];
+    if (info.dtype == DType::position) continue;  // in no memory
     const bool known = !lists.empty() && lists.back().index == use.list;
     if (!known) lists.push_back({use.list, false, size_of(info.dtype)});
     lists.back().stored |= use.stored;

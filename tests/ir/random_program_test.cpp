@@ -1274,7 +1274,7 @@ TEST_CASE("compiled, interpreted and eager have the bits of plain loops") {
   const std::size_t count = number_from("FUSEBOOK_FUZZ", 1000);
   REQUIRE(count >= 1000);
   const std::uint64_t first =
-      longer ? std::uint64_t(std::random_device()()) << 20 : first_seed;
+      longer ? std::uint64_t(std::random_device()()) << 20 : number_from("TESTBASE", 1) << 20;
   std::printf("%zu random programs with seeds from FUSEBOOK_FUZZ_SEED=%s\n",
               count, std::to_string(first).c_str());
   std::vector<std::uint64_t> seeds;

@@ -103,6 +103,99 @@ TEST_CASE("a float comes back from its halves in every bit") {
   }
 }
 
+// By numbers that are wide enough: the neighbours of a float among upper halves,
+// and how far it is from the one nearer to zero, in 65536ths.
+namespace {
+
+bool rounds_up(float x, unsigned random) {
+  return std::bit_cast<std::uint32_t>(x) % 65536 + random >= 65536;
+}
+float neighbour(float x, bool up) {
+  const std::uint32_t high = std::bit_cast<std::uint32_t>(x) / 65536;
+  return std::bit_cast<float>((high + (up ? 1U : 0U)) * 65536U);
+}
+
+std::int64_t count_wrong(const LoopTable& table, float x,
+                         std::int64_t* ups = nullptr) {
+  static const std::vector<float> randoms = [] {
+    std::vector<float> all(65536);
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      all[k] = std::bit_cast<float>(std::uint32_t(k));
+    }
+    return all;
+  }();
+  const std::vector<float> same(randoms.size(), x);
+  std::vector<float> results(randoms.size());
+  const void* const in[] = {same.data(), randoms.data()};
+  table.ops[std::size_t(DType::float32)][std::size_t(OpCode::stochastic_half)]
+           [0](results.data(), in, i64(results.size()));
+  std::int64_t wrong = 0;
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    const bool up = rounds_up(x, unsigned(k));
+    const bool good = std::isnan(x)
+                          ? std::isnan(results[k])
+                          : testing::same_value(results[k], neighbour(x, up));
+    if (ups != nullptr) *ups += up ? 1 : 0;
+    wrong += good ? 0 : 1;
+  }
+  return wrong;
+}
+
+}  // namespace
+
+TEST_CASE("of all random numbers as many round up as say the lower half") {
+  for (const LoopTable* table : tables()) {
+    CAPTURE(table->name);
+    for (const float x : {0.0F, -0.0F, 1.0F, 1 + 0x1p-8F, -1 - 0x1.8p-9F,
+                          0x1.fffffep0F, 0x1p-149F, -0x1.2468p-130F,
+                          0x1.fep127F, 0x1.fffffep127F, -0x1.ff2p127F}) {
+      CAPTURE(x);
+      std::int64_t ups = 0;
+      CHECK(count_wrong(*table, x, &ups) == 0);
+      // So the mean is the float itself.
+      const double low = neighbour(x, false);
+      const double next = neighbour(x, true);
+      const double high =
+          std::isfinite(next) ? next : std::copysign(0x1p128, x);
+      CHECK(low + (high - low) * double(ups) / 65536 == double(x));
+    }
+    for (const float x : {HUGE_VALF, -HUGE_VALF, std::nanf("")}) {
+      CHECK(count_wrong(*table, x) == 0);
+    }
+  }
+}
+
+TEST_CASE("every upper half stays, and has both neighbours") {
+  std::vector<float> x;
+  std::vector<float> random;
+  for (std::uint32_t high = 0; high < 65536; ++high) {
+    for (const std::uint32_t low : {0U, 1U, 0x7fffU, 0x8000U, 0xffffU}) {
+      for (const unsigned drawn : {0U, 1U, 0x7fffU, 0x8000U, 0xffffU}) {
+        x.push_back(std::bit_cast<float>(high * 65536U + low));
+        random.push_back(
+            std::bit_cast<float>(0xffff0000U * (drawn % 2) + drawn));
+      }
+    }
+  }
+  for (const LoopTable* table : tables()) {
+    CAPTURE(table->name);
+    std::vector<float> results(x.size());
+    const void* const in[] = {x.data(), random.data()};
+    table->ops[std::size_t(DType::float32)][std::size_t(
+        OpCode::stochastic_half)][0](results.data(), in, i64(x.size()));
+    std::int64_t wrong = 0;
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      const bool up =
+          rounds_up(x[k], std::bit_cast<std::uint32_t>(random[k]) % 65536);
+      const bool good = std::isnan(x[k]) ? std::isnan(results[k])
+                                         : testing::same_value(
+                                               results[k], neighbour(x[k], up));
+      wrong += good ? 0 : 1;
+    }
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE("whole numbers of 16 bits, in every table") {
   std::vector<double> values;
   for (int i = -32768; i <= 32767; ++i) values.push_back(i);

@@ -56,6 +56,15 @@ Wide joined(float high, Wide low) {
   const auto bits = std::bit_cast<std::uint32_t>(high);
   return std::bit_cast<float>(bits + std::uint32_t(std::int64_t(steps)));
 }
+// Down, or up if as many 65536ths of the way as the other's lower half is reach it.
+Wide stochastic(float x, float random) {
+  if (!std::isfinite(x)) return x;
+  const Wide added = std::bit_cast<std::uint32_t>(random) % 65536;
+  const Wide steps =
+      std::floor((std::abs(Wide(x)) / unit_of(x) + added) / 65536);
+  const Wide size = steps * 65536 * unit_of(x);
+  return std::copysign(size < 0x1p128L ? size : HUGE_VALL, Wide(x));
+}
 
 }  // namespace halves
 
@@ -148,6 +157,7 @@ const std::map<std::string_view, Oracle>& oracles() {
     ORACLE(join_halves, return halves::joined(float(a), b)),
     ORACLE(high_half, return halves::high(float(a))),
     ORACLE(low_half, return halves::low(float(a))),
+    ORACLE(stochastic_half, return halves::stochastic(float(a), float(b))),
     ORACLE(copy, return a),
     ORACLE(fill, return a),
 #undef ORACLE

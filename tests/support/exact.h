@@ -187,6 +187,13 @@ Number<T> low_half(Number<T> a) {
   return apply(a, std::isnan(a.value) ? 0 : low_of(bits_of(a)), 0);
 }
 template <class T>
+Number<T> stochastic_half(Number<T> a, Number<T> random) {
+  if (std::isnan(a.value)) return a;
+  const std::uint32_t raised = bits_of(a) + bits_of(random) % 65536;
+  const std::uint32_t high = raised / 65536 * 65536;
+  return Number<T>::result(std::bit_cast<float>(high), 0, {a, random});
+}
+template <class T>
 Number<T> join_halves(Number<T> high, Number<T> low) {
   if (std::isnan(high.value)) return high;
   Wide number = std::isnan(low.value) ? 0 : std::trunc(low.value);
