@@ -169,8 +169,12 @@ void load_group(Loading& in, Optimizer& optimizer, std::size_t g,
   const std::string place = group_place(g);
   in.same_switch(place + "master_weights", group.master_weights);
   in.same_switch(place + "split_masters", group.split_masters);
+  in.same_switch(place + "stochastic_rounding", group.stochastic_rounding);
   for (const auto& [name, on] : group.flags()) {
-    if (on == &group.master_weights || on == &group.split_masters) continue;
+    if (on == &group.master_weights || on == &group.split_masters ||
+        on == &group.stochastic_rounding) {
+      continue;
+    }
     in.same_text(place + name, on_off(*on));
   }
   for (const auto& [name, number] : group.numbers()) {

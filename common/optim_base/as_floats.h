@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <source_location>
 #include <utility>
 #include <vector>
 
@@ -11,22 +12,29 @@
 namespace fuse {
 
 /// Masters that are split are joined while they are updated, and not there at the
-/// end.
+/// end. Where parameters are rounded stochastically, these are the masters until
+/// then.
 class JoinedMasters {
  public:
   explicit JoinedMasters(Batch& batch) : batch_(batch) {
-    if (batch.low_halves.empty()) return;
-    batch.masters = foreach_join_halves(batch.params, batch.low_halves);
+    if (!batch.rounding_keys.empty()) {
+      batch.masters = foreach_to(batch.params, DType::float32);
+    } else if (!batch.low_halves.empty()) {
+      batch.masters = foreach_join_halves(batch.params, batch.low_halves);
+    }
   }
   JoinedMasters(const JoinedMasters&) = delete;
   JoinedMasters& operator=(const JoinedMasters&) = delete;
   ~JoinedMasters() {
-    if (!batch_.low_halves.empty()) batch_.masters = TensorList();
+    if (!stays()) batch_.masters = TensorList();
   }
 
   /// Where a step may be skipped: what is joined is in no memory, so nothing else
   /// looks.
   void split_into(const TensorList& params) const {
+    if (!batch_.rounding_keys.empty()) {
+      return foreach_copy_(params, rounded_stochastically());
+    }
     if (batch_.low_halves.empty()) return;
     foreach_copy_(params, foreach_high_half(batch_.masters));
     foreach_copy_(batch_.low_halves, foreach_low_half(batch_.masters));
@@ -34,11 +42,26 @@ class JoinedMasters {
 
   /// Whole masters that stay have the bits that are there: it needs no look.
   void round_into(const TensorList& params) const {
-    if (batch_.masters.empty() || !batch_.low_halves.empty()) return;
+    if (batch_.masters.empty() || !stays()) return;
     foreach_copy_(params, batch_.masters);
   }
 
  private:
+  bool stays() const {
+    return batch_.low_halves.empty() && batch_.rounding_keys.empty();
+  }
+
+  // The update has counted the step, so that each has bits of its own.
+  TensorList rounded_stochastically() const {
+    const Operand positions(batch_.positions);
+    const Operand keys(batch_.rounding_keys);
+    const Operand steps(batch_.steps);
+    const Operand* const operands[] = {&positions, &keys, &steps};
+    const TensorList drawn =
+        foreach_apply(OpCode::draw, operands, std::source_location::current());
+    return foreach_stochastic_half(batch_.masters, drawn);
+  }
+
   Batch& batch_;
 };
 

@@ -17,6 +17,14 @@ TensorList make_state_list(const StateSpec& spec, std::vector<Tensor> tensors) {
              : TensorList(std::move(tensors), label.c_str());
 }
 
+TensorList positions_of(const TensorList& params, const StateStore& store) {
+  std::vector<std::int64_t> first;
+  for (const Tensor& param : params) {
+    first.push_back(store.first_element(param));
+  }
+  return position_list(params, first, "positions");
+}
+
 }  // namespace
 
 const TensorList& Batch::state(std::string_view name) const {
@@ -48,7 +56,8 @@ Batch make_batch(std::vector<Tensor> params, std::span<const StateSpec> specs,
       const auto state = entry.tensors.find(specs[s].name);
       // Only 16-bit parameters have masters, and only some shapes some states;
       // a batch is of one dtype, and of matrices or not.
-      const bool may_lack = is_master(specs[s]) || !has_state(specs[s], param);
+      const bool may_lack = is_master(specs[s]) || is_rounding_key(specs[s]) ||
+                            !has_state(specs[s], param);
       if (state == entry.tensors.end() && may_lack) continue;
       states[s].push_back(entry.tensors.at(specs[s].name));
     }
@@ -60,6 +69,13 @@ Batch make_batch(std::vector<Tensor> params, std::span<const StateSpec> specs,
                           : gradient_list(batch.params, "grads");
   batch.steps = TensorList::per_tensor(std::move(steps), "steps");
   for (std::size_t s = 0; s < specs.size(); ++s) {
+    if (is_rounding_key(specs[s])) {
+      if (states[s].empty()) continue;
+      batch.rounding_keys =
+          TensorList::per_tensor(std::move(states[s]), "rounding_keys");
+      batch.positions = positions_of(batch.params, store);
+      continue;
+    }
     if (is_master(specs[s])) {
       if (states[s].empty()) continue;
       const bool split = specs[s].name == low_half_name;

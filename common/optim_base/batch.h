@@ -30,6 +30,10 @@ struct Batch {
   TensorList masters;
   /// The lower halves of the parameters, if they have split masters.
   TensorList low_halves;
+  /// Keys of their random bits, if parameters are rounded stochastically, and
+  /// where their elements stand in them.
+  TensorList rounding_keys;
+  TensorList positions;
 
   /// A state by its name, for optimizers whose set of states varies.
   const TensorList& state(std::string_view name) const;

@@ -246,16 +246,18 @@ void GroupBatches::create_states(Groups groups,
       specs.begin(), specs.end(),
       [](const StateSpec& spec) { return spec.initial_from != nullptr; });
   std::vector<Tensor> params;
+  std::vector<std::size_t> numbers;
   const auto create = [&](const GroupToUpdate& like) {
-    store.create(params, with_initials(like.specs, *like.group));
+    store.create(params, numbers, with_initials(like.specs, *like.group));
     params.clear();
+    numbers.clear();
   };
   for (const std::size_t g : set) {
     const std::size_t begin = known_[g].first_param;
     for (std::size_t i = 0; i < groups[g].group->params.size(); ++i) {
-      if (gradients.has(params_, begin + i)) {
-        params.push_back(params_[begin + i]);
-      }
+      if (!gradients.has(params_, begin + i)) continue;
+      params.push_back(params_[begin + i]);
+      numbers.push_back(begin + i);
     }
     if (by_group) create(groups[g]);
   }

@@ -23,6 +23,7 @@ void ParamGroup::tell(Facts& facts) {
   visit_flags([&](const char* name, bool& on) { add(name, on); });
   add("master_weights", master_weights);
   add("split_masters", split_masters);
+  add("stochastic_rounding", stochastic_rounding);
   add("states_8bit", states_8bit);
 }
 

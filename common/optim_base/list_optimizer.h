@@ -40,6 +40,8 @@ class ListOptimizer : public Optimizer {
     bool is_like(const ParamGroup& other) const override {
       return master_weights == other.master_weights &&
              split_masters == other.split_masters &&
+             stochastic_rounding == other.stochastic_rounding &&
+             rounding_seed == other.rounding_seed &&
              states_8bit == other.states_8bit &&
              min_8bit_size == other.min_8bit_size &&
              state_block_size == other.state_block_size &&
@@ -164,6 +166,8 @@ class ListOptimizer : public Optimizer {
     auto specs = state_specs(group.options);
     if (group.master_weights || group.split_masters) {
       specs = with_masters(specs, group.split_masters);
+    } else if (group.stochastic_rounding) {
+      specs = with_rounding_keys(specs, group.rounding_seed);
     }
     if (!group.states_8bit) return specs;
     return with_8bit_states(specs, group.min_8bit_size, group.state_block_size);

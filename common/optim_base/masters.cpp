@@ -1,11 +1,14 @@
-// The masters of a StateStore, whole or the lower halves of split ones.
+// What a StateStore keeps for parameters in 16 bits: masters, whole or the lower
+// halves of split ones, or keys of random bits.
 #include <fmt/core.h>
 
 #include <array>
 #include <span>
+#include <vector>
 
 #include "fusebook/ops/loops.h"
 #include "fusebook/optim_base/state_store.h"
+#include "fusebook/prelude/philox.h"
 #include "fusebook/support/error.h"
 
 namespace fuse {
@@ -31,6 +34,15 @@ void check_splits(const Tensor& param) {
                   "not the upper "
                   "half of a float32; put it in a group with master_weights",
                   to_string(param.shape()), name_of(param.dtype())));
+}
+
+void check_rounds(const Tensor& param) {
+  if (param.dtype() == DType::bfloat16) return;
+  throw Error(fmt::format(
+      "stochastic_rounding: a parameter with shape {} is in {}, but "
+      "only bfloat16 is rounded that way; put it in a group with "
+      "master_weights",
+      to_string(param.shape()), name_of(param.dtype())));
 }
 
 }  // namespace
@@ -76,12 +88,58 @@ Tensor StateStore::make_master(Entry& entry, const StateSpec& spec) {
   return master;
 }
 
-// Without steps that move both, they would be out of date.
-void StateStore::drop_masters(std::span<const Tensor> params) {
+void StateStore::drop(std::span<const Tensor> params, const char* name) {
   for (const Tensor& param : params) {
     ParamStates& states = entries_[param.impl().get()].tensors;
-    if (states.erase(master_name) + states.erase(low_half_name) > 0) ++version_;
+    if (states.erase(name) > 0) ++version_;
   }
+}
+
+double rounding_key(std::uint32_t seed, std::size_t number) {
+  const device::RandomBits bits = device::philox(seed, number, 0);
+  return double((bits.words[0] | device::u64(bits.words[1]) << 32) >> 11);
+}
+
+void StateStore::create_rounding_keys(std::span<const Tensor> params,
+                                      std::span<const std::size_t> numbers,
+                                      const StateSpec& spec) {
+  std::vector<Tensor> theirs;
+  std::vector<double> keys;
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    if (!is_half(params[i].dtype())) continue;
+    check_rounds(params[i]);
+    has_keys_ = true;
+    const Entry& entry = entries_[params[i].impl().get()];
+    if (entry.tensors.contains(spec.name)) continue;
+    const PartOf* const part = part_of(params[i]);
+    theirs.push_back(params[i]);
+    keys.push_back(rounding_key(std::uint32_t(spec.initial),
+                                part != nullptr ? part->number : numbers[i]));
+  }
+  std::vector<Tensor> fresh = scalars_beside(theirs);
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    const TensorImpl* const param = theirs[i].impl().get();
+    fresh[i].fill_(keys[i]);
+    made_.push_back({param, spec.name, {}});
+    entries_[param].tensors[spec.name] = fresh[i];
+  }
+}
+
+void StateStore::set_part(const Tensor& part, PartOf of) {
+  check_defined(part, "the part");
+  parts_[part.impl().get()] = {part.impl(), of};
+}
+
+const PartOf* StateStore::part_of(const Tensor& param) const {
+  const auto found = parts_.find(param.impl().get());
+  if (found == parts_.end()) return nullptr;
+  return found->second.tensor.lock() == param.impl() ? &found->second.of
+                                                     : nullptr;
+}
+
+std::int64_t StateStore::first_element(const Tensor& param) const {
+  const PartOf* const part = part_of(param);
+  return part != nullptr ? part->first : 0;
 }
 
 }  // namespace fuse

@@ -265,6 +265,13 @@ void Optimizer::use_split_masters(bool on) {
   for (std::size_t g = 0; g < group_count(); ++g) group(g).split_masters = on;
 }
 
+void Optimizer::use_stochastic_rounding(bool on, std::uint32_t seed) {
+  for (std::size_t g = 0; g < group_count(); ++g) {
+    group(g).stochastic_rounding = on;
+    group(g).rounding_seed = seed;
+  }
+}
+
 void Optimizer::use_8bit_states(bool on, std::int64_t min_8bit_size,
                                 std::int64_t state_block_size) {
   if (min_8bit_size < 0) {
@@ -296,7 +303,10 @@ OptimizerMemory Optimizer::memory() const {
 
 bool Optimizer::has_master_weights() const {
   for (std::size_t g = 0; g < group_count(); ++g) {
-    if (group(g).master_weights || group(g).split_masters) return true;
+    const ParamGroup& own = group(g);
+    if (own.master_weights || own.split_masters || own.stochastic_rounding) {
+      return true;
+    }
   }
   return false;
 }

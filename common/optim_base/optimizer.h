@@ -122,7 +122,24 @@ class Optimizer {
   /// Masters of one kind become those of the other, in every bit, by the next step
   /// after both switches were set.
   void use_split_masters(bool on = true);
-  /// True if some group has masters of either kind switched on.
+  /// Updates parameters in bfloat16 without masters: a step computes a float32 from
+  /// each, and rounds it up or down by random bits, up as often as it is nearer to
+  /// what is above. So updates too small for 16 bits add up on average, and nothing
+  /// is kept besides. What bfloat16 holds stays as it is, infinity and NaN too; above
+  /// its largest number the next is infinity. All other states are float32, or in 8
+  /// bits. The bits are those of Philox (kernels/prelude/draws.h), and depend on the
+  /// seed, the number of the parameter among all of this optimizer, its own count of
+  /// steps, and the place of the element in it, alone: they are the same on all
+  /// devices, any number of threads, and shared by ranks or not. Seed and number make
+  /// the state "rounding_key", which a parameter keeps from its first step on, also in
+  /// checkpoints. Applies to the groups there are now; for one group, set its
+  /// `stochastic_rounding` and `rounding_seed`. Masters of either kind go before it.
+  /// Call it before the first step: later, a step throws Error if there are states in
+  /// 16 bits. A step throws Error for a parameter in float16. A second step in one
+  /// recording is a graph break.
+  void use_stochastic_rounding(bool on = true, std::uint32_t seed = 0);
+  /// True if some group updates its 16-bit parameters in float32: it has masters of
+  /// either kind switched on, or stochastic rounding.
   bool has_master_weights() const;
   /// Keeps states in 8 bits: about a byte an element instead of four. Each is
   /// coded as a root of its share of the largest of `state_block_size` neighbours
@@ -175,6 +192,11 @@ class Optimizer {
   void prepare_states(const std::vector<Tensor>& params,
                       std::vector<ParamStates>& states) const {
     kept_->states.prepare(params, states);
+  }
+  /// Says that a tensor of a group is a part of a parameter, for what depends on the
+  /// whole one.
+  void set_part(const Tensor& part, PartOf of) {
+    kept_->states.set_part(part, of);
   }
   void restore_steps(std::int64_t steps) { kept_->steps = steps; }
 

@@ -91,6 +91,9 @@ std::vector<std::pair<std::string, bool*>> ParamGroup::flags() {
   visit_flags([&](const char* name, bool& on) { all.emplace_back(name, &on); });
   if (master_weights) all.emplace_back("master_weights", &master_weights);
   if (split_masters) all.emplace_back("split_masters", &split_masters);
+  if (stochastic_rounding) {
+    all.emplace_back("stochastic_rounding", &stochastic_rounding);
+  }
   return all;
 }
 
@@ -98,6 +101,9 @@ std::vector<std::pair<std::string, bool*>> ParamGroup::switches() {
   auto all = flags();
   if (!master_weights) all.emplace_back("master_weights", &master_weights);
   if (!split_masters) all.emplace_back("split_masters", &split_masters);
+  if (!stochastic_rounding) {
+    all.emplace_back("stochastic_rounding", &stochastic_rounding);
+  }
   return all;
 }
 

@@ -41,11 +41,10 @@ class ParamGroup {
   std::vector<std::pair<std::string, Scalar*>> numbers();
   /// The options that can be switched on or off, such as "amsgrad".
   std::vector<std::pair<std::string, bool*>> flags();
-  /// The same with "master_weights" and "split_masters", which `flags` has only
-  /// while they are on.
+  /// The same with "master_weights", "split_masters" and "stochastic_rounding",
+  /// which `flags` has only while they are on.
   std::vector<std::pair<std::string, bool*>> switches();
-  /// Sets options, including "initial_lr", "master_weights" and "split_masters".
-  /// Throws Error for an unknown name, or for a number where a switch is expected;
+  /// Sets options, including "initial_lr" and what `switches` has besides. Throws Error for an unknown name, or for a number where a switch is expected;
   /// then nothing has changed.
   void set(const GroupOptions& values);
   /// Throws whatever `set` would throw.
@@ -82,6 +81,10 @@ class ParamGroup {
   bool master_weights = false;
   /// See Optimizer::use_split_masters.
   bool split_masters = false;
+  /// See Optimizer::use_stochastic_rounding.
+  bool stochastic_rounding = false;
+  /// What the random bits of parameters without a step begin with.
+  std::uint32_t rounding_seed = 0;
   /// See Optimizer::use_8bit_states.
   bool states_8bit = false;
   /// Parameters with fewer elements keep their states as they are.

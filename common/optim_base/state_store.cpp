@@ -88,6 +88,10 @@ bool is_master(const StateSpec& spec) {
   return spec.name == master_name || spec.name == low_half_name;
 }
 
+bool is_rounding_key(const StateSpec& spec) {
+  return spec.name == rounding_key_name;
+}
+
 DType state_dtype(const StateSpec& spec, const Tensor& param) {
   check_defined(param, "the parameter");
   const DType plain = plain_dtype_of(spec, param);
@@ -188,6 +192,17 @@ void check_state_block_size(const std::string& place, std::int64_t size) {
       place, largest_block, size));
 }
 
+std::span<const StateSpec> with_rounding_keys(std::span<const StateSpec> specs,
+                                              std::uint32_t seed) {
+  static SpecTables tables;
+  return tables.find(specs, seed, [=](std::vector<StateSpec>& table) {
+    for (StateSpec& spec : table) spec.beside_master = true;
+    table.push_back({.name = rounding_key_name,
+                     .initial = double(seed),
+                     .rate = Rate::entry});
+  });
+}
+
 std::span<const StateSpec> with_8bit_states(std::span<const StateSpec> specs,
                                             std::int64_t min_8bit_size,
                                             std::int64_t state_block_size) {
@@ -214,18 +229,28 @@ std::vector<StateSpec> with_initials(std::span<const StateSpec> specs,
 }
 
 void StateStore::create(std::span<const Tensor> params,
+                        std::span<const std::size_t> numbers,
                         std::span<const StateSpec> specs) {
   create_steps(params);
   bool masters = false;
+  bool keys = false;
   for (const StateSpec& spec : specs) {
     masters = masters || is_master(spec);
+    keys = keys || is_rounding_key(spec);
     if (is_master(spec)) {
       create_masters(params, spec);
+    } else if (is_rounding_key(spec)) {
+      create_rounding_keys(params, numbers, spec);
     } else {
       create_states(params, spec);
     }
   }
-  if (!masters && has_masters_) drop_masters(params);
+  // Without steps that move both, masters would be out of date.
+  if (!masters && has_masters_) {
+    drop(params, master_name);
+    drop(params, low_half_name);
+  }
+  if (!keys && has_keys_) drop(params, rounding_key_name);
 }
 
 void StateStore::create_steps(std::span<const Tensor> params) {
@@ -315,6 +340,7 @@ void StateStore::restore(const Tensor& param, const ParamStates& states) {
   }
   has_masters_ = has_masters_ || states.contains(master_name) ||
                  states.contains(low_half_name);
+  has_keys_ = has_keys_ || states.contains(rounding_key_name);
   Entry& kept = entries_[param.impl().get()];
   kept.param = param;
   std::erase_if(kept.tensors, [&](const auto& state) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -58,9 +59,13 @@ inline constexpr const char* master_name = "master_param";
 /// The state that holds the lower half of the float32 whose upper half is a
 /// parameter in bfloat16.
 inline constexpr const char* low_half_name = "low_half";
+/// The number that tells the random bits of a parameter from those of all others.
+inline constexpr const char* rounding_key_name = "rounding_key";
 
 /// True for the spec of masters, which only 16-bit parameters have.
 bool is_master(const StateSpec& spec);
+/// True for that of keys, which only they have, too.
+bool is_rounding_key(const StateSpec& spec);
 
 /// The same specs with masters, for groups with `master_weights`, or with their
 /// lower halves, for groups with `split_masters`: a table that stays for good.
@@ -70,6 +75,22 @@ std::span<const StateSpec> with_masters(std::span<const StateSpec> specs,
 /// Throws Error, with a message starting with `place`, unless blocks of 8-bit
 /// states may have this size.
 void check_state_block_size(const std::string& place, std::int64_t size);
+
+/// The same specs with keys of random bits, for groups with `stochastic_rounding`:
+/// a table that stays for good.
+std::span<const StateSpec> with_rounding_keys(std::span<const StateSpec> specs,
+                                              std::uint32_t seed);
+
+/// The key of a parameter: a whole number that depends on the seed and on its number
+/// among all parameters, alone.
+double rounding_key(std::uint32_t seed, std::size_t number);
+
+/// What a tensor is a part of, where a parameter is shared out: the number of that
+/// parameter, and which of its elements comes first.
+struct PartOf {
+  std::size_t number = 0;
+  std::int64_t first = 0;
+};
 
 /// The same specs in 8 bits for parameters with at least so many elements, for
 /// groups with `states_8bit`: a table that stays for good. Throws Error unless
@@ -117,8 +138,15 @@ class StateStore {
     ParamStates tensors;
   };
 
-  /// Creates the missing states of these parameters.
-  void create(std::span<const Tensor> params, std::span<const StateSpec> specs);
+  /// Creates the missing states of these parameters, whose numbers among all
+  /// parameters are these.
+  void create(std::span<const Tensor> params,
+              std::span<const std::size_t> numbers,
+              std::span<const StateSpec> specs);
+  /// Says that a tensor is a part of a parameter, not a whole one.
+  void set_part(const Tensor& part, PartOf of);
+  /// The place of a tensor's first element in its parameter.
+  std::int64_t first_element(const Tensor& param) const;
   /// The states of a parameter, or null.
   const Entry* find(const Tensor& param) const;
   /// State of a parameter by name ("step" too); undefined before its first
@@ -148,7 +176,11 @@ class StateStore {
   void create_states(std::span<const Tensor> params, const StateSpec& spec);
   void create_masters(std::span<const Tensor> params, const StateSpec& spec);
   Tensor make_master(Entry& entry, const StateSpec& spec);
-  void drop_masters(std::span<const Tensor> params);
+  void create_rounding_keys(std::span<const Tensor> params,
+                            std::span<const std::size_t> numbers,
+                            const StateSpec& spec);
+  void drop(std::span<const Tensor> params, const char* name);
+  const PartOf* part_of(const Tensor& param) const;
   void convert(Tensor& state, const StateSpec& spec, const Tensor& param);
 
   struct Made {
@@ -159,7 +191,13 @@ class StateStore {
 
   std::unordered_map<const TensorImpl*, Entry> entries_;
   std::vector<Made> made_;
+  struct Part {
+    std::weak_ptr<TensorImpl> tensor;  // another may come to lie where it was
+    PartOf of;
+  };
+  std::unordered_map<const TensorImpl*, Part> parts_;
   bool has_masters_ = false;
+  bool has_keys_ = false;
   std::uint64_t version_ = 0;
 };
 

@@ -123,6 +123,18 @@ EXAMPLE(state_block_size) {
   print("bytes of scales: ", adam.memory().scales);
 }
 
+EXAMPLE(stochastic_rounding) {
+  Tensor x = full({10000}, 1.0, bfloat16);
+  x.set_grad(full({10000}, -0.0009765625, bfloat16));
+  SGD sgd({x}, {.lr = 1.0});
+  sgd.use_stochastic_rounding(true, 1);
+  auto step = compile([&] { sgd.step(); });
+  for (int n = 0; n < 8; ++n) step();
+  print("launches: ", step.counters().launches);
+  print("first elements: ", x.narrow(0, 0, 4));
+  print("mean: ", x.to(float32).sum() / 10000);
+}
+
 EXAMPLE(options_by_name) {
   const NamedParams named = {{"weight", tensor({1.0})},
                              {"bias", tensor({1.0})}};

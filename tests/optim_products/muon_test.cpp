@@ -423,6 +423,27 @@ TEST_CASE("without a gradient, or along zeros, only the decay moves") {
   CHECK(param.to_vector() == std::vector<double>(6, 0.875));
 }
 
+TEST_CASE("parameters that are rounded stochastically, compiled or not") {
+  const std::vector<Shape> shapes = {{8, 12}, {40, 3}};
+  const Params eagerly = make_params(shapes, 3, DType::bfloat16);
+  const Params compiled = copies(eagerly);
+  const Params nearest = copies(eagerly);
+  const MuonOptions options{.lr = 0.01};
+  Muon eager(eagerly, options);
+  Muon fused(compiled, options);
+  Muon plain(nearest, options);
+  eager.use_stochastic_rounding(true, 3);
+  fused.use_stochastic_rounding(true, 3);
+  auto step = compile([&] { fused.step(); });
+  for (int n = 0; n < 4; ++n) {
+    eager.step();
+    step();
+    plain.step();
+    CHECK(same_bits(compiled, eagerly));
+  }
+  CHECK_FALSE(same_bits(compiled, nearest));
+}
+
 TEST_CASE("parameters in 16 bits, with and without masters") {
   for (const bool masters : {false, true}) {
     const Params params = make_params({{8, 12}}, 3, DType::bfloat16);

@@ -18,8 +18,15 @@ Element gone_element() { return left_of(Element(Operand(some()), 0)); }
 Scalar left_scalar() { return left_of(Scalar(tensor(0.5))); }
 
 Batch gone_batch() {
-  return left_of(Batch{
-      some(), some(), some(), {some()}, {"m"}, TensorList(), TensorList()});
+  return left_of(Batch{some(),
+                       some(),
+                       some(),
+                       {some()},
+                       {"m"},
+                       TensorList(),
+                       TensorList(),
+                       TensorList(),
+                       TensorList()});
 }
 
 MatrixMeans gone_means() { return left_of(MatrixMeans({zeros({2, 2})}, {})); }
