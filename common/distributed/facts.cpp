@@ -46,6 +46,10 @@ std::vector<std::string> facts_of_optimizer(Optimizer& optimizer) {
     for (const auto& [name, on] : group.switches()) {
       facts.push_back(fmt::format("{} = {}", place_of(g, name), *on));
     }
+    if (group.stochastic_rounding) {
+      facts.push_back(fmt::format("{} = {}", place_of(g, "rounding_seed"),
+                                  group.rounding_seed));
+    }
     facts.push_back(
         fmt::format("{} = {}", place_of(g, "states_8bit"), group.states_8bit));
     if (!group.states_8bit) continue;

@@ -155,6 +155,7 @@ void ShardedOptimizer::share_out() {
       groups[g].push_back(own_.back());
       if (!names_[g].empty()) names[g].push_back(names_[g][in_group]);
       share_states(optimizer_, params_[p], shares_[next], own_.back());
+      optimizer_.set_part(own_.back(), {p, shares_[next].begin});
     }
     optimizer_.restore_states(params_[p], {});
   }

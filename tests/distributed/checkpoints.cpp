@@ -248,6 +248,10 @@ TEST_CASE("the file that ranks write together is that of one process") {
   check_bytes({"split masters",
                maker<Adam>([](Adam& opt) { opt.use_split_masters(); }),
                DType::bfloat16});
+  check_bytes({"stochastic rounding", maker<Adam>([](Adam& opt) {
+                 opt.use_stochastic_rounding(true, 5);
+               }),
+               DType::bfloat16});
   check_bytes(
       {"8 bits", maker<Adam>([](Adam& opt) { opt.use_8bit_states(); })});
   check_bytes({"small blocks", maker<Adam>([](Adam& opt) {

@@ -90,6 +90,15 @@ TEST_CASE("other sizes, dtypes, classes") {
   CHECK(contains(kind, "Adam"));
 }
 
+TEST_CASE("another seed of stochastic rounding") {
+  if (given_ranks->size() == 1) return;
+  Training training;
+  training.opt.use_stochastic_rounding(true, is_last() ? 7 : 6);
+  add_own_gradients(training.sharded, small, training.params, 0);
+  CHECK(contains(agreed_message([&] { training.sharded.step(); }),
+                 "param_groups[0][\"rounding_seed\"] = 7"));
+}
+
 TEST_CASE("other sizes of states in 8 bits, and another device") {
   if (given_ranks->size() == 1) return;
   Training training;

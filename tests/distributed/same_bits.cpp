@@ -123,6 +123,28 @@ TEST_CASE("states in 8 bits") {
   check_same(run);
 }
 
+TEST_CASE("parameters that are rounded stochastically") {
+  for (const bool coded : {false, true}) {
+    Run run{{{{{3}, DType::bfloat16},
+              {{100, 257}, DType::bfloat16},
+              {{20}, DType::float32},
+              {{8192 * 5 + 3}, DType::bfloat16},
+              {{8193, 2}, DType::bfloat16}}},
+            [=](std::vector<Tensor> params) {
+              auto opt = std::make_unique<AdamW>(std::move(params));
+              opt->use_stochastic_rounding(true, 5);
+              opt->use_8bit_states(coded);
+              return opt;
+            }};
+    run.steps = 5;
+    run.options = {.divide_by = micro_gradients, .skip_nonfinite = true};
+    run.model.is_broken = [](int step, int micro) {
+      return step == 2 && micro == 3;
+    };
+    check_same(run);
+  }
+}
+
 TEST_CASE("a gradient that only some ranks have, or nobody") {
   Run run{tensors, maker<Adam>(AdamOptions{})};
   run.model.has_gradient = [](int step, int micro, std::size_t param) {
