@@ -16,13 +16,16 @@ using namespace fuse;
 // The model will be a matrix and a ``tanh``. The weights of the matrix are
 // float32, or bfloat16 with masters as in :doc:`mixed_precision_training`, but
 // split: the upper bits of a master are the weight, and only the lower ones are
-// kept besides. ``use_8bit_states`` leaves the states of small parameters as
+// kept besides. Or nothing is: ``use_stochastic_rounding`` rounds up or down by
+// random bits. ``use_8bit_states`` leaves the states of small parameters as
 // they are; from :constant:`256 <coded, #)>` elements on they become codes.
 struct Training {
-  Training(DType dtype, bool coded, int n, Generator gen = Generator(1))
+  Training(DType dtype, bool coded, int n, bool masters = true,
+           Generator gen = Generator(1))
       : weight(Linear(16, n, gen).weight().detach().to(dtype)),
         optimizer({weight.requires_grad_()}, {.lr = 1e-3}) {
-    optimizer.use_split_masters(dtype == bfloat16);
+    optimizer.use_split_masters(masters && dtype == bfloat16);
+    optimizer.use_stochastic_rounding(!masters);
     optimizer.use_8bit_states(coded, 256);
   }
   Tensor weight;
@@ -34,13 +37,14 @@ static void fewer_bytes(const Options& options) {
   // The same training with each kind of storage: all begin with equal weights,
   // see the same inputs, and learn to imitate another model of this kind. Each
   // row shows the losses before a step; ``codes`` is float32 with states in
-  // 8 bits, and ``both`` is bfloat16 with them.
+  // 8 bits, ``both`` is bfloat16 with them, and ``least`` is that without masters.
   Generator gen(0);
   const Tensor x = rand({64, 16}, gen);
   const Tensor target = tanh(linear(x, Linear(16, 64, gen).weight())).detach();
   const auto each = [](int n) {
     return std::array{Training(float32, false, n), Training(bfloat16, false, n),
-                      Training(float32, true, n), Training(bfloat16, true, n)};
+                      Training(float32, true, n), Training(bfloat16, true, n),
+                      Training(bfloat16, true, n, false)};
   };
   auto fused = compile([](Training& t) { t.optimizer.step(); });
   const auto train = [&](Training& t) {
@@ -51,11 +55,12 @@ static void fewer_bytes(const Options& options) {
     return Within{loss.item(), 1e-9, 1};
   };
   auto small = each(64), large = each(int(options["width"]));
-  print_columns("step", "f32 loss", "bf16 loss", "codes loss", "both loss");
+  print_columns("step", "f32 loss", "bf16 loss", "codes loss", "both loss",
+                "least loss");
   for (int n = 0; n <= 500; ++n) {
     const Within a = train(small[0]), b = train(small[1]);
-    const Within c = train(small[2]), d = train(small[3]);
-    if (n % 25 == 0) print_row(n, a, b, c, d);
+    const Within c = train(small[2]), d = train(small[3]), e = train(small[4]);
+    if (n % 25 == 0) print_row(n, a, b, c, d, e);
   }
 
   step("What it costs");
@@ -76,8 +81,8 @@ static void fewer_bytes(const Options& options) {
   for (Training& t : large) t.weight.set_grad(t.weight.detach().clone());
   for (Training& t : large) passes.emplace_back([&] { fused(t); });
   const auto t = interleaved(passes);
-  const char* const names[] = {"float32", "bfloat16", "codes", "both"};
-  for (std::size_t i = 0; i < 4; ++i) {
+  const char* const names[] = {"float32", "bfloat16", "codes", "both", "least"};
+  for (std::size_t i = 0; i < 5; ++i) {
     const double moved = double(counters_of(passes[i + 1]).bytes_moved);
     print(names[i], ": ", quantity_text(moved / (16 * options["width"]), ""),
           " bytes, ", ratio(names[i], t[i + 1], t[0]), " of the limit");
@@ -126,8 +131,8 @@ static void fewer_bytes(const Options& options) {
 //
 // .. exercise:: no_masters
 //
-//    Leave out the masters of bfloat16. How few bytes can it be, and what does
-//    the loss say?
+//    Round weights without masters to the nearest, by leaving out the call that
+//    rounds them by random bits. What does the loss say?
 
 int main(int argc, char** argv) {
   return run_recipe(argc, argv, fewer_bytes, width_option(1 << 19));

@@ -3,9 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <deque>
-#include <mutex>
-#include <utility>
 
 #include "fusebook/support/error.h"
 
@@ -136,86 +133,6 @@ bool has_8bit_states(std::span<const StateSpec> specs, const Tensor& param) {
   return std::any_of(specs.begin(), specs.end(), [&](const StateSpec& spec) {
     return in_blocks(state_dtype(spec, param));
   });
-}
-
-namespace {
-
-// What a table is made for.
-using TableKey = std::pair<std::int64_t, std::int64_t>;
-
-// Tables made of others, by what they are made for. Optimizers have few, and each is
-// asked for at every step. One that is made for each optimizer may come to lie where
-// another was.
-class SpecTables {
- public:
-  template <class Change>
-  std::span<const StateSpec> find(std::span<const StateSpec> specs,
-                                  TableKey key, Change change) {
-    const std::scoped_lock lock(mutex_);
-    for (const Made& each : all_) {
-      if (each.key != key) continue;
-      if (std::ranges::equal(each.from, specs)) return each.table;
-    }
-    const std::vector<StateSpec> own(specs.begin(), specs.end());
-    Made& made = all_.emplace_back(Made{own, key, own});
-    change(made.table);
-    return made.table;
-  }
-
- private:
-  struct Made {
-    std::vector<StateSpec> from;
-    TableKey key;
-    std::vector<StateSpec> table;
-  };
-  std::mutex mutex_;
-  std::deque<Made> all_;
-};
-
-}  // namespace
-
-std::span<const StateSpec> with_masters(std::span<const StateSpec> specs,
-                                        bool split) {
-  static SpecTables tables;
-  return tables.find(
-      specs, {split ? 1 : 0, 0}, [=](std::vector<StateSpec>& table) {
-        for (StateSpec& spec : table) spec.beside_master = true;
-        table.push_back({.name = split ? low_half_name : master_name,
-                         .dtype = split ? DType::int16 : DType::float32});
-      });
-}
-
-void check_state_block_size(const std::string& place, std::int64_t size) {
-  if (is_block_size(size)) return;
-  throw Error(fmt::format(
-      "{}state_block_size must be a power of two from 32 to {}, but is {}",
-      place, largest_block, size));
-}
-
-std::span<const StateSpec> with_rounding_keys(std::span<const StateSpec> specs,
-                                              std::uint32_t seed) {
-  static SpecTables tables;
-  return tables.find(specs, seed, [=](std::vector<StateSpec>& table) {
-    for (StateSpec& spec : table) spec.beside_master = true;
-    table.push_back({.name = rounding_key_name,
-                     .initial = double(seed),
-                     .rate = Rate::entry});
-  });
-}
-
-std::span<const StateSpec> with_8bit_states(std::span<const StateSpec> specs,
-                                            std::int64_t min_8bit_size,
-                                            std::int64_t state_block_size) {
-  static SpecTables tables;
-  check_state_block_size("states in 8 bits: ", state_block_size);
-  return tables.find(specs, {min_8bit_size, state_block_size},
-                     [&](std::vector<StateSpec>& table) {
-                       for (StateSpec& spec : table) {
-                         if (is_master(spec)) continue;
-                         spec.min_8bit_size = min_8bit_size;
-                         spec.state_block_size = state_block_size;
-                       }
-                     });
 }
 
 std::vector<StateSpec> with_initials(std::span<const StateSpec> specs,

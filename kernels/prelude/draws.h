@@ -1,8 +1,8 @@
 // Random bits for the elements of tensors: 16 for each, as the lower ones of a float
-// whose other bits are zero, as stochastic_half() takes them. They are those of a key and a stream, which each tensor has, and of where
-// the element stands in its tensor, in row-major order, and of nothing else: each
-// number of Philox serves eight neighbours. The library includes this, and its text
-// is part of kernels that draw.
+// whose other bits are zero, as stochastic_half() takes them. They are those of a key
+// and a stream, which each tensor has, and of where the element stands in its tensor,
+// in row-major order, and of nothing else: each number of Philox serves eight
+// neighbours. The library includes this, and its text is part of kernels that draw.
 #ifndef FUSEBOOK_DRAWS_H
 #define FUSEBOOK_DRAWS_H
 

@@ -53,7 +53,7 @@ std::unique_ptr<Optimizer> make(const Weights& weights) {
 }  // namespace
 
 std::span<const StorageKind> storages() {
-  static constexpr std::array<StorageKind, 5> all = {
+  static constexpr std::array<StorageKind, 6> all = {
       {{"float32"},
        {.name = "8-bit states", .coded = true},
        {.name = "bfloat16, masters", .weights = bfloat16, .masters = true},
@@ -61,7 +61,11 @@ std::span<const StorageKind> storages() {
        {.name = "split, 8-bit states",
         .weights = bfloat16,
         .split = true,
-        .coded = true}}};
+        .coded = true},
+       {.name = "stochastic, 8-bit states",
+        .weights = bfloat16,
+        .coded = true,
+        .stochastic = true}}};
   return all;
 }
 
@@ -91,6 +95,7 @@ Outcome train(const Text& text, const Rule& rule, const StorageKind& storage,
   const std::unique_ptr<Optimizer> optimizer = rule.make(weights);
   optimizer->use_master_weights(storage.masters);
   optimizer->use_split_masters(storage.split);
+  optimizer->use_stochastic_rounding(storage.stochastic, std::uint32_t(seed));
   optimizer->use_8bit_states(storage.coded, min_8bit_size);
   auto step = compile([&] { optimizer->step(); }, options);
   for (int n = 0; n < steps; ++n) {

@@ -21,6 +21,7 @@ struct StorageKind {
   bool masters = false;
   bool split = false;
   bool coded = false;
+  bool stochastic = false;
 };
 std::span<const StorageKind> storages();
 

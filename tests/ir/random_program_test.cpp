@@ -127,7 +127,7 @@ Register result_of(const std::vector<Register>& registers, const Step& step) {
 /// Makes scripts in which every operation is legal.
 class ScriptMaker {
  public:
-  // Seeds in a row begin with two operations each, on each kind of operand in turn,
+  // Seeds in a row begin with three operations each, on each kind of operand in turn,
   // and later ones on each dtype in turn, so that no pair is left to luck.
   explicit ScriptMaker(std::uint64_t seed)
       : random_(seed),
@@ -143,11 +143,11 @@ class ScriptMaker {
     add_memory();
     if (has_view()) join_view();
     if (has_small()) add_small_steps();
-    for (const auto turn : {turn_, turn_ + op_count / 2}) {
-      add_operation(OpCode(turn % op_count), last_input_);
+    for (int k = 0; k < 3; ++k) {
+      add_operation(OpCode((turn_ + k * op_count / 3) % op_count), last_input_);
     }
     // Most are short; some are long enough for values to take turns in buffers.
-    const int steps = random_.below(random_.chance(0.15) ? 15 : 6);
+    const int steps = random_.below(random_.chance(0.15) ? 14 : 5);
     // What an early phase reads alone must not lie in a stored list.
     const bool reduces = !has_view() && reduced_.chance(0.2);
     for (int n = 0; n < steps; ++n) {
@@ -162,16 +162,18 @@ class ScriptMaker {
   DType any_dtype() { return DType(random_.below(dtype_count)); }
 
   void add_memory() {
-    const int lists = 1 + random_.below(3);
+    const int lists = mixes_ ? 2 + random_.below(2) : 1 + random_.below(3);
     for (int k = 0; k < lists; ++k) {
-      const bool other = k > 0 && random_.chance(mixes_ ? 0.8 : 0.25);
-      add_register(Rate::element, other ? any_dtype() : main_);
+      const bool other = k > 0 && (mixes_ || random_.chance(0.25));
+      add_register(Rate::element, !other   ? main_
+                                  : k == 1 ? DType(turn_ % dtype_count)
+                                           : any_dtype());
     }
     if (random_.chance(0.15)) {
       add_register(Rate::element, script_.registers[0].dtype);
       script_.registers.back().is_view = true;
     }
-    const int scalars = random_.below(3);
+    const int scalars = random_.below(3) + (last_input_ == 1 ? 1 : 0);
     for (int k = 0; k < scalars; ++k) add_register(Rate::entry, any_dtype());
     if (!has_view() && small_.chance(0.35)) {
       add_register(Rate::element, main_);
@@ -321,12 +323,12 @@ class ScriptMaker {
 
   void fill_functional(Step& step, int last) {
     const bool first = last != any_input;
-    const bool elements = first || random_.chance(0.75);
+    const bool elements = first ? last != 1 : random_.chance(0.75);
     const DType dtype = first ? main_ : pick_dtype();
     const int arity = info(step.op).arity;
     for (int k = 0; k + 1 < arity; ++k) {
-      step.in.push_back(
-          input_of(first && k == 0 ? 0 : any_input, elements, dtype));
+      step.in.push_back(input_of(first && k == 0 ? int(last == 1) : any_input,
+                                 elements, dtype));
     }
     const bool alone = arity == 1 && last >= 2;
     step.in.push_back(input_of(alone ? 0 : last, elements, dtype));
@@ -619,6 +621,10 @@ class Case {
         16, 17, 31, 63, 64, 100, 511, 512, 513, 1000, 1025};
     const int count = random_.chance(0.05) ? 0 : 1 + random_.below(4);
     for (int e = 0; e < count; ++e) sizes_.push_back(random_.pick(usual));
+    // Enough to see each operation's bound at work.
+    if (count > 1 && *std::max_element(sizes_.begin(), sizes_.end()) < 100) {
+      sizes_.back() = 100 + random_.below(30);
+    }
     if (count > 0 && random_.chance(0.08)) {
       sizes_[0] = 15000 + random_.below(20000);
     }
@@ -1055,7 +1061,8 @@ class Coverage {
     for (const DType from : reduced::all_dtypes) {
       for (const DType to : reduced::all_dtypes) {
         if (reduced::common_type({from, to}) != from) continue;
-        INFO(std::string(name_of(from)) << " into " << name_of(to));
+        INFO(std::string(name_of(from))
+             << " into " << std::string(name_of(to)));
         CHECK(stores_.count({from, to}) == 1);
       }
     }
@@ -1273,8 +1280,9 @@ TEST_CASE("compiled, interpreted and eager have the bits of plain loops") {
   const bool longer = std::getenv("FUSEBOOK_FUZZ") != nullptr;
   const std::size_t count = number_from("FUSEBOOK_FUZZ", 1000);
   REQUIRE(count >= 1000);
-  const std::uint64_t first =
-      longer ? std::uint64_t(std::random_device()()) << 20 : number_from("TESTBASE", 1) << 20;
+  const std::uint64_t first = longer
+                                  ? std::uint64_t(std::random_device()()) << 20
+                                  : number_from("TESTBASE", 1) << 20;
   std::printf("%zu random programs with seeds from FUSEBOOK_FUZZ_SEED=%s\n",
               count, std::to_string(first).c_str());
   std::vector<std::uint64_t> seeds;

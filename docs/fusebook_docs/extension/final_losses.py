@@ -24,6 +24,7 @@ _NAMES = {
     "bfloat16, masters": later("bfloat16, masters"),
     "bfloat16, split": later("bfloat16, split masters"),
     "split, 8-bit states": later("split masters, 8-bit states"),
+    "stochastic, 8-bit states": later("stochastic rounding, 8-bit states"),
 }
 
 
