@@ -34,13 +34,14 @@ bool holds_more(const Body& body) {
   return body.largest_block() > gpu_held_size;
 }
 
-// How large blocks are, and for those with phases, or that hold much, how many a
-// multiprocessor must hold at least: told nothing, ptxas aims at more of them for
+// How large blocks are, and for those with phases, that hold much or draw, how many
+// a multiprocessor must hold at least: told nothing, ptxas aims at more of them for
 // some architectures, and spills.
 std::string launch_bounds(const Plan& plan) {
   const bool much =
       std::any_of(plan.bodies.begin(), plan.bodies.end(), holds_more);
-  const char* const least = much ? ", 2" : plan.reduces() ? ", 3" : "";
+  const bool some = plan.reduces() || plan.draws();
+  const char* const least = much ? ", 2" : some ? ", 3" : "";
   return std::to_string(gpu_block) + least;
 }
 

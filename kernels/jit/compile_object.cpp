@@ -151,8 +151,10 @@ bool read_object(const std::string& path, std::string* bytes) {
 }  // namespace
 
 // First the flags that undo a compiler's own words (CXX="g++ -Ofast") where
-// those would change results; then those that vectorise exact arithmetic; then
-// those for a shared object that contains only the kernel.
+// those would change results; then those that vectorise exact arithmetic, and
+// keep g++ 12 from moving comparisons out of a loop: it takes !(a > b) for proof
+// that a is no NaN, and leaves out the loop where it is one; then those for a
+// shared object that contains only the kernel.
 std::vector<std::string> compile_flags_for(const std::string& level) {
   return {"-x",
           "c++",
@@ -164,6 +166,7 @@ std::vector<std::string> compile_flags_for(const std::string& level) {
           "-ffp-contract=off",
           "-fno-math-errno",
           "-fno-trapping-math",
+          "-fno-unswitch-loops",
 #if defined(__x86_64__) || defined(__i386__)
           "-march=" + level,
           "-mprefer-vector-width=256",

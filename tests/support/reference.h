@@ -13,7 +13,7 @@
 
 namespace fuse::device {
 
-const Calls* calls = &host_calls();  // NOLINT(misc-definitions-in-headers)
+inline const Calls* calls = &host_calls();
 
 }  // namespace fuse::device
 
