@@ -20,11 +20,9 @@ using namespace fuse;
 // random bits. ``use_8bit_states`` leaves the states of small parameters as
 // they are; from :constant:`256 <coded, #)>` elements on they become codes.
 struct Training {
-  Training(DType dtype, bool coded, int n, bool masters = true,
-           Generator gen = Generator(1))
-      : weight(Linear(16, n, gen).weight().detach().to(dtype)),
-        optimizer({weight.requires_grad_()}, {.lr = 1e-3}) {
-    optimizer.use_split_masters(masters && dtype == bfloat16);
+  Training(const Tensor& w, bool coded, bool masters = true)
+      : weight(w.clone()), optimizer({weight.requires_grad_()}, {.lr = 1e-3}) {
+    optimizer.use_split_masters(masters && w.dtype() == bfloat16);
     optimizer.use_stochastic_rounding(!masters);
     optimizer.use_8bit_states(coded, 256);
   }
@@ -37,30 +35,32 @@ static void fewer_bytes(const Options& options) {
   // The same training with each kind of storage: all begin with equal weights,
   // see the same inputs, and learn to imitate another model of this kind. Each
   // row shows the losses before a step; ``codes`` is float32 with states in
-  // 8 bits, ``both`` is bfloat16 with them, and ``least`` is that without masters.
+  // 8 bits, ``both`` is bfloat16 with them, and ``least`` is that without
+  // masters.
   Generator gen(0);
   const Tensor x = rand({64, 16}, gen);
   const Tensor target = tanh(linear(x, Linear(16, 64, gen).weight())).detach();
-  const auto each = [](int n) {
-    return std::array{Training(float32, false, n), Training(bfloat16, false, n),
-                      Training(float32, true, n), Training(bfloat16, true, n),
-                      Training(bfloat16, true, n, false)};
+  const auto each = [&](int n) {
+    const Tensor f32 = Linear(16, n, gen).weight().detach();
+    const Tensor bf16 = f32.to(bfloat16);
+    return std::array{Training(f32, false), Training(bf16, false),
+                      Training(f32, true), Training(bf16, true),
+                      Training(bf16, true, false)};
   };
   auto fused = compile([](Training& t) { t.optimizer.step(); });
-  const auto train = [&](Training& t) {
-    t.optimizer.zero_grad();
-    const Tensor loss = mse_loss(tanh(linear(x, t.weight.to(float32))), target);
-    loss.backward();
-    fused(t);
-    return Within{loss.item(), 1e-9, 1};
-  };
   auto small = each(64), large = each(int(options["width"]));
   print_columns("step", "f32 loss", "bf16 loss", "codes loss", "both loss",
                 "least loss");
   for (int n = 0; n <= 500; ++n) {
-    const Within a = train(small[0]), b = train(small[1]);
-    const Within c = train(small[2]), d = train(small[3]), e = train(small[4]);
-    if (n % 25 == 0) print_row(n, a, b, c, d, e);
+    std::vector<Within> losses;
+    for (Training& t : small) {
+      t.optimizer.zero_grad();
+      const auto loss = mse_loss(tanh(linear(x, t.weight.to(float32))), target);
+      loss.backward();
+      fused(t);
+      losses.push_back({loss.item(), 1e-9, 1});
+    }
+    if (n % 25 == 0) print_row(n, losses);
   }
 
   step("What it costs");

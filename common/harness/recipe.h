@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <ranges>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -160,20 +161,32 @@ void print_columns(const Names&... names) {
   print_heads({std::string(names)...});
 }
 
+template <class Number>
+Cell cell_of(Number number) {
+  if constexpr (std::same_as<Number, Within>) {
+    return {quantity_text(number.value, ""), number};
+  } else if constexpr (std::integral<Number>) {
+    return {number_text(number)};
+  } else {
+    return {quantity_text(number, "")};
+  }
+}
+
 /// A line of the table: whole numbers as they are, others with four significant
-/// digits. Throws Error for a number that is not Within its bounds.
+/// digits; a range has numbers for as many columns. Throws Error for a number
+/// that is not Within its bounds.
 template <class... Numbers>
-void print_row(Numbers... numbers) {
-  const auto cell = [](auto number) -> Cell {
-    if constexpr (std::same_as<decltype(number), Within>) {
-      return {quantity_text(number.value, ""), number};
-    } else if constexpr (std::integral<decltype(number)>) {
-      return {number_text(number)};
+void print_row(const Numbers&... numbers) {
+  std::vector<Cell> cells;
+  const auto add = [&](const auto& some) {
+    if constexpr (std::ranges::range<decltype(some)>) {
+      for (const auto& number : some) cells.push_back(cell_of(number));
     } else {
-      return {quantity_text(number, "")};
+      cells.push_back(cell_of(some));
     }
   };
-  print_cells({cell(numbers)...});
+  (add(numbers), ...);
+  print_cells(cells);
 }
 
 /// A timing, for example `measured("eager_us", t, "us")`: four significant

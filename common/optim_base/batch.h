@@ -30,9 +30,9 @@ struct Batch {
   TensorList masters;
   /// The lower halves of the parameters, if they have split masters.
   TensorList low_halves;
-  /// Keys of their random bits, if parameters are rounded stochastically, and
-  /// where their elements stand in them.
+  /// Keys of their random bits, if parameters are rounded stochastically.
   TensorList rounding_keys;
+  /// Where their elements stand in these bits.
   TensorList positions;
 
   /// A state by its name, for optimizers whose set of states varies.

@@ -1,8 +1,9 @@
 """What `./fusebook bench --json` measured and was committed:
 `docs/measurements/cpu.json`, and `peers.json` with PyTorch beside some cases, as the
 benchmark wrote it, with the command and a digest over both; `adapters.json` is what
-tests/consumers/adapters.py measured over tensors of PyTorch. `ranks.json` and
-`storages.json` are of other kinds (rank_measurements.py, storage_measurements.py).
+tests/consumers/adapters.py measured over tensors of PyTorch. `ranks.json`,
+`storages.json` and `bytes.json` are of other kinds (rank_measurements.py,
+storage_measurements.py, byte_measurements.py).
 
 Nothing is measured when the book is built, and no number is typed: the page of
 benchmarks draws these.
@@ -14,7 +15,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from . import rank_measurements, samples, storage_measurements
+from . import byte_measurements, rank_measurements, samples, storage_measurements
 from .book import check_name
 from .errors import BookError
 from .words import many
@@ -23,9 +24,10 @@ FORMAT = 1
 HOW = {"cpu": "./fusebook capture bench", "peers": "./fusebook capture peers",
        "adapters": "./fusebook capture peers",
        rank_measurements.NAME: rank_measurements.HOW,
-       storage_measurements.NAME: storage_measurements.HOW}
-_OWN_KINDS = {module.NAME: module for module in (rank_measurements,
-                                                  storage_measurements)}
+       storage_measurements.NAME: storage_measurements.HOW,
+       byte_measurements.NAME: byte_measurements.HOW}
+_OWN_KINDS = {module.NAME: module for module in (
+    rank_measurements, storage_measurements, byte_measurements)}
 KINDS = {"step": "rows", "tail": "tail", "gradients": "gradients", "groups": "groups",
          "host": "host", "compile": "compile"}
 _FACTS = ("device", "compiler", "system", "date")

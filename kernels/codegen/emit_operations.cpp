@@ -22,9 +22,11 @@ std::string operands(const OpInfo& row, const std::string& word) {
 
 std::string value_in_lanes(const OpInfo& row) {
   if (row.kind == OpKind::bits) return std::string(row.value);
-  return fill(
-      "in_lanes<@name@<float>>(@operands@)",
-      {{"name", std::string(row.name)}, {"operands", operands(row, "")}});
+  const char* const value = row.kind == OpKind::choice
+                                ? "@name@_in_lanes(@operands@)"
+                                : "in_lanes<@name@<float>>(@operands@)";
+  return fill(value, {{"name", std::string(row.name)},
+                      {"operands", operands(row, "")}});
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ inline constexpr int op_count = int(OpCode::constant);
 enum class Domain : std::uint8_t { any, positive };
 
 /// How the value of an operation comes about; see ops.def.
-enum class OpKind : std::uint8_t { plain, arithmetic, library, bits };
+enum class OpKind : std::uint8_t { plain, arithmetic, library, bits, choice };
 
 /// One row of ops.def as data.
 struct OpInfo {

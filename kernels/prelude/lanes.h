@@ -72,7 +72,8 @@ struct Floats {
 #if !defined(__clang__)
     // g++ would evaluate a choice on a repeated number lane by lane, in scalar
     // code. It cannot see through this: every lane is the first.
-    if (!__builtin_constant_p(repeated)) value = first_everywhere(value);
+    if (!__builtin_constant_p(repeated))
+      value = first_everywhere(Values{repeated});
 #endif
   }
 
@@ -250,6 +251,74 @@ FUSE_FN Floats in_lanes(const Operands&... operands) {
   }
   return results;
 }
+
+// The operations of kind `choice`: g++ does not always make a choice in each lane
+// back into one instruction, and branches cost ten times as much.
+FUSE_FN Floats chosen(Floats::Bits which, Floats b, Floats c) {
+  return Floats::Values((Floats::Bits(b.value) & which) |
+                        (Floats::Bits(c.value) & ~which));
+}
+FUSE_FN Floats one_or_zero(Floats::Bits which) {
+  return Floats::Values(which & bits_of(1.0f));
+}
+#define FUSE_WHICH(comparison) Floats::Bits(comparison)
+FUSE_FN Floats::Bits is_true(Floats a) {
+  return FUSE_WHICH(a.value != Floats::Values{});
+}
+FUSE_FN Floats where_in_lanes(Floats a, Floats b, Floats c) {
+  return chosen(is_true(a), b, c);
+}
+FUSE_FN Floats minimum_in_lanes(Floats a, Floats b) {
+  return chosen(FUSE_WHICH(a.value != a.value) | FUSE_WHICH(a.value < b.value),
+                a, b);
+}
+FUSE_FN Floats maximum_in_lanes(Floats a, Floats b) {
+  return chosen(FUSE_WHICH(a.value != a.value) | FUSE_WHICH(a.value > b.value),
+                a, b);
+}
+FUSE_FN Floats clamp_in_lanes(Floats a, Floats low, Floats high) {
+  return minimum_in_lanes(maximum_in_lanes(a, low), high);
+}
+FUSE_FN Floats relu_in_lanes(Floats a) {
+  return Floats::Values(Floats::Bits(a.value) &
+                        ~FUSE_WHICH(a.value < Floats::Values{}));
+}
+FUSE_FN Floats sign_in_lanes(Floats a) {
+  return one_or_zero(FUSE_WHICH(a.value > Floats::Values{})).value -
+         one_or_zero(FUSE_WHICH(a.value < Floats::Values{})).value;
+}
+#define FUSE_COMPARISON(name, comparison)                       \
+  FUSE_FN Floats name##_in_lanes(Floats a, Floats b) {          \
+    return one_or_zero(FUSE_WHICH(a.value comparison b.value)); \
+  }
+FUSE_COMPARISON(eq, ==)
+FUSE_COMPARISON(ne, !=)
+FUSE_COMPARISON(lt, <)
+FUSE_COMPARISON(le, <=)
+FUSE_COMPARISON(gt, >)
+FUSE_COMPARISON(ge, >=)
+#undef FUSE_COMPARISON
+FUSE_FN Floats isnan_in_lanes(Floats a) { return ne_in_lanes(a, a); }
+FUSE_FN Floats isfinite_in_lanes(Floats a) {
+  return one_or_zero(~is_true(a.value - a.value));
+}
+FUSE_FN Floats isinf_in_lanes(Floats a) {
+  return one_or_zero(FUSE_WHICH(a.value == a.value) &
+                     is_true(a.value - a.value));
+}
+FUSE_FN Floats logical_and_in_lanes(Floats a, Floats b) {
+  return one_or_zero(is_true(a) & is_true(b));
+}
+FUSE_FN Floats logical_or_in_lanes(Floats a, Floats b) {
+  return one_or_zero(is_true(a) | is_true(b));
+}
+FUSE_FN Floats logical_xor_in_lanes(Floats a, Floats b) {
+  return one_or_zero(is_true(a) ^ is_true(b));
+}
+FUSE_FN Floats logical_not_in_lanes(Floats a) {
+  return one_or_zero(~is_true(a));
+}
+#undef FUSE_WHICH
 
 }  // namespace FUSE_DEVICE
 }  // namespace fuse

@@ -73,9 +73,7 @@ class Case {
   }
 
  private:
-  double rounded(double value) const {
-    return dtype_ == DType::float32 ? double(float(value)) : value;
-  }
+  double rounded(double value) const { return reduced::round(dtype_, value); }
 
   TensorList elements_of(Random& random) {
     std::vector<Tensor> tensors;
@@ -130,7 +128,8 @@ std::vector<Case> all_cases(DType dtype) {
 // All of them in one step, so that there is one kernel to compile.
 template <class Run>
 void check_all(const char* mode, Run run) {
-  for (const DType dtype : {DType::float32, DType::float64}) {
+  for (const DType dtype :
+       {DType::float32, DType::float64, DType::bfloat16, DType::float16}) {
     const std::vector<Case> cases = all_cases(dtype);
     REQUIRE(cases.size() > 60);
     for (const Case& each : cases) each.reset();

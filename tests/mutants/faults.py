@@ -106,6 +106,19 @@ KERNELS = (
     fault("the host compiler moves comparisons out of loops",
           "kernels/jit/compile_object.cpp", '"-fno-unswitch-loops"',
           '"-funswitch-loops"', "numbers_per_tensor_test"),
+    fault("the larger of two lanes is the smaller", "kernels/prelude/lanes.h",
+          "FUSE_WHICH(a.value != a.value) | FUSE_WHICH(a.value > b.value)",
+          "FUSE_WHICH(a.value != a.value) | FUSE_WHICH(a.value < b.value)",
+          "numbers_per_tensor_test"),
+    fault("a NaN in lanes is less than another number", "kernels/prelude/lanes.h",
+          "FUSE_WHICH(a.value != a.value) | FUSE_WHICH(a.value < b.value)",
+          "FUSE_WHICH(a.value < b.value)", "numbers_per_tensor_test"),
+    fault("where() in lanes takes the other", "kernels/prelude/lanes.h",
+          "return chosen(is_true(a), b, c);", "return chosen(is_true(a), c, b);",
+          "numbers_per_tensor_test"),
+    fault("relu() in lanes loses NaN", "kernels/prelude/lanes.h",
+          "~FUSE_WHICH(a.value < Floats::Values{})",
+          "FUSE_WHICH(a.value >= Floats::Values{})", "random_program_test"),
 )
 
 PLANS = (

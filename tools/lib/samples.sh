@@ -78,14 +78,19 @@ capture_peers() {
     capture_adapters
 }
 
-# The same beside PyTorch's, over its own tensors.
+# The same beside PyTorch's, over its own tensors; and steps that move fewer bytes,
+# beside other packages.
 capture_adapters() {
   build all # what is installed
   end_turn
   sh "$root/tests/launch.sh" torch "$root/tests/consumers/adapters.py" \
     "$build" "$build/adapters.json" &&
     "$python" -B "$root/docs/fusebook_docs" measurements --name adapters \
-      --json "$build/adapters.json" --command "./fusebook capture peers"
+      --json "$build/adapters.json" --command "./fusebook capture peers" &&
+    sh "$root/tests/launch.sh" torch "$root/tests/consumers/fewer_bytes.py" \
+      "$build" "$build/bytes.json" &&
+    "$python" -B "$root/docs/fusebook_docs" measurements --name bytes \
+      --json "$build/bytes.json" --command "./fusebook capture peers"
 }
 
 # What the page about many ranks draws.

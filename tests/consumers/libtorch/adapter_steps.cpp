@@ -1,6 +1,7 @@
-// Steps of Adam for a program that times them beside PyTorch's, as C functions:
-// by LibTorch's Adam, by ours over LibTorch's tensors, and by ours over tensors
-// of our own. adapters.py calls them.
+// Steps for programs that time them beside others', as C functions: of Adam by
+// LibTorch, by ours over LibTorch's tensors, and by ours over tensors of our own; of
+// our AdamW with its weights and states stored in several ways. in_turns.py calls
+// them.
 #include <fusebook/fusebook.h>
 #include <fusebook/libtorch/all.h>
 #include <fusebook/support/machine.h>
@@ -29,6 +30,7 @@ class Steps {
   virtual void step() = 0;
   virtual std::int64_t launches() const { return 0; }
   virtual std::int64_t compilations() const { return 0; }
+  virtual std::int64_t bytes() const { return 0; }
 };
 
 std::vector<torch::Tensor> make_params(const Sizes& sizes) {
@@ -68,33 +70,56 @@ class OverTorch : public Steps {
   Adam adam_;
 };
 
-std::vector<fuse::Tensor> make_own(const Sizes& sizes) {
+std::vector<fuse::Tensor> make_own(const Sizes& sizes, fuse::DType dtype) {
   std::vector<fuse::Tensor> made;
-  for (const auto size : sizes) made.push_back(fuse::zeros({size}));
+  for (const auto size : sizes) made.push_back(fuse::zeros({size}, dtype));
   return made;
 }
 
+template <class Optimizer>
 class OverOwn : public Steps {
  public:
-  explicit OverOwn(const Sizes& sizes)
-      : addresses_(sizes.size()), adam_(make_own(sizes)) {}
+  explicit OverOwn(const Sizes& sizes, fuse::DType dtype = fuse::float32)
+      : addresses_(sizes.size()), optimizer_(make_own(sizes, dtype)) {}
+
+  Optimizer& optimizer() { return optimizer_; }
 
   void give(void* const* grads) override {
     addresses_.assign(grads, grads + addresses_.size());
   }
-  void step() override { step_(); }
+  void step() override {
+    const auto before = step_.counters().bytes_moved;
+    step_();
+    bytes_ = step_.counters().bytes_moved - before;
+  }
   std::int64_t launches() const override { return step_.counters().launches; }
   std::int64_t compilations() const override {
     return step_.counters().compilations;
   }
+  std::int64_t bytes() const override { return bytes_; }
 
  private:
   std::vector<const void*> addresses_;
-  fuse::Adam adam_;
+  Optimizer optimizer_;
   fuse::Compiled<std::function<void()>> step_ =
-      fuse::compile(std::function<void()>(
-          [this] { adam_.step(fuse::GradientAddresses{addresses_, {}}); }));
+      fuse::compile(std::function<void()>([this] {
+        optimizer_.step(fuse::GradientAddresses{addresses_, {}});
+      }));
+  std::int64_t bytes_ = 0;
 };
+
+// With weights and states stored as `storage` says.
+std::unique_ptr<Steps> stored(const std::string& storage, const Sizes& sizes) {
+  const bool plain = storage == "float32" || storage == "8-bit states";
+  auto made = std::make_unique<OverOwn<fuse::AdamW>>(
+      sizes, plain ? fuse::float32 : fuse::bfloat16);
+  auto& adamw = made->optimizer();
+  if (storage == "split, 8-bit states") adamw.use_split_masters(true);
+  if (storage == "stochastic, 8-bit states")
+    adamw.use_stochastic_rounding(true);
+  adamw.use_8bit_states(storage != "float32");
+  return made;
+}
 
 std::unique_ptr<Steps> made(const std::string& kind, const Sizes& sizes) {
   if (kind == "torch")
@@ -102,14 +127,16 @@ std::unique_ptr<Steps> made(const std::string& kind, const Sizes& sizes) {
   if (kind == "adapter") {
     return std::make_unique<OverTorch<fuse::libtorch::Adam>>(sizes);
   }
-  return std::make_unique<OverOwn>(sizes);
+  if (kind == "own") return std::make_unique<OverOwn<fuse::Adam>>(sizes);
+  return stored(kind.substr(std::string("own ").size()), sizes);
 }
 
 }  // namespace
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
-// `kind` is torch, adapter or own. Belongs to the caller: free_steps.
+// `kind` is torch, adapter, own, or own and a storage: float32, 8-bit states, split,
+// 8-bit states, or stochastic, 8-bit states. Belongs to the caller: free_steps.
 EXPORTED void* make_steps(const char* kind, std::int64_t count,
                           const std::int64_t* sizes) noexcept {
   return made(kind, Sizes(sizes, sizes + count)).release();
@@ -135,6 +162,11 @@ EXPORTED std::int64_t launches_of(void* steps) noexcept {
 
 EXPORTED std::int64_t compilations_of(void* steps) noexcept {
   return static_cast<Steps*>(steps)->compilations();
+}
+
+// What the last step read and wrote; 0 where nobody counts it.
+EXPORTED std::int64_t bytes_of_step(void* steps) noexcept {
+  return static_cast<Steps*>(steps)->bytes();
 }
 
 EXPORTED void set_threads(int count) noexcept {

@@ -84,7 +84,7 @@ class OfTheBook(unittest.TestCase):
     def test_it_is_whole(self):
         found = storage_measurements.load(Book(ROOT))
         self.assertEqual(found.optimizers(), ["Adam", "AdamW", "Lion", "SGD", "RMSprop"])
-        self.assertEqual(len(found.storages()), 4)
+        self.assertEqual(len(found.storages()), 5)
         self.assertGreaterEqual(found.facts["steps"], 2000)
         self.assertEqual(found.facts["seeds"], 5)
 
