@@ -20,7 +20,7 @@ using namespace fuse;
 // random bits. ``use_8bit_states`` leaves the states of small parameters as
 // they are; from :constant:`256 <coded, #)>` elements on they become codes.
 struct Training {
-  Training(const Tensor& w, bool coded, bool masters = true)
+  Training(const Tensor& w, bool coded = false, bool masters = true)
       : weight(w.clone()), optimizer({weight.requires_grad_()}, {.lr = 1e-3}) {
     optimizer.use_split_masters(masters && w.dtype() == bfloat16);
     optimizer.use_stochastic_rounding(!masters);
@@ -41,11 +41,9 @@ static void fewer_bytes(const Options& options) {
   const Tensor x = rand({64, 16}, gen);
   const Tensor target = tanh(linear(x, Linear(16, 64, gen).weight())).detach();
   const auto each = [&](int n) {
-    const Tensor f32 = Linear(16, n, gen).weight().detach();
-    const Tensor bf16 = f32.to(bfloat16);
-    return std::array{Training(f32, false), Training(bf16, false),
-                      Training(f32, true), Training(bf16, true),
-                      Training(bf16, true, false)};
+    const Tensor w = Linear(16, n, gen).weight().detach(), h = w.to(bfloat16);
+    return std::array{Training(w), Training(h), Training(w, true),
+                      Training(h, true), Training(h, true, false)};
   };
   auto fused = compile([](Training& t) { t.optimizer.step(); });
   auto small = each(64), large = each(int(options["width"]));
@@ -98,8 +96,7 @@ static void fewer_bytes(const Options& options) {
   print_columns("halved", "roots error", "even error");
   for (int k = 0; k <= 12; ++k) {
     double roots = 0, even = 0;
-    for (int i = 0; i < 512; ++i) {
-      const double v = std::ldexp(1 - i / 1024.0, -k);
+    for (double v = std::ldexp(1, -k), end = v / 2; v > end; v -= end / 512) {
       const Tensor coded = tensor({1, v}).to(block8).to(float32).cpu();
       roots = std::max(roots, std::abs(coded.data<float>()[1] - v) / v);
       even = std::max(even, std::abs(std::round(v * 127) / 127 - v) / v);

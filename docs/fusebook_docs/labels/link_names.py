@@ -30,6 +30,7 @@ ABOUT = {
     "/recipes": "program, the chapters",
     "/recipes/compiling_optimizer": "first call, rung, all ways, asserts that one time",
     "/recipes/compiling_optimizer_lr_scheduler": "code here, constantlr",
+    "/recipes/fewer_bytes": "weights and states are stored",
     "/recipes/foreach_map": "kernel of it, rate of zero, that one",
     "/recipes/mixed_precision_training": "with masters",
     "/recipes/sharded_step": "bytes",

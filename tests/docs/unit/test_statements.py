@@ -297,8 +297,8 @@ class Lies(Planted):
     def test_a_number_in_a_comment_of_a_header(self):
         self.lie(None, "common/tensor/random.h", "drawn from 2^24 steps",
                  "drawn from 2^42 steps", "'2^42' is not a number of the code")
-        self.lie(None, "common/optim_base/optimizer.h", "of 256 neighbours",
-                 "of 260 neighbours", "'260' is not a number of the code")
+        self.lie(None, "common/optim_base/optimizer.h", "from 32 to 2048",
+                 "from 32 to 2084", "'2084' is not a number of the code")
         self.lie(None, "common/harness/recipe.h", "program with 130",
                  "program with 143", "'143' is not a number")
 
