@@ -298,7 +298,7 @@ class Lies(Planted):
         self.lie(None, "common/tensor/random.h", "drawn from 2^24 steps",
                  "drawn from 2^42 steps", "'2^42' is not a number of the code")
         self.lie(None, "common/optim_base/optimizer.h", "from 32 to 2048",
-                 "from 32 to 2084", "'2084' is not a number of the code")
+                 "from 37 to 2048", "'37' is not a number of the code")
         self.lie(None, "common/harness/recipe.h", "program with 130",
                  "program with 143", "'143' is not a number")
 
