@@ -123,9 +123,10 @@ static void fewer_bytes(const Options& options) {
 //    Let every :constant:`32 <coded, 256, #)>` codes share a scale, by the last
 //    argument of ``use_8bit_states``. What do scales cost now?
 //
-// .. exercise:: momentum
+// .. exercise:: lion
 //
-//    Use ``SGD`` with a momentum. Does it learn as well with codes?
+//    Write Lion in place of ``Adam``: its steps are signs of an average of
+//    gradients. Does it learn as well with codes, of which it says no word?
 //
 // .. exercise:: no_masters
 //
