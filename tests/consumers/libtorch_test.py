@@ -7,10 +7,13 @@
     python3 libtorch_test.py --build=BUILD --pytorch
                             the same with the LibTorch inside of this Python's
                             PyTorch
+
+Where BUILD has sanitizers, the programs have them, too.
 """
 
 import importlib.util
 import pathlib
+import re
 import sys
 import unittest
 
@@ -21,12 +24,22 @@ OPTIONS = []
 TARGETS = ["training"]
 
 
+def sanitizers():
+    """Options for a project like those of BUILD."""
+    cache = (BUILD / "CMakeCache.txt").read_text()
+    names = re.search(r"^FUSEBOOK_SANITIZE:\w+=(.+)$", cache, re.MULTILINE)
+    if names is None:
+        return []
+    return [f"-DCMAKE_CXX_FLAGS=-fsanitize={names[1]} -fno-sanitize-recover=all"]
+
+
 class LibTorch(Copies, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.make_folder()
         prefix = cls.installed(BUILD, "copy")
-        cls.build = cls.built("libtorch", prefix, *OPTIONS, targets=TARGETS)
+        cls.build = cls.built("libtorch", prefix, *OPTIONS, *sanitizers(),
+                              targets=TARGETS)
 
     def test_a_program_changes_one_line(self):
         wanted = HERE / "libtorch" / "training.txt"
