@@ -60,7 +60,8 @@ class RMSprop : public ListOptimizer<RMSpropOptions> {
         {.name = "square_avg", .nonnegative = true},
         {"momentum_buffer"}};
     return std::span(specs).subspan(
-        o.centered ? 0 : 1, 1 + int(o.centered) + int(!is_off(o.momentum)));
+        o.centered ? 0 : 1,
+        1 + std::size_t(o.centered) + std::size_t(!is_off(o.momentum)));
   }
 
   void update(const RMSpropOptions& o, const Batch& batch) const override {

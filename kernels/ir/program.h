@@ -179,7 +179,7 @@ class Program {
                        std::source_location place);
 
   bool empty() const { return nodes_.empty(); }
-  const Node& node(ValueId id) const { return nodes_[id]; }
+  const Node& node(ValueId id) const { return nodes_[std::size_t(id)]; }
   /// The list domain of a value; -1 for uniform values and for what is computed
   /// from numbers in memory alone, or from reductions of whole lists.
   int domain(ValueId id) const;
@@ -198,19 +198,25 @@ class Program {
   std::span<const NodeRange> calls() const { return calls_; }
   std::span<const StoreEvent> store_events() const { return events_; }
   /// The line that recorded a value, for generated code.
-  std::source_location place(ValueId id) const { return places_[id]; }
+  std::source_location place(ValueId id) const {
+    return places_[std::size_t(id)];
+  }
   /// Where the user called what recorded it, for messages; see CallPlace.
-  std::source_location call_place(ValueId id) const { return call_places_[id]; }
+  std::source_location call_place(ValueId id) const {
+    return call_places_[std::size_t(id)];
+  }
   /// Position of the last read and of the first store of a slot, as numbers of
   /// nodes recorded until then; -1 for never.
-  std::int32_t last_read(std::int32_t slot) const { return last_read_[slot]; }
+  std::int32_t last_read(std::int32_t slot) const {
+    return last_read_[std::size_t(slot)];
+  }
   std::int32_t first_store(std::int32_t slot) const {
-    return first_store_[slot];
+    return first_store_[std::size_t(slot)];
   }
   /// Where a slot is read last, and where it is stored first; line 0 if never.
   std::source_location read_place(std::int32_t slot) const;
   std::source_location store_place(std::int32_t slot) const {
-    return store_places_[slot];
+    return store_places_[std::size_t(slot)];
   }
 
   /// Hash of the structure, and equality of it.
