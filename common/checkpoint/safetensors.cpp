@@ -153,7 +153,7 @@ Tensor joined(const Shape& shape, DType dtype, const char* codes_from,
     std::memcpy(to + sizeof(float), codes_from + first,
                 std::size_t(std::min(size, numel - first)));
     scale_from += sizeof(float);
-    to += std::int64_t(sizeof(float)) + size;
+    to += bytes_in_blocks(size, size);
   }
   return tensor;
 }

@@ -42,7 +42,7 @@ Tensor part_of_blocks(const Tensor& tensor, bool is_scales) {
   const auto* const blocks = static_cast<const char*>(tensor.address(false));
   auto* const to = static_cast<char*>(part.raw_data());
   for (std::int64_t b = 0; b < count; ++b) {
-    const char* const block = blocks + b * (size + 4);
+    const char* const block = blocks + b * bytes_in_blocks(size, size);
     if (is_scales) {
       std::memcpy(to + b * std::int64_t(sizeof(float)), block, sizeof(float));
       continue;

@@ -253,7 +253,7 @@ FUSE_FN Floats in_lanes(const Operands&... operands) {
 }
 
 // The operations of kind `choice`: g++ does not always make a choice in each lane
-// back into one instruction, and branches cost ten times as much.
+// back into one instruction, and branches take far longer.
 FUSE_FN Floats chosen(Floats::Bits which, Floats b, Floats c) {
   return Floats::Values((Floats::Bits(b.value) & which) |
                         (Floats::Bits(c.value) & ~which));
@@ -261,35 +261,34 @@ FUSE_FN Floats chosen(Floats::Bits which, Floats b, Floats c) {
 FUSE_FN Floats one_or_zero(Floats::Bits which) {
   return Floats::Values(which & bits_of(1.0f));
 }
-#define FUSE_WHICH(comparison) Floats::Bits(comparison)
 FUSE_FN Floats::Bits is_true(Floats a) {
-  return FUSE_WHICH(a.value != Floats::Values{});
+  return Floats::Bits(a.value != Floats::Values{});
 }
 FUSE_FN Floats where_in_lanes(Floats a, Floats b, Floats c) {
   return chosen(is_true(a), b, c);
 }
 FUSE_FN Floats minimum_in_lanes(Floats a, Floats b) {
-  return chosen(FUSE_WHICH(a.value != a.value) | FUSE_WHICH(a.value < b.value),
-                a, b);
+  return chosen(
+      Floats::Bits(a.value != a.value) | Floats::Bits(a.value < b.value), a, b);
 }
 FUSE_FN Floats maximum_in_lanes(Floats a, Floats b) {
-  return chosen(FUSE_WHICH(a.value != a.value) | FUSE_WHICH(a.value > b.value),
-                a, b);
+  return chosen(
+      Floats::Bits(a.value != a.value) | Floats::Bits(a.value > b.value), a, b);
 }
 FUSE_FN Floats clamp_in_lanes(Floats a, Floats low, Floats high) {
   return minimum_in_lanes(maximum_in_lanes(a, low), high);
 }
 FUSE_FN Floats relu_in_lanes(Floats a) {
   return Floats::Values(Floats::Bits(a.value) &
-                        ~FUSE_WHICH(a.value < Floats::Values{}));
+                        ~Floats::Bits(a.value < Floats::Values{}));
 }
 FUSE_FN Floats sign_in_lanes(Floats a) {
-  return one_or_zero(FUSE_WHICH(a.value > Floats::Values{})).value -
-         one_or_zero(FUSE_WHICH(a.value < Floats::Values{})).value;
+  return one_or_zero(Floats::Bits(a.value > Floats::Values{})).value -
+         one_or_zero(Floats::Bits(a.value < Floats::Values{})).value;
 }
-#define FUSE_COMPARISON(name, comparison)                       \
-  FUSE_FN Floats name##_in_lanes(Floats a, Floats b) {          \
-    return one_or_zero(FUSE_WHICH(a.value comparison b.value)); \
+#define FUSE_COMPARISON(name, comparison)                         \
+  FUSE_FN Floats name##_in_lanes(Floats a, Floats b) {            \
+    return one_or_zero(Floats::Bits(a.value comparison b.value)); \
   }
 FUSE_COMPARISON(eq, ==)
 FUSE_COMPARISON(ne, !=)
@@ -303,7 +302,7 @@ FUSE_FN Floats isfinite_in_lanes(Floats a) {
   return one_or_zero(~is_true(a.value - a.value));
 }
 FUSE_FN Floats isinf_in_lanes(Floats a) {
-  return one_or_zero(FUSE_WHICH(a.value == a.value) &
+  return one_or_zero(Floats::Bits(a.value == a.value) &
                      is_true(a.value - a.value));
 }
 FUSE_FN Floats logical_and_in_lanes(Floats a, Floats b) {
@@ -318,7 +317,6 @@ FUSE_FN Floats logical_xor_in_lanes(Floats a, Floats b) {
 FUSE_FN Floats logical_not_in_lanes(Floats a) {
   return one_or_zero(~is_true(a));
 }
-#undef FUSE_WHICH
 
 }  // namespace FUSE_DEVICE
 }  // namespace fuse

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fusebook/compile/compile.h"
@@ -22,6 +23,9 @@ using Numbers = std::vector<double>;
 
 // A whole number of packs on a GPU, and one that is not.
 constexpr std::array<int, 2> sizes = {16, 7};
+
+// Of an operation of one operand, which is elements.
+constexpr int none = -1;
 
 // An operation whose operand `place` is a number for each tensor. The others are
 // elements, the first of them the result, too.
@@ -118,6 +122,7 @@ std::vector<Case> all_cases(DType dtype) {
   std::vector<Case> cases;
   for (std::size_t op = 0; op < op_table().size(); ++op) {
     const int arity = info(OpCode(op)).arity;
+    if (arity == 1) cases.emplace_back(OpCode(op), none, dtype, random);
     for (int place = 0; arity > 1 && place < arity; ++place) {
       cases.emplace_back(OpCode(op), place, dtype, random);
     }
@@ -131,7 +136,7 @@ void check_all(const char* mode, Run run) {
   for (const DType dtype :
        {DType::float32, DType::float64, DType::bfloat16, DType::float16}) {
     const std::vector<Case> cases = all_cases(dtype);
-    REQUIRE(cases.size() > 60);
+    REQUIRE(cases.size() > 100);
     for (const Case& each : cases) each.reset();
     run([&] {
       for (const Case& each : cases) each.step();
@@ -144,11 +149,14 @@ void check_all(const char* mode, Run run) {
 
 TEST_CASE("a number for a tensor counts as the same number in each element") {
   check_all("eager", [](auto step) { step(); });
-  check_all("interpreted", [](auto step) {
-    compile(step, {.backend = Backend::interpreted})();
-  });
-  check_all("compiled", [](auto step) { compile(step)(); });
-  check_all("on a simulated GPU", [](auto step) {
-    compile(step, {.backend = Backend::simulated})();
-  });
+  for (const auto& [mode, backend] :
+       {std::pair{"interpreted", Backend::interpreted},
+        std::pair{"compiled", Backend::compiled},
+        std::pair{"on a simulated GPU", Backend::simulated}}) {
+    check_all(mode, [backend = backend](auto step) {
+      auto fused = compile(step, {.fullgraph = true, .backend = backend});
+      fused();
+      CHECK(fused.counters().launches >= 1);
+    });
+  }
 }

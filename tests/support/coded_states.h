@@ -1,28 +1,19 @@
 // What tests of optimizers with states in 8 bits share.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "fusebook/optim/all.h"
 #include "support/lion.h"
+#include "support/masters_testing.h"
 #include "support/optimizer_rules.h"
-#include "support/step_testing.h"
-#include "support/testing.h"
 
 namespace coded_states {
 
 using namespace fuse;
 
-inline void set_gradients(const std::vector<Tensor>& params, int step) {
-  testing::Random random(std::uint64_t(step) + 100);
-  for (Tensor param : params) {
-    param.set_grad(
-        step_testing::random_tensor(param.shape(), random, 0.25, param.dtype())
-            .to(param.device()));
-  }
-}
+using masters_testing::set_gradients;
 
 inline bool is_coded(const Optimizer& optimizer, const Tensor& param,
                      const std::string& name) {
