@@ -136,10 +136,14 @@ static void training_with_a_schedule(const Options&) {
 //    ``LinearLR``, and then the ``ExponentialLR``, in a ``SequentialLR``. Does
 //    it help here?
 //
-// .. exercise:: plain_number
+// .. exercise:: schedule_free
 //
-//    Make the rate a plain number: ``.lr = rate``. How often is the step
-//    compiled now, and does going on from the file compile it again?
+//    Is a schedule needed at all? Schedule-free SGD (`Defazio and others, 2024
+//    <https://arxiv.org/abs/2405.15682>`_) keeps its rate. It takes gradients
+//    between the place that plain SGD has come to and the mean of all places
+//    where it has been, and that mean is the model. Give both filters this
+//    optimizer, with the way from the parameters to SGD's place as its state,
+//    and print the losses of the means.
 
 int main(int argc, char** argv) {
   return run_recipe(argc, argv, training_with_a_schedule);

@@ -3,12 +3,14 @@ their schema, as pinned.
 
     python lint.py format [--fix] [FILE...]
     python lint.py tidy BUILD [FILE...]
+    python lint.py headers BUILD [FILE...]
     python lint.py shell [FILE...]
     python lint.py workflows [FILE...]
 
 BUILD is a build folder or its compile_commands.json. Without FILE, all files
 are checked; of the files given, each command checks those of its kind, and tidy
-checks a header through one source that includes it.
+checks a header through one source that includes it. `headers` compiles those that are
+installed as a stranger's program would, with more warnings than ours.
 
 What clang-tidy found clean is remembered in the user's cache folder, by the hash
 of everything that was looked at (the file, what it includes, its compile command,
@@ -391,6 +393,41 @@ def tidy_command(build, given):
     return 1 if bad else 0
 
 
+# Texts of kernels; what needs LibTorch or MPI, whose headers have warnings.
+NOT_ALONE = ("prelude", "libtorch", "distributed")
+# Under -Wconversion clang 15 and 16 warn of signs in C++, too.
+STRANGERS_WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion")
+# clang-tidy does not begin without a check besides the compiler's own.
+WARNINGS_ALONE = "--checks=-*,clang-diagnostic-*,bugprone-terminating-continue"
+
+
+def headers_command(build, given):
+    headers = of_kind(given, [
+        path for layer in ("kernels", "common")
+        for path in sorted((ROOT / layer).rglob("*.h"))
+        if path.parent.name not in NOT_ALONE])
+    if not headers:
+        return 0
+    bad = 0
+    with tempfile.TemporaryDirectory(prefix="fusebook-lint-") as scratch:
+        source = pathlib.Path(scratch, "all_headers.cpp")
+        source.write_text("".join(f'#include "{path}"\n' for path in headers))
+        for standard in ("c++20", "c++23"):
+            done = subprocess.run(
+                [tool("clang-tidy"), "--quiet", WARNINGS_ALONE,
+                 "--warnings-as-errors=*", "--header-filter=.*", str(source), "--",
+                 f"-std={standard}", f"-I{build / 'rooms' / 'all'}",
+                 *STRANGERS_WARNINGS],
+                check=False, capture_output=True, text=True)
+            if done.returncode:
+                print(f"In {standard}:\n{done.stdout}{done.stderr}", end="")
+                bad += 1
+    if not bad:
+        print(f"{len(headers)} headers: no warning under "
+              f"{' '.join(STRANGERS_WARNINGS)}")
+    return 1 if bad else 0
+
+
 def main(arguments):
     match arguments:
         case ["format", "--fix", *files]:
@@ -401,10 +438,11 @@ def main(arguments):
             return shell_command(files)
         case ["workflows", *files]:
             return workflows_command(files)
-        case ["tidy", build, *files]:
+        case ["tidy" | "headers" as command, build, *files]:
             build = pathlib.Path(build).resolve()
-            return tidy_command(build.parent if build.is_file() else build,
-                                files)
+            build = build.parent if build.is_file() else build
+            look = tidy_command if command == "tidy" else headers_command
+            return look(build, files)
     print(__doc__, file=sys.stderr)
     return 2
 

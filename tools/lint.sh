@@ -25,5 +25,6 @@ worst=0
 if [ "$fix" = yes ]; then lint format --fix "$@"; else lint format "$@"; fi
 lint shell "$@"
 lint workflows "$@"
+lint headers "$build" "$@"
 lint tidy "$build" "$@"
 [ "$worst" -eq 0 ] || fail 1 "there are findings (see above)"

@@ -34,8 +34,12 @@ class BodyValues {
 
   const Body& body() const { return body_; }
   std::int32_t count() const { return std::int32_t(body_.nodes.size()); }
-  const BodyNode& node(std::int32_t id) const { return body_.nodes[id]; }
-  const std::string& name(std::int32_t id) const { return names_.values[id]; }
+  const BodyNode& node(std::int32_t id) const {
+    return body_.nodes[std::size_t(id)];
+  }
+  const std::string& name(std::int32_t id) const {
+    return names_.values[std::size_t(id)];
+  }
   const std::string& slot_name(std::size_t slot) const {
     return names_.slots[slot];
   }

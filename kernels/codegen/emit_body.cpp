@@ -35,6 +35,7 @@ std::string body_text(const Body& body, int number, Target target,
   @types@
   @stages@
   @access@
+  @wants@
   @packs@
   @blocks@
   @draws@
@@ -47,6 +48,7 @@ std::string body_text(const Body& body, int number, Target target,
                {"types", stage_types(values) + element_types(values)},
                {"stages", stages(values, place_text)},
                {"access", element_access(values)},
+               {"wants", gpu ? "" : element_wants(values)},
                {"packs", gpu ? pack_access(values) : ""},
                {"blocks", body.has_blocks() && !body.reduces()
                               ? block_access(values, target)

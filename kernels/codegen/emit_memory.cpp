@@ -111,6 +111,23 @@ std::string element_types(const BodyValues& values) {
          (values.body().strided() ? lines(values) : "");
 }
 
+std::string element_wants(const BodyValues& values) {
+  std::string wants;
+  values.for_element_slots([&](std::size_t s) {
+    const BodySlot& list = values.body().slots[s];
+    if (list.draws()) return;
+    const char* const place =
+        list.blocks ? "place_of(at.@slot@, i)" : "at.@slot@ + i";
+    wants += fill("device::want(@place@);\n",
+                  {{"place", fill(place, {{"slot", values.slot_name(s)}})}});
+  });
+  return fill(R"(static FUSE_FN void want(const Pointers& at, i64 i) {
+  @wants@
+}
+)",
+              {{"wants", wants}});
+}
+
 std::string element_access(const BodyValues& values) {
   const bool several = values.body().strided() || values.body().has_blocks();
   std::string loads;

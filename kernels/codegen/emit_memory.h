@@ -12,6 +12,9 @@ std::string element_types(const BodyValues& values);
 /// The functions that load and store one element.
 std::string element_access(const BodyValues& values);
 
+/// What a CPU asks for before it loads or stores it.
+std::string element_wants(const BodyValues& values);
+
 /// What a CPU that runs a body in lanes has besides: several elements at once,
 /// through the memory and in registers.
 std::string lane_access(const BodyValues& values);

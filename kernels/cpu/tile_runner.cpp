@@ -27,6 +27,8 @@ void write_scalar(DType dtype, void* address, double value) {
                                                                     &in, 1);
 }
 
+constexpr i64 line_bytes = 64;  // that a processor fetches at once
+
 double evaluate(const BodyNode& node, const std::vector<double>& values) {
   if (node.op == OpCode::cast) {
     // Eight bytes hold a number of any type.
@@ -72,7 +74,13 @@ TileRunner::TileRunner(const Body& body, const TileProgram& direct,
       scalars_(std::max(direct.scalars.size(), careful.scalars.size())),
       buffers_(std::size_t(std::max(direct.buffers, careful.buffers))),
       staged_(is_staged() ? body.slots.size() : 0),
-      lanes_(direct.reductions.size() * std::size_t(reduction_lanes)) {}
+      lanes_(direct.reductions.size() * std::size_t(reduction_lanes)) {
+  for (std::size_t s = 0; s < body.slots.size(); ++s) {
+    const BodySlot& slot = body.slots[s];
+    const bool elements = slot.rate == Rate::element;
+    if (elements && !slot.blocks && !slot.draws()) lists_.push_back(s);
+  }
+}
 
 void TileRunner::start(const Launch& launch, bool coincident) {
   launch_ = launch;
@@ -109,6 +117,7 @@ void TileRunner::finish(const Row& row) {
 void TileRunner::reduce(const Reducing& work, const ReducedTensor& tensor,
                         i64 chunk) {
   row_ = nullptr;
+  end_ = 0;
   reduced_ = tensor.pointers;
   prepare(tensor.pointers, tensor.instance);
   const i64 begin = chunk * reduction_chunk;
@@ -300,10 +309,29 @@ void* TileRunner::address(Place place, i64 first) {
 
 void TileRunner::run_steps(i64 first, i64 n) {
   if (!staged_.empty()) gather(first, n);
-  for (const TileStep& step : tiles_->steps) {
+  for (std::size_t s = 0; s < tiles_->steps.size(); ++s) {
+    const TileStep& step = tiles_->steps[s];
+    want_next(first + n, s);
     const void* in[4] = {};
     for (int k = 0; k < step.arity; ++k) in[k] = address(step.in[k], first);
     step.loop(address(step.out, first), in, n);
+  }
+}
+
+// Every step asks for its share of the tile that starts at `first`: what is asked for
+// at once has to wait, and what nobody asked for comes too late.
+void TileRunner::want_next(i64 first, std::size_t step) const {
+  if (first >= end_ || strides_ != nullptr) return;
+  const i64 n = std::min(tile_size, end_ - first);
+  const auto steps = i64(tiles_->steps.size());
+  const i64 begin = first + n * i64(step) / steps;
+  const i64 end = first + n * i64(step + 1) / steps;
+  for (const std::size_t s : lists_) {
+    const auto size = i64(size_of(body_.slots[s].dtype));
+    const char* const list = static_cast<const char*>(pointers_[s]);
+    for (i64 at = begin * size; at < end * size; at += line_bytes) {
+      __builtin_prefetch(list + at);
+    }
   }
 }
 

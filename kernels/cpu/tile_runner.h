@@ -48,6 +48,7 @@ class TileRunner {
   void stage(i64 pointers);
   void run_tile(i64 first, i64 n);
   void run_steps(i64 first, i64 n);
+  void want_next(i64 first, std::size_t step) const;
   void reduce_line(i64 first, i64 n, i64 element);
   void take_tile(i64 first, i64 n, i64 lane);
   double* lanes_of(std::size_t reduction) {
@@ -73,7 +74,7 @@ class TileRunner {
   void* const* pointers_ = nullptr;  // of the current row
   const i64* strides_ = nullptr;     // if some of its elements are strided
   const Row* row_ = nullptr;         // null while a tensor is reduced
-  i64 end_ = 0;                      // of its elements
+  i64 end_ = 0;                      // of its elements; 0 without a row
   i64 reduced_ = 0;                  // where its addresses start
   bool ready_ = false;               // values_ are those of some row
   std::vector<double> values_;       // of the stages before the elements
@@ -81,6 +82,7 @@ class TileRunner {
   std::vector<Buffer> buffers_;
   std::vector<Staged> staged_;  // for each slot, if some are not read in place
   std::vector<double> lanes_;   // of each reduction
+  std::vector<std::size_t> lists_;  // slots whose elements may be read in place
 };
 
 }  // namespace fuse

@@ -108,7 +108,14 @@ struct HeldBlocks {
 template <class Body>
 struct HeldBody : Body {
   typedef typename Body::Held Pointers;
+  static FUSE_FN void want(const Pointers& /*at*/, i64 /*i*/) {}  // it is here
 };
+
+// Where the code of an element lies.
+template <class Codes>
+FUSE_FN const bits8* place_of(const Blocks<Codes> list, i64 i) {
+  return list.codes(i / Codes::block) + i % Codes::block;
+}
 
 // The loop over elements [begin, end), block by block. `Body` is generated: beside
 // what every body has, `coded`, how many lists lie in blocks, `Held`, measure and
@@ -153,6 +160,7 @@ struct BlockByBlock {
     int room = 0;
     for (i64 first = begin + size; first < end; first += size) {
       room = 1 - room;
+      want_ahead<Body>(at, first, size, end);
       const typename Body::Held next(at, first, rooms[room]);
       if (waiting) {
         run_block<Body, true>(entry, next, held);

@@ -151,6 +151,7 @@ struct DrawnLanes {
     for (i64 i = begin; i < end; i += drawn_group) {
       const i64 rest = end - i;
       const i64 n = rest < drawn_group ? rest : drawn_group;
+      want_ahead<Body>(at, i, n, end);
       Body::draw(at, i, n);
       Floats::run<Body>(entry, at, i, i + n);
     }

@@ -23,9 +23,33 @@ struct Line {
 };
 
 #if !defined(FUSE_GPU)  // gpu_loops.h has other loops
+// Within a row hardware fetches ahead, but only to the end of a page: the first
+// elements of the next one come too late, unless loops want them some turns before.
+constexpr i64 elements_a_turn = 64;
+constexpr i64 elements_ahead = 512;
+
+// Asks for what one turn takes, from `first` on.
+template <class T>
+FUSE_FN void want(const T* first) {
+  const char* const bytes = reinterpret_cast<const char*>(first);
+  for (i64 k = 0; k < elements_a_turn * i64(sizeof(T)); k += 64) {
+    __builtin_prefetch(bytes + k);
+  }
+}
+
+// The same for n elements that come after those from i on, if there are any.
+template <class Body>
+FUSE_FN void want_ahead(const typename Body::Pointers& at, i64 i, i64 n,
+                        i64 end) {
+  if (end - i <= elements_ahead) return;
+  for (i64 k = 0; k < n; k += elements_a_turn) {
+    Body::want(at, i + elements_ahead + k);
+  }
+}
+
 // The loop over elements [begin, end) of one tensor, or of one line of it.
-// `Body` is generated: Pointers, PerTensor, Element, load, compute, store; and
-// Lines instead of Pointers where elements may be strided.
+// `Body` is generated: Pointers, PerTensor, Element, load, compute, store, want;
+// and Lines instead of Pointers where elements may be strided.
 template <class Body, class At>
 FUSE_FN void run_at(const typename Body::PerTensor entry, const At at,
                     i64 begin, i64 end) {
@@ -38,14 +62,31 @@ FUSE_FN void run_at(const typename Body::PerTensor entry, const At at,
   }
 }
 
+// The same where they are contiguous.
 template <class Body>
-FUSE_FN void run_elements(const typename Body::PerTensor entry,
-                          void* const* pointers, i64 begin, i64 end) {
-  const typename Body::Pointers at(pointers);
+FUSE_FN void run_dense(const typename Body::PerTensor entry,
+                       const typename Body::Pointers at, i64 begin, i64 end) {
   if constexpr (requires { typename Body::Lanes; }) {
     Body::Lanes::template run<Body>(entry, at, begin, end);
   } else {
     run_at<Body>(entry, at, begin, end);
+  }
+}
+
+template <class Body>
+FUSE_FN void run_elements(const typename Body::PerTensor entry,
+                          void* const* pointers, i64 begin, i64 end) {
+  const typename Body::Pointers at(pointers);
+  constexpr bool in_blocks = requires { Body::coded; };  // has turns of its own
+  i64 i = begin;
+  while (i < end) {
+    i64 next = end;
+    if constexpr (!in_blocks) {
+      want_ahead<Body>(at, i, elements_a_turn, end);
+      if (end - i > elements_ahead) next = i + elements_a_turn;
+    }
+    run_dense<Body>(entry, at, i, next);
+    i = next;
   }
 }
 

@@ -81,6 +81,8 @@ def needs(words, build, files):
                 found.add("environment=cuda")
     if any(word.endswith("/consumers_test.py") for word in words):
         found.add("program=pkgconfig")
+        if words[-1].endswith("/consumers_test.py"):  # its headers, by every clang
+            found.add("program=clang")
     if words and words[-1].endswith("/mutants.py"):
         found |= {"environment=module", "program=pythondev"}
     return found

@@ -40,6 +40,14 @@ chinese_fonts() {
     { have fc-list && [ -n "$(fc-list :lang=zh-cn)" ]; }
 }
 
+# One that the headers are promised for, under a name that says which it is.
+find_clang() {
+  for clang in 15 16 17 18 19 20 21 22; do
+    ! have "clang++-$clang" || return 0
+  done
+  return 1
+}
+
 # The environments are made by the same Python.
 has_python_headers() {
   find_python_with_venv && "$python" -c "import os, sys, sysconfig
@@ -109,6 +117,7 @@ is_found() {
     mpi) have mpirun && have mpicxx ;;
     libtorch) header_found torch/csrc/api/include/torch/optim.h ;;
     chinese) chinese_fonts ;;
+    clang) find_clang ;;
     pythondev) has_python_headers ;;
   esac
 }
@@ -130,6 +139,7 @@ package_of() {
     mpi) echo libopenmpi-dev openmpi-bin ;;
     libtorch) echo libtorch-dev ;;
     chinese) echo fonts-noto-cjk ;;
+    clang) echo clang-15 ;;
     pythondev) echo python3-dev ;;
     chromium) if is_like ubuntu; then echo chromium-browser; else
       echo chromium; fi ;;
