@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from . import docstrings
-from .claims import FILE
+from .claims import FILE, HELP, help_of
 from .errors import BookError, errors_in
 
 _DEFAULT = re.compile(r"(?<![\w-])(?<!for the )(?<!to the )[Dd]efault"
@@ -68,9 +68,7 @@ def of_header(book, path, source):
 
 def of_help(book, text):
     """What `./fusebook help` says."""
-    before, _, rest = text.partition("<<'END'\n")
-    yield from in_markdown(book, "fusebook",
-                           "\n" * (before.count("\n") + 1) + rest.partition("\nEND")[0])
+    yield from in_markdown(book, HELP, help_of(text))
 
 
 def misplaced(book, texts):

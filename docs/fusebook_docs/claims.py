@@ -1,6 +1,6 @@
-"""Numbers of the Markdown pages are those of the code.
+"""Numbers of the Markdown pages, and of the help of `fusebook`, are those of the code.
 
-`docs/claims.toml` says for each number of `PAGES` where it stands in the code.
+`docs/claims.toml` says for each number of `PAGES` and `HELP` where it stands in the code.
 A number that no claim is about is refused, and one that differs from the code.
 
     [[claim]]
@@ -26,6 +26,7 @@ from .errors import BookError
 
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/commands.md",
          "docs/promises.md")
+HELP = "fusebook"
 FILE = "docs/claims.toml"
 _HIDDEN = re.compile(r"<!-- made.*?<!-- end -->|^```.*?^```|<!--.*?-->|`[^`]*`",
                      re.S | re.M)
@@ -54,8 +55,20 @@ def problems(book):
         yield from of_page(book, page, text,
                            [claim for claim in claims if claim.page == page])
     for claim in claims:
-        if claim.page not in PAGES:
+        if claim.page not in (*PAGES, HELP):
             yield BookError(f"{claim.page!r} is not a page with claims", FILE)
+
+
+def of_help(book, text):
+    """What is wrong with the numbers of what `./fusebook help` says."""
+    yield from of_page(book, HELP, help_of(text),
+                       [claim for claim in read(book) if claim.page == HELP])
+
+
+def help_of(text):
+    """Of `fusebook` what `help` shows; lines stay."""
+    before, _, rest = text.partition("<<'END'\n")
+    return "\n" * (before.count("\n") + 1) + rest.partition("\nEND")[0]
 
 
 def read(book):

@@ -5,14 +5,14 @@ texts, `in_markdown` in a page of Markdown.
 """
 
 from . import (alt_texts, bound_words, claims, code_names, command_lines, command_words,
-               docstrings, exampled, formulas, labels, links, members, promised, see_also,
-               snippets, versions)
+               docstrings, exampled, formulas, labels, links, listed, members, promised,
+               see_also, snippets, versions)
 
 PAGES = claims.PAGES
 _OF_PROSE = (code_names, members, formulas, snippets, command_lines, command_words,
              versions, links, bound_words, see_also, alt_texts, *labels.OF_PROSE)
 _OF_MARKDOWN = (code_names, members, command_lines, command_words, versions, links,
-                bound_words, *labels.OF_MARKDOWN)
+                bound_words, listed, *labels.OF_MARKDOWN)
 
 
 def problems(book, texts):
@@ -35,7 +35,7 @@ def of_the_house(book, texts):
             yield from check.in_markdown(book, name, page)
     yield from claims.problems(book)
     help_text = (book.root / "fusebook").read_text(encoding="utf-8")
-    for check in (command_lines, command_words, bound_words):
+    for check in (claims, command_lines, command_words, bound_words, listed):
         yield from check.of_help(book, help_text)
     yield from docstrings.problems(book)
     yield from bound_words.of_headers(book)

@@ -20,9 +20,10 @@ class Lies(unittest.TestCase):
         text = (ROOT / page).read_text()
         self.assertEqual(text.count(old), 1, old)
         line = text.count("\n", 0, text.index(old)) + 1
+        edited = text.replace(old, new)
         known = [each for each in claims.read(BOOK) if each.page == page]
-        found = [str(error) for error in claims.of_page(
-            BOOK, page, text.replace(old, new), known)]
+        found = list(map(str, claims.of_help(BOOK, edited) if page == claims.HELP else
+                         claims.of_page(BOOK, page, edited, known)))
         self.assertEqual(len(found), 1, found)
         self.assertRegex(found[0], rf"{page}:{line}: {message}")
 
@@ -56,6 +57,14 @@ class Lies(unittest.TestCase):
         self.lie(page, "at most ten", "at most three", "says 'three'")
         self.lie(page, "sanitizer's four", "sanitizer's six",
                  "says 'six', but '.*' is 4")
+
+    def test_of_the_help(self):
+        self.lie("fusebook", "serves it (port 8000)", "serves it (port 8080)",
+                 "says '8080', but '.*' is 8000")
+        self.lie("fusebook", "in ten minutes", "in two minutes", "says 'two'")
+        self.lie("fusebook", "3 the device is not", "4 the device is not",
+                 "says '4', but '.*' is 3")
+        self.lie("fusebook", "(large ones)", "(about 700 MB)", "'700' is not bound")
 
     def test_of_promises(self):
         page = "docs/promises.md"
