@@ -8,11 +8,12 @@
     code = ["tests/support/tested_device.h: name : \"#\""]
 
 has # in the place of one word that both have in common (of several, each has a line of
-`code`); without one, page and code have to say just that. `are` in the place of `code` names a group of optimizers
-(`_group`), and # are then the names of all of it, with `among` of some. In Markdown,
-pages, recipes, `///` comments and the help of `fusebook`, a default, or a sentence
-that names an optimizer and an exception, is refused where nothing of this list is
-about it. (Adam is no exception; it is the example.)
+`code`); without one, page and code have to say just that. `are` in the place of `code`
+names a group of optimizers (`_group`), and # are then the names of all of it, with
+`among` of some. In Markdown, pages, recipes, `///` comments, docstrings of the Python
+package and the help of `fusebook`, a default, or a sentence that names an optimizer and
+an exception, is refused where nothing of this list is about it. (Adam is no exception;
+it is the example.)
 """
 
 import re
@@ -161,6 +162,11 @@ def _read(root):
     tables = tomllib.loads((root / FILE).read_text(encoding="utf-8"))
     return [Bound(**{**table, "code": tuple(table.get("code", ()))})
             for table in tables["words"]]
+
+
+def group(book, name):
+    """The optimizers that a group of `are` has."""
+    return _group(book.root, name)
 
 
 @cache

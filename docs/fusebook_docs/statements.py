@@ -6,7 +6,7 @@ texts, `in_markdown` in a page of Markdown.
 
 from . import (alt_texts, bound_words, claims, code_names, command_lines, command_words,
                docstrings, exampled, formulas, labels, links, listed, members, promised,
-               see_also, snippets, versions)
+               python_docs, see_also, snippets, versions)
 
 PAGES = claims.PAGES
 _OF_PROSE = (code_names, members, formulas, snippets, command_lines, command_words,
@@ -38,6 +38,7 @@ def of_the_house(book, texts):
     for check in (claims, command_lines, command_words, bound_words, listed):
         yield from check.of_help(book, help_text)
     yield from docstrings.problems(book)
+    yield from python_docs.problems(book)
     yield from bound_words.of_headers(book)
     yield from bound_words.misplaced(book, texts)
     yield from labels.of_the_house(book, texts)

@@ -54,14 +54,15 @@ def of_headers(book):
 
 def of_header(book, path, source):
     plain = re.sub(r"\n[ \t]*/// ?", lambda m: "\n".ljust(len(m[0])), source)
-    return errors_in(book.show(path), plain, _cited(book, path.stem, plain))
+    return errors_in(book.show(path), plain, cited(book, path.stem, plain))
 
 
-def _cited(book, name, plain):
+def cited(book, name, plain):
+    """(offset, message) of papers that are not those of an optimizer."""
     for each in _CITED.finditer(plain):
-        cited = f"{each[1]}, {each[2]}"
-        if name not in _papers(book).get(cited, ()):
-            yield each.start(), f"{cited} is not the paper of {name} ({PAPERS})"
+        paper = f"{each[1]}, {each[2]}"
+        if name not in _papers(book).get(paper, ()):
+            yield each.start(), f"{paper} is not the paper of {name} ({PAPERS})"
 
 
 @cache
