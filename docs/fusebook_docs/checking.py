@@ -127,7 +127,14 @@ def compare(page, run, page_name):
         found.append(Difference(
             "", "the code has changed since the page was captured, so the "
             "page's timings and numbers belong to an older program"))
+    if page.options != run.options:
+        found.append(Difference("", f"ran with the options {_listed(run.options)}, but the "
+                                f"page with {_listed(page.options)}"))
     return [*found, *_values(page, run), *kernels(page, run)]
+
+
+def _listed(options):
+    return ", ".join(f"{name} {value}" for name, value in options.items()) or "none"
 
 
 def disagreements(book, found, source, exercise=None):
@@ -149,6 +156,21 @@ def disagreements(book, found, source, exercise=None):
         elif device != "cpu" and cpu is not None and not stale:
             for problem in _agreement(cpu, sample, source.by_device):
                 yield BookError(str(problem), path, 1)
+
+
+def of_another_machine(book, recipe, answer):
+    """Why the timings of an answer cannot stand beside those of its recipe."""
+    mine, theirs = recipe.provenance, answer.provenance
+    if not any(value.kind == "measured" for value in answer.values.values()):
+        return
+    for name in ("device", "compiler", "threads"):
+        if mine.get(name) != theirs.get(name):
+            paths = book.sample_paths(answer.device, answer.recipe, answer.exercise)
+            yield BookError(
+                f"{name!r} is {theirs.get(name)!r}, but {mine.get(name)!r} in the recipe's "
+                "sample, whose timings the page compares with these: capture both on one "
+                f"machine: {capture_command(recipe.recipe, recipe.device)} --fresh",
+                book.show(paths[1]), 1)
 
 
 def _agreement(cpu, other, by_device):

@@ -35,6 +35,10 @@ _FACTS = ("device", "compiler", "system", "date")
 _LEAST = 0.97
 _BOUND = ("compiled", "by hand")
 _BOUND_IN = {"adapters": ("LibTorch adapter", "Python package")}
+# A ratio is the median over processes of ratios, not that of the two medians.
+_NEAR = 1.5
+_WHOLE = 1e-3  # of a byte
+_OF = re.compile(r" of (?:float32|our own process)$")
 _PEER = re.compile(r"torch (\S+) ")
 _LARGE = "10 x 1024 x 1024"
 
@@ -211,7 +215,27 @@ def _read(result, command, show):
         if not isinstance(result.get(name), list):
             raise BookError(f"'result' lacks {name!r}: measure everything", show)
         rows[kind] = [_row(raw, show) for raw in result[name]]
+        _check_parts(rows[kind], result[name], show)
     return Measurement(command, facts, rows)
+
+
+def _check_parts(rows, raws, show):
+    """That a ratio is near what its parts give, and a bandwidth that of whole bytes."""
+    times = {(row.of_case, row.variant): row.us for row in rows}
+    for row, raw in zip(rows, raws, strict=True):
+        where = f"{row.variant!r} of {row.of_case!r}"
+        if row.ratio is not None:
+            below = times.get((row.of_case, _OF.sub("", row.divided_by or "")))
+            if below is None:
+                raise BookError(f"{where} was divided by {row.divided_by!r}, which was "
+                                "not measured", show)
+            wanted = row.us / below
+            if not wanted / _NEAR < row.ratio < wanted * _NEAR:
+                raise BookError(f"{where} has the ratio {row.ratio}, but its time by "
+                                f"that of {row.divided_by!r} is {wanted:.3g}", show)
+        moved = row.us * (raw.get("gb_per_s") or 0) * 1e3
+        if abs(moved - round(moved)) > _WHOLE:
+            raise BookError(f"{where} moved {moved} bytes, by its time and GB/s", show)
 
 
 def _row(raw, show):

@@ -24,6 +24,7 @@ HEADING = "== "
 _NO_NEWLINE = "\\ no newline at the end"
 _PLACEHOLDER = re.compile(r"@@\{|@\{([A-Za-z_][A-Za-z0-9_.-]*)\}|@\{")
 _PROVENANCE = ("device", "compiler", "date")
+_DATE = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])")
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,9 @@ def _head(raw, path):
     for name in _PROVENANCE:
         if not isinstance(provenance.get(name), str) or not provenance[name]:
             raise BookError(f"provenance lacks {name!r}", path)
+    if not _DATE.fullmatch(provenance["date"]):
+        raise BookError(f"provenance has the date {provenance['date']!r}, not one such as "
+                        "2026-11-21", path)
     values = _get(raw, "values", dict, path)
     return {
         "recipe": _get(raw, "recipe", str, path),

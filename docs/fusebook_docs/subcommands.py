@@ -209,6 +209,7 @@ def _of_recipe(book, name):
 
 def _samples(book, name):
     """What is wrong with the samples of a recipe and of its answers."""
+    own = {}
     for exercise in (None, *book.exercise_names(name)):
         source = checking.source_of(book, name, exercise)
         found = {}
@@ -218,6 +219,9 @@ def _samples(book, name):
             except BookError as error:
                 yield error
         yield from checking.disagreements(book, found, source, exercise)
+        own = own or found
+        for device in own.keys() & found.keys():
+            yield from checking.of_another_machine(book, own[device], found[device])
 
 
 def _untrue(book, texts):

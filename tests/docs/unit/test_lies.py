@@ -171,6 +171,20 @@ class Lies(BookCase):
                       out)
         self.assertEqual(self.run_on("verify", record)[0], 0)
 
+    def test_an_answer_of_another_machine(self):
+        """Each has its own digest; side by side their timings mean nothing."""
+        own = samples.load(self.book, "cpu", RECIPE)
+        for name, value in (("device", "Toy CPU 10"), ("threads", 64),
+                            ("compiler", "g++ 15.1.0")):
+            record = amsgrad_record()
+            record["provenance"][name] = value
+            answer = samples.from_record(record, "record", exercise="amsgrad",
+                                         source_sha256="0")
+            found, = map(str, checking.of_another_machine(self.book, own, answer))
+            for word in (f"docs/samples/cpu/{RECIPE}.amsgrad.json:1: {name!r} is "
+                         f"{value!r}", f"./fusebook capture {RECIPE} --fresh"):
+                self.assertIn(word, found)
+
     def test_verify_tells_it_too(self):
         path = self.root / JSON
         path.write_text(path.read_text().replace("Toy CPU 9", "Toy CPU 10"))

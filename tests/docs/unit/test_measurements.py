@@ -15,7 +15,7 @@ LARGE = "10 x 1024 x 1024"
 
 def step(of_case, variant, us, ratio):
     return {"case": of_case, "variant": variant, "us": us, "ratio": ratio,
-            "divided_by": "limit", "gb_per_s": 1.5}
+            "divided_by": "limit", "gb_per_s": 3e8 / us / 1e3}
 
 
 def toy_result():
@@ -26,7 +26,9 @@ def toy_result():
         "rows": [step(LARGE, "compiled", 5000.5, 1.02),
                  step(LARGE, "by hand", 4900, 1.0),
                  step(LARGE, "foreach", 20000, 4.1),
-                 step("1000 x 64", "compiled", 20, 1.9)],
+                 step(LARGE, "limit", 4900, 1.0),
+                 step("1000 x 64", "compiled", 20, 1.9),
+                 step("1000 x 64", "limit", 10.5, 1.0)],
         "tail": [], "gradients": [], "groups": [], "memory": [{"case": LARGE, "variant": "p",
                                                    "bytes": 7}],
         "host": [{"case": "2 threads", "variant": "region", "us": 3}],
@@ -104,6 +106,20 @@ class Kept(BookCase):
             with self.assertRaisesRegex(BookError, "edited after"):
                 measurements.load(self.book)
 
+    def test_what_does_not_belong_together(self):
+        """Though its digest is right."""
+        for change, message in (
+                (dict(us=500.05), "'compiled' of '10 x 1024 x 1024' has the ratio 1.02, "
+                                  "but its time by that of 'limit' is 0.102"),
+                (dict(ratio=10.2), "has the ratio 10.2"),
+                (dict(divided_by="eager"), "was divided by 'eager', which was not"),
+                (dict(us=4900.4), "moved 29.* bytes, by its time and GB/s")):
+            result = toy_result()
+            result["rows"][0].update(change)
+            code, out = self.keep(result)
+            self.assertEqual(code, 1)
+            self.assertRegex(out, message)
+
     def test_faster_than_the_machine_is_not_kept(self):
         result = toy_result()
         result["rows"][0]["ratio"] = 0.9
@@ -119,7 +135,7 @@ class Kept(BookCase):
                      rows=[step(LARGE, "compiled", 5100, 1.05)])
         found = measurements.merged(toy_result(), again)
         self.assertEqual([row["us"] for row in found["rows"]],
-                         [5100, 4900, 20000, 20])
+                         [5100, 4900, 20000, 4900, 20, 10.5])
         self.assertEqual(found["compile"], toy_result()["compile"])
         for change, words in (
                 (lambda r: r.update(date="2026-11-22"), "'date'"),
@@ -133,7 +149,8 @@ class Kept(BookCase):
         """Each may lack whole kinds; they come in the order of the files."""
         more = toy_result()
         more.update(host=[], compile=[],
-                    rows=[step("7 x 7", "compiled", 9, 1.5)])
+                    rows=[step("7 x 7", "compiled", 9, 1.5),
+                          step("7 x 7", "limit", 6, 1.0)])
         files = []
         for name, result in (("a", toy_result()), ("b", more)):
             files.append(self.root / f"{name}.json")
@@ -144,7 +161,7 @@ class Kept(BookCase):
         self.assertIn("docs/measurements/peers.json", out)
         found = measurements.load(self.book, "peers")
         self.assertEqual([row.us for row in found.rows["step"]],
-                         [5000.5, 4900, 20000, 20, 9])
+                         [5000.5, 4900, 20000, 4900, 20, 10.5, 9, 6])
         self.assertEqual(len(found.rows["compile"]), 4)
         more["device"] = "Toy CPU 10"
         files[1].write_text(json.dumps(more))

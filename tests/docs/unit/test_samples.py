@@ -77,6 +77,8 @@ class Record(unittest.TestCase):
 
     def test_provenance(self):
         self.refused(lambda r: r["provenance"].pop("date"), "date")
+        for date in ("yesterday", "2026-13-01", "21.11.2026"):
+            self.refused(lambda r, d=date: r["provenance"].update(date=d), repr(date))
 
     def test_steps(self):
         self.refused(lambda r: r["steps"].append({"title": "x"}), "text")

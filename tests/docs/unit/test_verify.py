@@ -214,6 +214,12 @@ class Values(VerifyCase):
     def test_unit(self):
         self.red(self.changed("eager_us", unit="ms"), "unit", "'ms'", "'us'")
 
+    def test_options(self):
+        record = toy_record()
+        record["options"]["layers"] = 99
+        self.red(record, "ran with the options layers 99, width 64, but the page with "
+                 "layers 10, width 64")
+
     def test_bounds(self):
         self.red(self.changed("ratio", value=10.5), "outside", f"step {RUN!r}")
         self.red(self.changed("ratio", value=0.5), "outside")
