@@ -10,9 +10,11 @@ import re
 import tomllib
 from dataclasses import dataclass
 
-from . import literate
+from . import literate, samples
 from .errors import BookError
 from .literate import Line
+from .machine import kept
+from .tables import table
 from .words import later
 
 LEVELS = (later("first steps"), later("some C++"), later("inside a kernel"))
@@ -52,6 +54,10 @@ def entries(book):
             if each not in names[:place]:
                 raise _error(book, entry.name, f"{entry.name} builds on {each}, "
                              "which must come before it", "builds_on")
+            below = listed[names.index(each)]
+            if LEVELS.index(entry.level) < LEVELS.index(below.level):
+                raise _error(book, entry.name, f"{entry.name} is {entry.level!r}, but "
+                             f"builds on {each}, which is {below.level!r}", "level")
     return [*listed, *(Entry(name) for name in known if name not in names)]
 
 
@@ -145,10 +151,34 @@ def problems(book, name):
         if each not in _links(book, name):
             yield _error(book, name, f"{name} builds on {each}, which its page does "
                          f"not link to: :doc:`/recipes/{each}`", "builds_on")
+    yield from not_drawn(book, entry)
+    yield from kernel_of_another(book, entry)
     if about(book, name) is None:
         yield BookError("missing; write what a reader will learn, a "
                         "Conclusion and See also",
                         book.show(about_path(book, name)))
+
+
+def not_drawn(book, entry):
+    """Why the card of a recipe can have no curves."""
+    if not entry.curves:
+        return
+    sample = samples.load(book, "cpu", entry.name)
+    try:
+        table(samples.filled(sample.text_of(entry.curves) or "", sample.values))
+    except ValueError as error:
+        yield _error(book, entry.name, f"the card of {entry.name} shows the curves of "
+                     f"{entry.curves!r}, but {error}", "curves")
+
+
+def kernel_of_another(book, entry):
+    """Why the kernel on a page is not the one that the page says it is."""
+    if not kept.exists(book, entry.name):
+        return
+    bodies = kept.load(book, entry.name).texts["cpp"].partition("struct Body")[2]
+    if entry.kernel_with and not re.search(rf"\b{entry.kernel_with}<", bodies):
+        yield _error(book, entry.name, f"the kernel that is kept of {entry.name} has no "
+                     f"{entry.kernel_with!r}: {kept.command(entry.name)}", "kernel_with")
 
 
 @dataclass(frozen=True)

@@ -166,6 +166,17 @@ def load(book, name="cpu"):
     return _read(result, command, show)
 
 
+def problems(book):
+    """What is wrong with the files that pages draw."""
+    for name in HOW:
+        try:
+            command, result, show = kept(book, name)
+            for problem in _problems(result, command, show, name):
+                yield BookError(problem, show)
+        except BookError as error:
+            yield error
+
+
 def kept(book, name):
     """(command, result, name of the file) of one that was not edited."""
     if name not in HOW:

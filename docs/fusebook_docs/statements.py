@@ -5,8 +5,8 @@ texts, `in_markdown` in a page of Markdown.
 """
 
 from . import (alt_texts, bound_words, claims, code_names, command_lines, command_words,
-               docstrings, exampled, formulas, labels, links, listed, members, promised,
-               python_docs, see_also, snippets, versions)
+               docstrings, exampled, formulas, labels, links, listed, measurements, members,
+               promised, python_docs, see_also, snippets, versions)
 
 PAGES = claims.PAGES
 _OF_PROSE = (code_names, members, formulas, snippets, command_lines, command_words,
@@ -44,6 +44,7 @@ def of_the_house(book, texts):
     yield from labels.of_the_house(book, texts)
     yield from promised.problems(book)
     yield from exampled.problems(book)
+    yield from measurements.problems(book)
     yield from links.unused(book, [*pages.values(), *(
         text.whole for text in texts)])
 

@@ -1,5 +1,6 @@
 """The order of the recipes, and what their pages say around the programs."""
 
+import dataclasses
 import shutil
 
 from support import FIXTURES, ROOT, BookCase
@@ -66,6 +67,33 @@ class Gallery(BookCase):
                      '"first steps"\nbuilds_on = ["toy_optimizer"]\n',
                      r"gallery.toml:4: plain_recipe builds on toy_optimizer, "
                      "which must come before")
+
+    def test_easier_than_what_it_builds_on(self):
+        self.edit('level = "first steps"', 'level = "inside a kernel"')
+        with self.assertRaisesRegex(
+                BookError, r"gallery.toml:\d+: toy_optimizer is 'some C\+\+', but builds "
+                           "on plain_recipe, which is 'inside a kernel'"):
+            gallery.entries(self.book)
+
+    def test_curves_of_a_step_without_a_table(self):
+        book = Book(ROOT)
+        entry, = (each for each in gallery.entries(book)
+                  if each.name == "write_your_own_optimizer")
+        for step, why in (("In one launch", "it printed no table"), ("Nowhere", "no table")):
+            found = " | ".join(map(str, gallery.not_drawn(
+                book, dataclasses.replace(entry, curves=step))))
+            self.assertRegex(found, rf"docs/gallery.toml:\d+: .* shows the curves of "
+                             rf"'{step}', but .*{why}")
+
+    def test_a_kernel_without_the_operation(self):
+        book = Book(ROOT)
+        entry, = (each for each in gallery.entries(book)
+                  if each.name == "write_your_own_optimizer")
+        found, = map(str, gallery.kernel_of_another(
+            book, dataclasses.replace(entry, kernel_with="sqrt")))
+        self.assertRegex(found, r"docs/gallery.toml:\d+: the kernel that is kept of "
+                         "write_your_own_optimizer has no 'sqrt'")
+        self.assertEqual(list(gallery.kernel_of_another(book, entry)), [])
 
     def test_ranks(self):
         self.assertIsNone(gallery.ranks(self.book, "toy_optimizer"))

@@ -120,6 +120,16 @@ class Kept(BookCase):
             self.assertEqual(code, 1)
             self.assertRegex(out, message)
 
+    def test_every_file_is_looked_at(self):
+        self.assertEqual(list(measurements.problems(Book(ROOT))), [])
+        self.keep(toy_result())
+        path = measurements.path(self.book)
+        path.write_text(path.read_text().replace("Toy CPU 9", "Toy CPU 10"))
+        found = list(map(str, measurements.problems(self.book)))
+        self.assertEqual(len(found), len(measurements.HOW))
+        self.assertIn("docs/measurements/cpu.json: was edited after", found[0])
+        self.assertIn("docs/measurements/peers.json: cannot be read", found[1])
+
     def test_faster_than_the_machine_is_not_kept(self):
         result = toy_result()
         result["rows"][0]["ratio"] = 0.9
