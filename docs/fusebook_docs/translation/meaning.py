@@ -1,5 +1,6 @@
-"""Three ways in which a translation says the opposite: terms that changed places, a
-negation that was lost, and a comparison that was turned round."""
+"""Four ways in which a translation says something else: terms that changed places, a
+negation that was lost, a comparison that was turned round, and a name in Latin letters
+that the original does not have, such as GPU for CPU."""
 
 import re
 
@@ -22,6 +23,11 @@ _OPPOSITES = (
     (("reads", "读"), ("writes", "写")),
 )
 _NO_LONGER = re.compile(r"\bno longer\b|\bno more\b", re.IGNORECASE)
+_LATIN = re.compile(r"(?<![\w.])[A-Za-z][A-Za-z0-9+#-]*")
+_ADDRESS = re.compile(r"https?://\S+")
+# What Chinese has to name, where English says "notebook".
+_ADDED = ("Jupyter",)
+_ENDS = ("", "s", "ed", "ing")
 # Negations that Chinese says without one.
 _AFFIRMED = re.compile(r"\bnothing but\b|\bno more than\b|\bno matter\b|\bnot only\b",
                        re.IGNORECASE)
@@ -29,6 +35,7 @@ _AFFIRMED = re.compile(r"\bnothing but\b|\bno more than\b|\bno matter\b|\bnot on
 
 def wrong(original, translation):
     """What a message of the catalogues may have turned round."""
+    yield from _other_names(original, translation)
     before, after = _TERM.findall(original), _TERM.findall(translation)
     if sorted(before) == sorted(after) and before != after:
         yield (f"has its terms in another order ({', '.join(after)}) than the original "
@@ -43,3 +50,11 @@ def wrong(original, translation):
     negation = _NOT.search(_AFFIRMED.sub(" ", _FIXED.sub(" ", original)))
     if negation and not _CHINESE_NOT.search(_FIXED.sub(" ", translation)):
         yield f"has no negation, but the original says {negation[0]!r}"
+
+
+def _other_names(original, translation):
+    """Words in Latin letters that the original does not have, in no form."""
+    said = {word.lower() for word in _LATIN.findall(original)}
+    for word in _LATIN.findall(_ADDRESS.sub(" ", _FIXED.sub(" ", translation))):
+        if word not in _ADDED and said.isdisjoint(word.lower() + end for end in _ENDS):
+            yield f"says {word!r}, which the original does not say"

@@ -217,6 +217,16 @@ class Meaning(unittest.TestCase):
             self.assertEqual(list(meaning.wrong(original, good)), [])
             self.assertIn("says the opposite", "".join(meaning.wrong(original, wrong)))
 
+    def test_another_name(self):
+        for original, good, wrong, name in (
+                ("Measured on a CPU.", "在 CPU 上测得。", "在 GPU 上测得。", "GPU"),
+                ("If you know PyTorch", "如果你熟悉 PyTorch", "如果你熟悉 JAX", "JAX"),
+                ("AdamW decays weights.", "AdamW 使权重衰减。", "Adam 使权重衰减。", "Adam"),
+                ("two forked threads", "fork 出来的线程", "spawn 出来的线程", "spawn")):
+            self.assertEqual(list(meaning.wrong(original, good)), [])
+            self.assertEqual(list(meaning.wrong(original, wrong)),
+                             [f"says {name!r}, which the original does not say"])
+
     def test_negation_that_was_lost(self):
         self.assertEqual([*meaning.wrong("No GPU is needed.", "需要 GPU。")],
                          ["has no negation, but the original says 'No'"])
