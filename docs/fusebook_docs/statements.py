@@ -45,6 +45,8 @@ def of_the_house(book, texts):
     yield from promised.problems(book)
     yield from exampled.problems(book)
     yield from measurements.problems(book)
+    yield from versions.of_tools(book)
+    yield from versions.that_differ(book)
     yield from links.unused(book, [*pages.values(), *(
         text.whole for text in texts)])
 

@@ -7,7 +7,9 @@
     code = [".github/workflows/test.yml: container: debian:#"]
 
 Whatever prose calls `Debian 12` has to be one of them, or begin one of them
-("fusebook 0.1" of 0.1.0). `others` lists versions that are facts of others.
+("fusebook 0.1" of 0.1.0). `others` lists versions that are facts of others, `same` where
+else the version stands, and has to be this one. What the tools write for readers, such
+as the README in a zip, stands in their code and is looked at there.
 """
 
 import re
@@ -15,8 +17,10 @@ import tomllib
 from functools import cache
 
 from . import claims, numbers
-from .errors import errors_in
+from .errors import BookError, errors_in
 
+TOOLS = ("downloads.py", "extension/*.py", "front.py", "new_recipe/*")  # for readers
+_APART = r"(?:-|[ \t]*\n?[ \t]*)"  # a line may end there
 _NUMBER = r"(\d+(?:\.\d+)*)"
 
 
@@ -30,11 +34,46 @@ def in_markdown(book, show, text):
     yield from errors_in(show, text, _wrong(book, plain))
 
 
+def of_tools(book):
+    """The same of what the tools write."""
+    folder = book.root / "docs/fusebook_docs"
+    for path in (path for each in TOOLS for path in sorted(folder.glob(each))
+                 if path.is_file()):
+        yield from in_tool(book, path.relative_to(book.root).as_posix(),
+                           path.read_text(encoding="utf-8"))
+
+
+def in_tool(book, show, text):
+    yield from errors_in(show, text, _wrong(book, text))
+
+
+def that_differ(book):
+    """Files that have another version than the one from which it is taken."""
+    for table in _tables(book):
+        for where in table.get("same", ()):
+            yield from _differs(book, table, where)
+
+
+def _differs(book, table, where):
+    wanted, name = claims.found(book, table["code"][0]), where.partition(": ")[0]
+    try:
+        found = claims.found(book, where)
+    except BookError:
+        found = None
+    if found != wanted:
+        before = where.partition(": ")[2].partition("#")[0]
+        text = (book.root / name).read_text(encoding="utf-8")
+        word = before.split(" = ")[0]
+        line = text[:text.index(word)].count("\n") + 1 if word in text else 1
+        yield BookError(f"{table['of']} is {found or 'something else'} here, but {wanted} "
+                        f"in {table['code'][0].partition(': ')[0]}", name, line)
+
+
 def _wrong(book, whole):
     known = pinned(book)
     spelled = {name.lower(): name for name in (*numbers.VERSIONED, *known)}
     names = "|".join(map(re.escape, sorted(spelled, key=len, reverse=True)))
-    for match in re.finditer(rf"(?<![\w-])({names})(?:'s)?[\s-]?{_NUMBER}(?!\w)",
+    for match in re.finditer(rf"(?<![\w-])({names})(?:'s)?{_APART}{_NUMBER}(?!\w)",
                              whole, re.IGNORECASE):
         name, version = spelled[match[1].lower()], match[2]
         if name not in known:
@@ -49,7 +88,10 @@ def _wrong(book, whole):
 @cache
 def pinned(book):
     """{name: its versions}."""
-    text = (book.root / claims.FILE).read_text(encoding="utf-8")
     return {table["of"]: {*table.get("others", ()),
                           *(claims.found(book, where) for where in table["code"])}
-            for table in tomllib.loads(text)["version"]}
+            for table in _tables(book)}
+
+
+def _tables(book):
+    return tomllib.loads((book.root / claims.FILE).read_text(encoding="utf-8"))["version"]

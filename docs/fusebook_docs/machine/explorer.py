@@ -10,15 +10,14 @@ from ..errors import BookError
 
 _PREFIX = "https://godbolt.org/clientstate/"
 LONGEST = 8192  # what servers and browsers surely take
-# What Compiler Explorer calls the compilers that we know to work.
-_COMPILERS = {"g++": "g122", "clang++": "clang1400"}
+# What Compiler Explorer calls the compiler of the kernels that are kept.
+COMPILER = "g122"
 
 
-def link(source, options, compiler="g++"):
+def link(source, options):
     state = {"sessions": [{
         "id": 1, "language": "c++", "source": source,
-        "compilers": [{"id": _COMPILERS[compiler],
-                       "options": " ".join(options)}]}]}
+        "compilers": [{"id": COMPILER, "options": " ".join(options)}]}]}
     data = zlib.compress(json.dumps(state, separators=(",", ":")).encode(), 9)
     text = urllib.parse.quote(base64.b64encode(data).decode(), safe="")
     if len(_PREFIX) + len(text) > LONGEST:

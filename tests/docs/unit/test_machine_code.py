@@ -195,6 +195,11 @@ fuse_kernel:
 
 
 class Occupancy(unittest.TestCase):
+    # As the CUDA C++ Programming Guide has it, under "Compute Capabilities".
+    def test_what_a_multiprocessor_holds(self):
+        self.assertEqual({each: occupancy.warps(each) for each in occupancy.SHOWN},
+                         {75: 32, 80: 64, 86: 48, 89: 48, 90: 64, 100: 64, 120: 48})
+
     # As NVIDIA's occupancy calculator has it for blocks of 256 threads.
     def test_known_answers(self):
         for architecture, registers, warps in (
@@ -212,6 +217,14 @@ class Link(unittest.TestCase):
         self.assertEqual(explorer.opened(url),
                          ("int x; // \u00e4 + / =\n", ["-O3", "-w"], "g122"))
         self.assertRegex(url, r"\Ahttps://godbolt\.org/clientstate/[\w%]+\Z")
+
+    def test_its_compiler_is_that_of_the_page(self):
+        book = Book(ROOT)
+        for name in book.recipe_names():
+            if kept.exists(book, name):
+                which, version = kept.load(book, name).compiler.split()
+                major, minor, _ = version.split(".")
+                self.assertEqual((which, explorer.COMPILER), ("g++", f"g{major}{minor}"))
 
     def test_one_that_is_too_long_is_refused(self):
         text = "".join(f"{i * i * 7919:x}" for i in range(4000))

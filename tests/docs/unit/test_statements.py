@@ -1,7 +1,10 @@
 """What pages say and what there is: every statement of the real book is true, and
 lies that are planted in it are told with file and line, each by its own check."""
 
+import shutil
+import tempfile
 import unittest
+from pathlib import Path
 
 from planted import BOOK, Planted
 from support import ROOT
@@ -113,6 +116,45 @@ class Lies(Planted):
                 ("docs/commands.md", "Python 3.11", "CUDA 11.8",
                  "CUDA has no [[version]]")):
             self.lie(versions, name, old, new, words)
+
+    def test_a_version_that_a_tool_writes(self):
+        name = "docs/fusebook_docs/downloads.py"
+        for old, new, words in (
+                ("clang++ 15, or", "clang++ 11, or", "the versions of clang++ are 15"),
+                ("CMake 3.25", "CMake 3.16", "the versions of CMake are 3.25"),
+                ("3.4, fmt", "3.3, fmt", "the versions of Eigen are 3.4"),
+                ("Python 3.11 with", "Python 3.9 with", "the versions of Python are")):
+            text = (ROOT / name).read_text()
+            self.assertEqual(text.count(old), 1, old)
+            found = " | ".join(map(str, versions.in_tool(BOOK, name,
+                                                         text.replace(old, new))))
+            self.assertIn(f"{name}:", found)
+            self.assertIn(words, found)
+
+    def test_a_version_that_stands_twice(self):
+        name = "pyproject.toml"
+        for old, new, words in (
+                ('version = "0.1.0"', 'version = "0.2.0"',
+                 "fusebook is 0.2.0 here, but 0.1.0 in CMakeLists.txt"),
+                ('requires-python = ">=3.11"', 'requires-python = ">=3.8"',
+                 "Python is 3.8 here, but 3.11 in tools/lib/programs.sh"),
+                ('license = "BSD-3-Clause"', 'license = "MIT"',
+                 "BSD is something else here, but 3 in LICENSE")):
+            with tempfile.TemporaryDirectory() as folder:
+                root = Path(folder)
+                for each in ("pyproject.toml", "CMakeLists.txt", "LICENSE", "cmake", "tools",
+                             "docs/claims.toml"):
+                    (root / each).parent.mkdir(exist_ok=True)
+                    if (ROOT / each).is_dir():
+                        shutil.copytree(ROOT / each, root / each)
+                    else:
+                        shutil.copy(ROOT / each, root / each)
+                text = (root / name).read_text()
+                self.assertEqual(text.count(old), 1, old)
+                (root / name).write_text(text.replace(old, new))
+                found = list(map(str, versions.that_differ(Book(root))))
+            self.assertEqual(len(found), 1, found)
+            self.assertRegex(found[0], rf"{name}:\d+: {words}")
 
     def test_a_number_in_code(self):
         self.lie(snippets, "recipes/write_your_own_optimizer.cpp",
