@@ -1,7 +1,9 @@
 """What is tried one after the other is listed in the order in which the code tries it.
 
 A sentence that says that things are tried (`_TRIED`) and lists some in code, which stand
-in one list of texts in the library's code, has them in that list's order.
+in one list of texts in the library's code, has them in that list's order. What is tried
+before or after others (`_BESIDE`), or the row of a table that says so, stands there
+before or after them.
 """
 
 import re
@@ -11,6 +13,7 @@ from ..errors import errors_in
 
 _TRIED = re.compile(r"\b(?:otherwise|tried|in turn)\b")
 _LISTED = re.compile(r"`{1,2}[^`\s]+`{1,2}(?:(?:,|,? or|,? and)\s+`{1,2}[^`\s]+`{1,2})+")
+_BESIDE = re.compile(r"\btried (before|after)\s+`{1,2}([^`\s]+)`")
 _END = re.compile(r"\n\s*\n|\n(?=\|)|(?<=[.;?!|])\s")
 _TEXTS = re.compile(r'\{\s*"[^"\n]*"(?:,\s*"[^"\n]*")+\s*\}')
 _FOLDERS = ("common", "kernels")
@@ -36,6 +39,22 @@ def _wrong(book, whole):
             if len(known) > 1 and known != order:
                 yield each.start(), (f"{', '.join(known)} are tried in another order: "
                                      f"{', '.join(order)} ({path})")
+    for each in _BESIDE.finditer(whole):
+        yield from _beside(book, whole, each)
+
+
+def _beside(book, whole, each):
+    """What a line says to be tried before or after something."""
+    line = whole[whole.rfind("\n", 0, each.start()) + 1:each.start()]
+    subjects = re.findall(r"`([A-Z]\w+)`", line)
+    for path, texts in _tried(book.root):
+        if each[2] in texts:
+            for name in (name for name in subjects if name in texts):
+                is_before = texts.index(name) < texts.index(each[2])
+                if is_before != (each[1] == "before"):
+                    yield each.start(), (
+                        f"{name} is tried {'before' if is_before else 'after'} {each[2]}: "
+                        f"{', '.join(texts)} ({path})")
 
 
 @cache

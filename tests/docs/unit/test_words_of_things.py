@@ -41,6 +41,11 @@ class Lies(Planted):
              "tried before `CUDA_PATH`, `CUDA_HOME`",
              "in another order: CUDA_HOME, CUDA_PATH"))
 
+    def test_after_for_before(self):
+        self.lie(orders, COMMANDS, "tried before `CUDA_HOME`", "tried after `CUDA_HOME`",
+                 "FUSEBOOK_CUDA_HOME is tried before CUDA_HOME: FUSEBOOK_CUDA_HOME, "
+                 "CUDA_HOME, CUDA_PATH (kernels/nvrtc/toolkit_folders.cpp)")
+
     def test_another_order_of_libraries(self):
         text = (ROOT / COMMANDS).read_text()
         old = "`libnvrtc.so.13`, then `.12`"
