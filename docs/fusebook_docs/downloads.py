@@ -107,13 +107,18 @@ def readme(recipe, title, command):
         """).replace("BY_HAND\n", by_hand + "\n").encode()
 
 
+def readme_of(book, name):
+    """The README in the zip of a recipe of the book."""
+    return readme(book.recipe_path(name), title_of(book, name),
+                  gallery.run_command(book, name))
+
+
 def zip_of(book, name):
     """The bytes of NAME.zip."""
     recipe = book.recipe_path(name)
     files = {**library(book, recipe),
              f"recipes/{recipe.name}": recipe.read_bytes(),
-             "README.md": readme(recipe, title_of(book, name),
-                                  gallery.run_command(book, name))}
+             "README.md": readme_of(book, name)}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as zip:
         for path, data in sorted(files.items()):

@@ -5,14 +5,15 @@ texts, `in_markdown` in a page of Markdown.
 """
 
 from . import (alt_texts, bound_words, claims, code_names, command_lines, command_words,
-               docstrings, exampled, formulas, labels, links, listed, measurements, members,
-               promised, python_docs, see_also, snippets, versions)
+               docstrings, downloads, exampled, formulas, labels, links, listed,
+               measurements, members, promised, python_docs, see_also, snippets, versions)
 
 PAGES = claims.PAGES
 _OF_PROSE = (code_names, members, formulas, snippets, command_lines, command_words,
              versions, links, bound_words, see_also, alt_texts, *labels.OF_PROSE)
 _OF_MARKDOWN = (code_names, members, command_lines, command_words, versions, links,
                 bound_words, listed, *labels.OF_MARKDOWN)
+_OF_README = (code_names, members, command_lines, versions)
 
 
 def problems(book, texts):
@@ -46,9 +47,22 @@ def of_the_house(book, texts):
     yield from exampled.problems(book)
     yield from measurements.problems(book)
     yield from versions.of_tools(book)
+    yield from _of_zips(book)
     yield from versions.that_differ(book)
     yield from links.unused(book, [*pages.values(), *(
         text.whole for text in texts)])
+
+
+def _of_zips(book):
+    """What is not true in the READMEs of the zips."""
+    for name in book.recipe_names():
+        text = downloads.readme_of(book, name).decode()
+        yield from of_readme(book, f"{name}.zip, README.md", text)
+
+
+def of_readme(book, show, text):
+    for check in _OF_README:
+        yield from check.in_markdown(book, show, text)
 
 
 def is_toy(book):

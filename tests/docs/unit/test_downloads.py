@@ -14,7 +14,7 @@ from pathlib import Path
 
 from support import ROOT
 
-from fusebook_docs import downloads, samples
+from fusebook_docs import downloads, samples, statements
 from fusebook_docs.book import Book
 
 NAME = "replaying_a_step"
@@ -81,6 +81,29 @@ class Downloads(unittest.TestCase):
             f"./fusebook run {NAME}").decode().lower()
         for name in ("compiler", *needed):
             self.assertIn(name, readme)
+
+    def test_a_lie_in_its_readme(self):
+        readme = downloads.readme_of(self.book, NAME).decode()
+        for old, new, words in (
+                ("./fusebook run", "./fusebook start", "no command './fusebook start'"),
+                (f"run {NAME}", f"run {NAME} --out x", "'--out' is not an option of"),
+                ("preset release\ncmake", "preset fast\ncmake", "no preset 'fast'"),
+                (f"`recipes/{NAME}.cpp`", "`recipes/none.cpp`",
+                 "no file or folder 'recipes/none.cpp'"),
+                ("g++ 12", "g++ 9", "the versions of g++ are 12")):
+            line = readme[:readme.index(old)].count("\n") + 1
+            found = " | ".join(map(str, statements.of_readme(
+                self.book, "README.md", readme.replace(old, new, 1))))
+            self.assertIn(f"README.md:{line}: ", found)
+            self.assertIn(words, found)
+
+    def test_by_hand_all_is_of_one_preset(self):
+        for name in self.book.recipe_names():
+            readme = downloads.readme_of(self.book, name).decode()
+            self.assertLessEqual(set(re.findall(r"(?:--preset |^build/)(\w+)", readme, re.M)),
+                                 {"release"})
+            self.assertEqual(set(re.findall(r"--target (\w+)|/recipes/(\w+)$", readme, re.M)),
+                             {(name, ""), ("", name)} if "--target" in readme else set())
 
     def test_a_recipe_in_python_brings_the_package(self):
         name = "from_python"

@@ -21,7 +21,8 @@ class Lies(Planted):
             ("the unit behind them.", "two units behind them.", "'two' is not bound"))
 
     def test_another_optimizer(self):
-        self.lie(python_docs, OPTIM, "LAMB and LARS, which torch", "LAMB and Muon, which torch",
+        self.lie(python_docs, OPTIM, "LAMB and LARS, which torch",
+                 "LAMB and Muon, which torch",
                  "names AdEMAMix, LAMB, Muon, but the optimizers that torch does not have",
                  place='"""The optimizers of torch.optim')
         self.lie(python_docs, OPTIM, "but for Adafactor's", "but for Adagrad's",
