@@ -827,13 +827,13 @@ class Linting(Entry):
 
     def test_every_file_or_those_named(self):
         self.assertEqual(self.lint(0)[0], ["format", "shell", "workflows",
-                                           "tidy BUILD"])
+                                           "headers BUILD", "tidy BUILD"])
         self.assertEqual(self.lint(0, "a.cpp", "b.sh")[0], [
             "format a.cpp b.sh", "shell a.cpp b.sh", "workflows a.cpp b.sh",
-            "tidy BUILD a.cpp b.sh"])
+            "headers BUILD a.cpp b.sh", "tidy BUILD a.cpp b.sh"])
         self.assertEqual(self.lint(0, "--fix")[0][0], "format --fix")
         calls, said = self.lint(1, "bad.cpp")
-        self.assertEqual(len(calls), 4)  # one finding does not hide others
+        self.assertEqual(len(calls), 5)  # one finding does not hide others
         self.assertIn("there are findings", said)
 
 
