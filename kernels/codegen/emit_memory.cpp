@@ -121,7 +121,9 @@ std::string element_wants(const BodyValues& values) {
     wants += fill("device::want(@place@);\n",
                   {{"place", fill(place, {{"slot", values.slot_name(s)}})}});
   });
-  return fill(R"(static FUSE_FN void want(const Pointers& at, i64 i) {
+  return fill(R"(
+// Asks memory for elements that are needed soon.
+static FUSE_FN void want(const Pointers& at, i64 i) {
   @wants@
 }
 )",
