@@ -24,7 +24,7 @@ prepare_chosen() { # CTEST-OPTION...
   for word in $needs; do
     case $word in
       environment=*) need_environment "${word#*=}" ;;
-      program=clang | program=libtorch | program=mpi) wish "${word#*=}" ;;
+      program=libtorch | program=mpi) wish "${word#*=}" ;;
       program=*) need "${word#*=}" ;;
       target=*) targets="$targets ${word#*=}" ;;
     esac

@@ -116,10 +116,9 @@ std::string element_wants(const BodyValues& values) {
   values.for_element_slots([&](std::size_t s) {
     const BodySlot& list = values.body().slots[s];
     if (list.draws()) return;
-    const char* const place =
-        list.blocks ? "place_of(at.@slot@, i)" : "at.@slot@ + i";
-    wants += fill("device::want(@place@);\n",
-                  {{"place", fill(place, {{"slot", values.slot_name(s)}})}});
+    wants += fill(list.blocks ? "device::want(place_of(at.@slot@, i));\n"
+                              : "device::want(at.@slot@ + i);\n",
+                  {{"slot", values.slot_name(s)}});
   });
   return fill(R"(
 // Asks memory for elements that are needed soon.

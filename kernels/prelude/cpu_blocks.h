@@ -108,7 +108,8 @@ struct HeldBlocks {
 template <class Body>
 struct HeldBody : Body {
   typedef typename Body::Held Pointers;
-  static FUSE_FN void want(const Pointers& /*at*/, i64 /*i*/) {}  // it is here
+  // A block that is held is in the cache.
+  static FUSE_FN void want(const Pointers& /*at*/, i64 /*i*/) {}
 };
 
 // Where the code of an element lies.

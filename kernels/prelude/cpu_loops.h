@@ -24,7 +24,7 @@ struct Line {
 
 #if !defined(FUSE_GPU)  // gpu_loops.h has other loops
 // Within a row hardware fetches ahead, but only to the end of a page: the first
-// elements of the next one come too late, unless loops want them some turns before.
+// elements of the next one come too late, unless a loop asks for them in time.
 constexpr i64 elements_a_turn = 64;
 constexpr i64 elements_ahead = 512;
 

@@ -78,19 +78,12 @@ class Reducer {
     take_dense(typename Body::Pointers(pointers), begin, end, lanes);
   }
 
-  // Hardware fetches ahead to the end of a page, and a row is too much work for the
-  // next page's first elements to be asked for in time. The distance is right for
-  // elements of four bytes; to fetch others costs nothing.
-  static FUSE_FN void fetch_ahead(const typename Body::Pointers& at, i64 i) {
+  // Farther ahead than other loops: a row is too much work for the next page's first
+  // elements to be asked for in time.
+  static FUSE_FN void want_row(const typename Body::Pointers& at, i64 i) {
     constexpr i64 ahead = 16 * reduction_lanes;
-    constexpr i64 row = 4 * reduction_lanes;
-    constexpr unsigned long pointer = sizeof(void*);
-    for (unsigned long k = 0; k + pointer <= sizeof(at); k += pointer) {
-      const char* list;
-      __builtin_memcpy(&list, reinterpret_cast<const char*>(&at) + k, pointer);
-      for (i64 byte = 0; byte < row; byte += 64) {
-        __builtin_prefetch(list + 4 * (i + ahead) + byte);
-      }
+    for (i64 k = 0; k < reduction_lanes; k += elements_a_turn) {
+      Body::want(at, i + ahead + k);
     }
   }
 
@@ -101,7 +94,7 @@ class Reducer {
     i64 i = begin;
     for (; i + reduction_lanes <= end; i += reduction_lanes) {
       asm volatile("" ::: "memory");  // one row after the other
-      fetch_ahead(at, i);
+      want_row(at, i);
       FUSE_INDEPENDENT
       for (int lane = 0; lane < reduction_lanes; ++lane) {
         take(at, i + lane, lanes + lane);

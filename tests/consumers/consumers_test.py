@@ -19,6 +19,10 @@ import unittest
 from copies import HERE, Copies, run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from lint import NOT_ALONE  # noqa: E402
+
 # Nothing may be left out because something is not installed.
 COMPLETE = bool(os.environ.get("FUSEBOOK_COMPLETE"))
 
@@ -29,10 +33,6 @@ def run_packed(build, *words, compiler="/nowhere", **variables):
     if compiler:
         variables["FUSEBOOK_CXX"] = compiler
     return Copies.good(build / "training", *words, env={**os.environ, **variables})
-
-
-# Texts of kernels; what needs LibTorch or MPI.
-NOT_ALONE = ("prelude", "libtorch", "distributed")
 
 
 def compilers():

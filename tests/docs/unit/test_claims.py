@@ -64,7 +64,7 @@ class Lies(unittest.TestCase):
         self.lie("fusebook", "in ten minutes", "in two minutes", "says 'two'")
         self.lie("fusebook", "3 the device is not", "4 the device is not",
                  "says '4', but '.*' is 3")
-        self.lie("fusebook", "(large ones)", "(about 700 MB)", "'700' is not bound")
+        self.lie("fusebook", "cuBLAS as large", "cuBLAS as 700 MB", "'700' is not bound")
 
     def test_of_promises(self):
         page = "docs/promises.md"
