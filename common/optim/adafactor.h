@@ -14,6 +14,7 @@
 #include "fusebook/optim_base/gradients.h"
 #include "fusebook/optim_base/list_optimizer.h"
 #include "fusebook/optim_base/validate.h"
+#include "fusebook/trace/operands.h"
 
 namespace fuse {
 
@@ -136,7 +137,7 @@ class Adafactor : public ListOptimizer<AdafactorOptions> {
 
   // The root of the number of elements, for each parameter.
   static TensorList roots_of(const Batch& batch) {
-    const auto& models = batch.params.impl()->models();
+    const auto& models = shapes_of(*batch.params.impl()).models();
     std::vector<Tensor> roots = scalars_beside(models);
     for (std::size_t i = 0; i < roots.size(); ++i) {
       roots[i].fill_(std::sqrt(double(models[i].numel())));

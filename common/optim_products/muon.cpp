@@ -14,6 +14,7 @@
 #include "fusebook/support/call_place.h"
 #include "fusebook/support/error.h"
 #include "fusebook/tensor/autograd.h"
+#include "fusebook/trace/operands.h"
 
 namespace fuse {
 namespace {
@@ -89,7 +90,7 @@ double ratio_for(const std::string& adjust, const Shape& shape) {
 // A number for each matrix, beside it, which stays from step to step.
 const TensorList& rate_ratios(const MuonOptions& o, const Batch& batch) {
   return batch.keep("rate_ratios " + o.adjust_lr_fn, [&] {
-    const auto& models = batch.params.impl()->models();
+    const auto& models = shapes_of(*batch.params.impl()).models();
     std::vector<Tensor> ratios = scalars_beside(models);
     for (std::size_t i = 0; i < ratios.size(); ++i) {
       ratios[i].fill_(ratio_for(o.adjust_lr_fn, models[i].shape()));
@@ -126,7 +127,9 @@ void Muon::update(const MuonOptions& o, const Batch& batch) const {
   const NoGradGuard guard;
   const TensorList& params = batch.params;
   const TensorList& averages = batch.states[0];
-  for (const Tensor& each : params.impl()->models()) check_matrix(each);
+  for (const Tensor& each : shapes_of(*params.impl()).models()) {
+    check_matrix(each);
+  }
   foreach_add_(batch.steps, 1.0);
   foreach_lerp_(averages, batch.grads, 1.0 - o.momentum);
   TensorList x =

@@ -240,6 +240,42 @@ TEST_CASE("the bits are the same on every way and any number of threads") {
   }
 }
 
+TEST_CASE("parameters that a step puts together from their halves, or rounds") {
+  for (const bool split : {false, true}) {
+    CAPTURE(split);
+    const Params eagerly =
+        make_params({{130}, {}, {7}, {13, 20}}, 5, DType::bfloat16);
+    const Params compiled = copies(eagerly);
+    Params exact;
+    for (const Tensor& each : eagerly) exact.push_back(each.to(DType::float32));
+    const AdafactorOptions options{
+        .lr = 0.1, .eps = {0x1p-23, 1e-3}, .weight_decay = 0.01};
+    Adafactor eager(eagerly, options);
+    Adafactor fused(compiled, options);
+    Adafactor wide(exact, options);
+    for (Adafactor* each : {&eager, &fused}) {
+      each->use_split_masters(split);
+      each->use_stochastic_rounding(!split, 3);
+    }
+    auto step = compile([&] { fused.step(); });
+    for (int n = 0; n < 4; ++n) {
+      set_grads(eagerly, n);
+      set_grads(compiled, n);
+      for (std::size_t i = 0; i < exact.size(); ++i) {
+        exact[i].set_grad(eagerly[i].grad().to(DType::float32));
+      }
+      eager.step();
+      step();
+      wide.step();
+      REQUIRE(same_bits(compiled, eagerly));
+    }
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      CHECK(allclose(eagerly[i].to(DType::float32), exact[i], 0,
+                     split ? 0.005 : 0.05));
+    }
+  }
+}
+
 TEST_CASE("matrices take four launches and a break, vectors one launch") {
   const Params matrices = make_params({{130, 20}, {4, 4}, {2, 3, 3}}, 1);
   const Params vectors = make_params({{130}, {}, {3}}, 1);
