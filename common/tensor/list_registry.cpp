@@ -23,6 +23,15 @@ bool same_memory(const ListImpl& a, const ListImpl& b) {
                     b.layouts.end(), same_layout);
 }
 
+// Every optimizer has empty lists for what it lacks. All of these have one
+// identity, and none of them is looked for: thousands of optimizers would make
+// thousands of entries with one hash.
+bool is_empty(const ListImpl& list) {
+  return list.count == 0 && list.dtype == ListImpl().dtype;
+}
+
+std::uint64_t id_of_empty(Rate rate) { return 1 + std::uint64_t(rate); }
+
 }  // namespace
 
 std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t word) {
@@ -53,6 +62,10 @@ std::uint64_t content_of(const ListImpl& list) {
 }
 
 void ListRegistry::add(ListImpl& list) {
+  if (is_empty(list)) {
+    list.id = id_of_empty(list.rate);
+    return;
+  }
   const std::scoped_lock lock(mutex_);
   identify(list);
   lists_.emplace(list.content_hash, &list);
@@ -60,6 +73,7 @@ void ListRegistry::add(ListImpl& list) {
 
 // Reuses the node, so nothing is allocated.
 void ListRegistry::move(ListImpl& list, std::uint64_t old_content) {
+  if (is_empty(list)) return;
   const std::scoped_lock lock(mutex_);
   auto node = lists_.extract(find(list, old_content));
   identify(list);
@@ -68,6 +82,7 @@ void ListRegistry::move(ListImpl& list, std::uint64_t old_content) {
 }
 
 void ListRegistry::remove(const ListImpl& list) {
+  if (is_empty(list)) return;
   const std::scoped_lock lock(mutex_);
   lists_.erase(find(list, list.content_hash));
 }
@@ -97,18 +112,21 @@ void ListRegistry::follow(const std::unordered_set<const TensorImpl*>& moved) {
 }
 
 void ListRegistry::identify(ListImpl& list) {
-  const auto [first, last] = lists_.equal_range(list.content_hash);
-  const auto twin = std::find_if(first, last, [&](const auto& known) {
-    return same_memory(*known.second, list);
-  });
-  list.id = twin != last ? twin->second->id : ++last_id_;
+  // Not equal_range: it would go through all twins, and the first one will do.
+  for (auto twin = lists_.find(list.content_hash);
+       twin != lists_.end() && twin->first == list.content_hash; ++twin) {
+    if (!same_memory(*twin->second, list)) continue;
+    list.id = twin->second->id;
+    return;
+  }
+  list.id = ++last_id_;
 }
 
 ListRegistry::Lists::iterator ListRegistry::find(const ListImpl& list,
                                                  std::uint64_t content) {
-  const auto [first, last] = lists_.equal_range(content);
-  return std::find_if(first, last,
-                      [&](const auto& known) { return known.second == &list; });
+  auto found = lists_.find(content);
+  while (found->second != &list) ++found;
+  return found;
 }
 
 ListRegistry& list_registry() {

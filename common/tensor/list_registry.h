@@ -51,7 +51,7 @@ class ListRegistry {
 
   std::mutex mutex_;
   Lists lists_;
-  std::uint64_t last_id_ = 0;
+  std::uint64_t last_id_ = std::uint64_t(Rate::element) + 1;  // of empty lists
 };
 
 ListRegistry& list_registry();

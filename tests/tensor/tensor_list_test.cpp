@@ -75,6 +75,20 @@ TEST_CASE("lists of the same memory are the same list") {
         identity(TensorList::per_tensor(numbers)));
 }
 
+TEST_CASE("empty lists are the same list, whatever became of others") {
+  const TensorList list;
+  {
+    const TensorList other;
+    CHECK(identity(other) == identity(list));
+  }
+  CHECK(identity(TensorList(std::vector<Tensor>())) == identity(list));
+  CHECK(identity(TensorList::per_tensor({})) != identity(list));
+  CHECK(identity(TensorList::per_tensor({})) ==
+        identity(TensorList::per_tensor({})));
+  CHECK(identity({zeros({3})}) != identity(list));
+  CHECK(identity({zeros({0})}) != identity(list));
+}
+
 TEST_CASE("an identity is never used again") {
   const Tensor tensor = zeros({3});
   std::uint64_t old = 0;

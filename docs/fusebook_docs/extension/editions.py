@@ -21,11 +21,9 @@ from sphinx.util.nodes import extract_messages
 
 from .. import words
 from ..translation import catalogues
+from ..translation.site import ENGLISH
 from . import page as pages
 from . import theme, translated
-
-
-FILE = "english.json"  # in the folder of doctrees
 
 
 def is_translation(config):
@@ -75,19 +73,21 @@ def _resolve(app, env, node, contnode):
     return link
 
 
-def _tell(app, exception):
-    """The English build leaves what a translation links to."""
-    if exception or app.builder.format != "html" or is_translation(app.config):
+def _tell(app, env):
+    """The English build leaves what a translation links to, as soon as it knows."""
+    if app.builder.format != "html" or is_translation(app.config):
         return
-    places = getattr(app.env, "fusebook_api", {})
+    places = getattr(env, "fusebook_api", {})
     known = {
-        "titles": {name: title.astext()
-                   for name, title in sorted(app.env.titles.items())},
+        "titles": {name: title.astext() for name, title in sorted(env.titles.items())},
         "labels": {name: [page, anchor, str(title)] for name, (page, anchor, title)
-                   in sorted(app.env.get_domain("std").labels.items())},
+                   in sorted(env.get_domain("std").labels.items())},
         "api": {name: [page, anchor] for page, names in sorted(places.items())
                 for name, anchor in names.items()}}
-    (Path(app.doctreedir) / FILE).write_text(json.dumps(known), encoding="utf-8")
+    path = Path(app.doctreedir) / ENGLISH
+    part = path.with_suffix(".part")  # whoever waits for the file finds it whole
+    part.write_text(json.dumps(known), encoding="utf-8")
+    part.replace(path)
 
 
 def said(env, text, path=None, line=1):
@@ -224,7 +224,7 @@ def _merge(app, env, docnames, other):
 def setup(app):
     app.add_config_value("fusebook_english", "", "env", str)
     app.connect("missing-reference", _resolve)
-    app.connect("build-finished", _tell)
+    app.connect("env-updated", _tell)
     app.add_transform(OwnTexts)
     app.add_transform(Untranslated)
     app.connect("config-inited", _configure)

@@ -31,7 +31,7 @@ SCHEMES = ("light", "dark")
 EVERY_NIGHT = os.environ.get("FUSEBOOK_LOOKS") == "all"
 LOOKS = (tuple(itertools.product(VIEWPORTS, SCHEMES)) if EVERY_NIGHT
          else (("desk", "light"), ("phone", "dark")))
-CONTRAST = "color-contrast"
+COLORS = ("color-contrast", "link-in-text-block")  # the rules that compare them
 
 
 def looks(name):
@@ -45,10 +45,10 @@ def violations(page):
     page.evaluate(Axe().axe_script)
     if EVERY_NIGHT:
         return _axe(page, {})
-    others = _axe(page, {"rules": {CONTRAST: {"enabled": False}}})
-    # Of the words of one block that look alike, the contrast of one is measured.
+    others = _axe(page, {"rules": {rule: {"enabled": False} for rule in COLORS}})
+    # Of the words that look alike, the colors of one are measured.
     page.evaluate(_HIDE_WORDS_ALIKE)
-    return others + _axe(page, {"runOnly": [CONTRAST]})
+    return others + _axe(page, {"runOnly": list(COLORS)})
 
 
 def _axe(page, options):
@@ -73,12 +73,12 @@ def serve(folder):
 
 def setUpModule():
     global playwright, browser
-    names = (os.environ.get("FUSEBOOK_CHROMIUM", ""), "chromium",
-             "chromium-browser")
+    names = (os.environ.get("FUSEBOOK_CHROMIUM", ""), "chromium-headless-shell",
+             "chromium", "chromium-browser")
     chromium = next(filter(None, map(shutil.which, names)), None)
     if chromium is None:
         raise RuntimeError("no chromium on PATH; install it with: "
-                           "apt-get install chromium")
+                           "apt-get install chromium-headless-shell")
     playwright = sync_playwright().start()
     unittest.addModuleCleanup(playwright.stop)
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
@@ -311,20 +311,26 @@ class Site:
         self.assertEqual(self.complaints, [])
 
 
-# Words of a block that look like one before them, up to the block itself.
+# Hides words that look like some before them, with all that they stand in.
 _HIDE_WORDS_ALIKE = """() => {
-  for (const block of document.querySelectorAll("article :is(pre, table, dl)")) {
-    const seen = new Set();
-    for (const word of block.querySelectorAll("*")) {
-      if (word.children.length) continue;
-      let look = "";
-      for (let e = word; e !== block; e = e.parentElement) {
-        const s = getComputedStyle(e);
-        look += [s.color, s.fontSize, s.fontWeight, s.backgroundColor,
-                 s.backgroundImage, s.opacity, s.position, s.textShadow];
-      }
-      if (seen.has(look)) word.style.visibility = "hidden";
-      seen.add(look);
+  const looks = new Map(), shown = new Set(), seen = new Set(), alike = [];
+  const has_words = e => [...e.childNodes].some(
+    child => child.nodeType === Node.TEXT_NODE && child.data.trim());
+  for (const e of document.body.querySelectorAll("*")) {
+    const s = getComputedStyle(e);
+    const look = [s.color, s.fontSize, s.fontWeight, s.backgroundColor,
+                  s.backgroundImage, s.opacity, s.position, s.textShadow,
+                  s.textDecorationLine, looks.get(e.parentElement)].join();
+    looks.set(e, look);
+    if (s.visibility === "visible") shown.add(e);
+    if (!has_words(e) || !shown.has(e)) continue;
+    if (seen.has(look)) alike.push(e);
+    seen.add(look);
+  }
+  for (const e of alike) {
+    e.style.visibility = "hidden";
+    for (const child of e.children) {
+      if (shown.has(child)) child.style.visibility = "visible";
     }
   }
 }"""
