@@ -10,17 +10,17 @@ from pathlib import Path
 
 from ..book import SUFFIXES
 from . import (api, api_example, bars, both_names, chinese_search, code_links,
-               code_words, downloads, drawing, editions, equations, excerpt, exercise,
-               final_losses, gallery, graph_picture, kernel_view, ladder, machine_code,
-               measured, nodes, op_table, page, picture, plain_tokens, plot, quote,
-               rank_plots, readme, recipe, search_entries, site, step_bytes, switch,
-               theme, translated)
+               code_words, compound_files, downloads, drawing, editions, equations,
+               excerpt, exercise, final_losses, gallery, graph_picture, kernel_view,
+               ladder, machine_code, measured, nodes, op_table, page, picture,
+               plain_tokens, plot, quote, rank_plots, readme, recipe, search_entries,
+               site, step_bytes, switch, theme, translated)
 
 _PARTS = (editions, translated, chinese_search, nodes, drawing, downloads, recipe,
-          excerpt, exercise, final_losses, step_bytes, gallery, op_table, picture,
-          plot, ladder, quote, api, api_example, code_links, code_words, graph_picture,
-          kernel_view, machine_code, measured, rank_plots, readme, site, equations,
-          bars, both_names, theme, switch, plain_tokens, search_entries)
+          excerpt, exercise, final_losses, step_bytes, gallery, op_table, picture, plot,
+          ladder, quote, api, compound_files, api_example, code_links, code_words,
+          graph_picture, kernel_view, machine_code, measured, rank_plots, readme, site,
+          equations, bars, both_names, theme, switch, plain_tokens, search_entries)
 
 
 def setup(app):

@@ -1,0 +1,27 @@
+"""Breathe looks for a name in every file that Doxygen wrote, and works out the path
+of each of them anew. Here a page asks for each file once."""
+
+from breathe import parser
+
+
+class CompoundParser(parser.DoxygenCompoundParser):
+    def __init__(self, app, cache, project_info, parsed):
+        super().__init__(app, cache, project_info)
+        self.parsed = parsed
+
+    def parse(self, refid):
+        # Breathe keeps which page depends on which file, hence the page.
+        key = self.app.env.docname, self.project_info.project_path(), refid
+        if key not in self.parsed:
+            self.parsed[key] = super().parse(refid)
+        return self.parsed[key]
+
+
+def _create(factory, project_info):
+    if not hasattr(factory, "parsed"):
+        factory.parsed = {}
+    return CompoundParser(factory.app, factory.cache, project_info, factory.parsed)
+
+
+def setup(app):
+    parser.DoxygenParserFactory.create_compound_parser = _create
