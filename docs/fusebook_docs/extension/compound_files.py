@@ -5,22 +5,16 @@ from breathe import parser
 
 
 class CompoundParser(parser.DoxygenCompoundParser):
-    def __init__(self, app, cache, project_info, parsed):
-        super().__init__(app, cache, project_info)
-        self.parsed = parsed
-
     def parse(self, refid):
         # Breathe keeps which page depends on which file, hence the page.
         key = self.app.env.docname, self.project_info.project_path(), refid
-        if key not in self.parsed:
-            self.parsed[key] = super().parse(refid)
-        return self.parsed[key]
+        if key not in self.cache:
+            self.cache[key] = super().parse(refid)
+        return self.cache[key]
 
 
 def _create(factory, project_info):
-    if not hasattr(factory, "parsed"):
-        factory.parsed = {}
-    return CompoundParser(factory.app, factory.cache, project_info, factory.parsed)
+    return CompoundParser(factory.app, factory.cache, project_info)
 
 
 def setup(app):
