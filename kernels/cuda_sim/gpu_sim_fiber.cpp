@@ -1,15 +1,15 @@
 #include "fusebook/cuda_sim/gpu_sim_fiber.h"
 
+#include <cstdlib>
+#include <mutex>
 #include <new>
+#include <vector>
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
-
-#include <mutex>
-#include <vector>
 #endif
 
 namespace fuse {
@@ -19,62 +19,88 @@ namespace {
 constexpr std::size_t stack_bytes = 64 * 1024;
 // The address sanitizer uses whole pages around a stack.
 constexpr std::size_t page_bytes = 4096;
+// The address sanitizer forgets what lay on a stack when its memory is freed.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t most_idle_stacks = 0;
+#else
+constexpr std::size_t most_idle_stacks = 1024;
+#endif
 
 thread_local SimFiber* running = nullptr;
 
-#if defined(__SANITIZE_THREAD__)
-// The thread sanitizer treats each stack as a thread, and creating one takes
-// longer than most launches: so they are reused.
-class IdleThreads {
+// Things that are made at a launch and used again by the next one: the system
+// takes longer to give memory for a stack than most blocks to run, and the thread
+// sanitizer, to make what it keeps for each.
+class Idle {
  public:
+  explicit Idle(std::size_t most) : most_(most) { things_.reserve(most); }
+
+  // One that was given back, or null.
   void* take() {
     const std::lock_guard lock(mutex_);
-    if (idle_.empty()) return __tsan_create_fiber(0);
-    void* const thread = idle_.back();
-    idle_.pop_back();
-    return thread;
+    if (things_.empty()) return nullptr;
+    void* const thing = things_.back();
+    things_.pop_back();
+    return thing;
   }
-  void give_back(void* thread) {
+  // False if there are enough.
+  bool keep(void* thing) {
     const std::lock_guard lock(mutex_);
-    idle_.push_back(thread);
+    if (things_.size() == most_) return false;
+    things_.push_back(thing);
+    return true;
   }
 
  private:
   std::mutex mutex_;
-  std::vector<void*> idle_;
+  std::vector<void*> things_;
+  const std::size_t most_;
 };
 
-IdleThreads& idle_threads() {
-  static auto* const all = new IdleThreads;  // outlives every static object
+// Both outlive every static object.
+Idle& idle_stacks() {
+  static auto* const all = new Idle(most_idle_stacks);
+  return *all;
+}
+#if defined(__SANITIZE_THREAD__)
+constexpr std::size_t most_idle_threads = 8192;
+Idle& idle_threads() {
+  static auto* const all = new Idle(most_idle_threads);
   return *all;
 }
 #endif
 
+char* take_stack() {
+  void* memory = idle_stacks().take();
+  if (memory == nullptr) memory = std::aligned_alloc(page_bytes, stack_bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return static_cast<char*>(memory);
+}
+
 }  // namespace
 
-SimFiber::SimFiber()
-    : memory_(static_cast<char*>(std::aligned_alloc(page_bytes, stack_bytes))) {
-  if (memory_ == nullptr) throw std::bad_alloc();
-  inside_.stack = memory_.get();
+SimFiber::SimFiber() : memory_(take_stack()) {
+  inside_.stack = memory_;
   inside_.bytes = stack_bytes;
 #if defined(__SANITIZE_THREAD__)
   inside_.thread = idle_threads().take();
+  if (inside_.thread == nullptr) inside_.thread = __tsan_create_fiber(0);
 #endif
 }
 
 SimFiber::~SimFiber() {
 #if defined(__SANITIZE_THREAD__)
-  idle_threads().give_back(inside_.thread);
+  if (!idle_threads().keep(inside_.thread)) {
+    __tsan_destroy_fiber(inside_.thread);
+  }
 #endif
+  if (!idle_stacks().keep(memory_)) std::free(memory_);
 }
 
 void SimFiber::start(void (*body)()) {
   body_ = body;
   inside_.fake_stack = nullptr;
-  getcontext(&inside_.context);
-  inside_.context.uc_stack.ss_sp = memory_.get();
-  inside_.context.uc_stack.ss_size = stack_bytes;
-  makecontext(&inside_.context, &SimFiber::enter, 0);
+  begin_stack(inside_.place, memory_, stack_bytes, &SimFiber::enter);
 }
 
 void SimFiber::resume() {
@@ -108,7 +134,7 @@ __attribute__((noinline, no_sanitize("thread"))) void SimFiber::change(
 #if defined(__SANITIZE_THREAD__)
   __tsan_switch_to_fiber(to.thread, 0);
 #endif
-  swapcontext(&from.context, &to.context);
+  switch_stacks(from.place, to.place);
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(from.fake_stack, &to.stack, &to.bytes);
 #endif

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <ucontext.h>
-
 #include <cstddef>
-#include <cstdlib>
-#include <memory>
+
+#include "fusebook/cuda_sim/stack_switch.h"
 
 namespace fuse {
 
@@ -31,20 +29,16 @@ class SimFiber {
  private:
   // One of the two stacks, while the other one is in use.
   struct Side {
-    ucontext_t context{};
+    StackPlace place;
     const void* stack = nullptr;
     std::size_t bytes = 0;
     void* fake_stack = nullptr;  // the address sanitizer's
     void* thread = nullptr;      // the thread sanitizer's
   };
-  struct Free {
-    void operator()(char* memory) const { std::free(memory); }
-  };
-
   static void enter();
   static void change(Side& from, Side& to, bool for_good);
 
-  std::unique_ptr<char, Free> memory_;
+  char* memory_;
   void (*body_)() = nullptr;
   Side inside_;
   Side outside_;

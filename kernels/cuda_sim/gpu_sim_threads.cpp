@@ -44,7 +44,11 @@ BlockThreads::BlockThreads(const SimCall& call, SimSize block)
     : call_(call),
       block_(block),
       threads_(std::size_t(block.count())),
-      shared_(call.shared.size()) {}
+      shared_(call.shared.size()) {
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    threads_[i].index = index_of(std::int64_t(i), block);
+  }
+}
 
 void BlockThreads::start(SimIndex number) {
   number_ = number;
@@ -61,7 +65,7 @@ bool BlockThreads::advance(SimArrangement& arrangement) {
   for (const std::int64_t t : arrangement.next(block_.count())) {
     Thread& thread = threads_[std::size_t(t)];
     if (thread.state == State::done || thread.state == State::waits) continue;
-    resume(thread, t);
+    resume(thread);
     any = any || thread.state != State::sleeps;
   }
   std::copy(call_.shared.begin(), call_.shared.end(), shared_.begin());
@@ -86,8 +90,8 @@ bool BlockThreads::is_stuck() const {
   return waiting > 0 && waiting + count(State::done) == threads_.size();
 }
 
-void BlockThreads::resume(Thread& thread, std::int64_t number) {
-  call_.thread->thread = index_of(number, block_);
+void BlockThreads::resume(Thread& thread) {
+  call_.thread->thread = thread.index;
   call_.thread->block = number_;
   running_ = &thread;
   running_block = this;

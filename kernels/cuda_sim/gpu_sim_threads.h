@@ -69,12 +69,13 @@ class BlockThreads {
   enum class State : std::uint8_t { ready, waits, sleeps, done };
   struct Thread {
     SimFiber stack;
+    SimIndex index = {};
     State state = State::done;
   };
 
   static void enter();
   static void pause(State state);
-  void resume(Thread& thread, std::int64_t number);
+  void resume(Thread& thread);
   std::size_t count(State state) const;
 
   const SimCall call_;
