@@ -183,9 +183,8 @@ FUSE_FN void decode_block(const Blocks<Codes> from, i64 block, i64 n,
 
 // Rarely needed, so what is fast may be elsewhere.
 template <class Codes>
-inline __attribute__((noinline)) void encode_any_block(const float* from, i64 n,
-                                                       const Blocks<Codes> to,
-                                                       i64 block) {
+static inline __attribute__((noinline)) void encode_any_block(
+    const float* from, i64 n, const Blocks<Codes> to, i64 block) {
   unsigned largest = 0;
   for (i64 k = 0; k < n; ++k) {
     const unsigned size = finite_size<Codes>(from[k]);

@@ -155,21 +155,16 @@ struct BlockByBlock {
                                 i64 end) {
     constexpr i64 size = held_size<Body>();
     alignas(64) float rooms[2][Body::coded * size];
-    typename Body::Held held(at, begin, rooms[0]);
-    run_block<Body, false>(entry, held, held);
-    bool waiting = measured<Body>(held);
+    typename Body::Held held(at, begin, rooms[1]);
+    bool waiting = false;  // whether the codes of `held` are still to come
     int room = 0;
-    for (i64 first = begin + size; first < end; first += size) {
-      room = 1 - room;
+    for (i64 first = begin; first < end; first += size) {
       want_ahead<Body>(at, first, size, end);
       const typename Body::Held next(at, first, rooms[room]);
-      if (waiting) {
-        run_block<Body, true>(entry, next, held);
-      } else {
-        run_block<Body, false>(entry, next, held);
-      }
+      run_block<Body>(entry, next, held, waiting);
       held = next;
       waiting = measured<Body>(held);
+      room = 1 - room;
     }
     if (waiting) Body::encode(held, 0, size);
   }
@@ -183,13 +178,14 @@ struct BlockByBlock {
   }
 
   // Both by value: codes are characters, which might be anything in memory.
-  template <class Body, bool encode_before>
+  template <class Body>
   static FUSE_FN void run_block(const typename Body::PerTensor entry,
                                 const typename Body::Held held,
-                                const typename Body::Held before) {
+                                const typename Body::Held before,
+                                bool encode_before) {
     for (i64 i = 0; i < held_size<Body>(); i += group) {
-      run_group<Body>(entry, held, i, group);
-      if constexpr (encode_before) Body::encode(before, i, group);
+      run_group<Body>(entry, held, i);
+      if (encode_before) Body::encode(before, i, group);
     }
   }
 
@@ -199,17 +195,22 @@ struct BlockByBlock {
       i64 first, i64 n) {
     alignas(64) float room[Body::coded * held_size<Body>()];
     const typename Body::Held held(at, first, room);
-    run_group<Body>(entry, held, 0, n);
+    if constexpr (requires { typename Body::InLanes; }) {
+      Body::InLanes::template run<HeldBody<Body>>(entry, held, 0, n);
+    } else {
+      run_at<Body>(entry, held, 0, n);
+    }
     Body::encode(held, n);
   }
 
   template <class Body>
   static FUSE_FN void run_group(const typename Body::PerTensor& entry,
-                                const typename Body::Held held, i64 i, i64 n) {
+                                const typename Body::Held held, i64 i) {
     if constexpr (requires { typename Body::InLanes; }) {
-      Body::InLanes::template run<HeldBody<Body>>(entry, held, i, i + n);
+      Body::InLanes::template run_all<HeldBody<Body>>(entry, held, i,
+                                                      i + group);
     } else {
-      run_at<Body>(entry, held, i, i + n);
+      run_at<Body>(entry, held, i, i + group);
     }
   }
 };

@@ -156,6 +156,15 @@ struct DrawnLanes {
       Floats::run<Body>(entry, at, i, i + n);
     }
   }
+
+  // The same where no lane stays empty, for no more than a group.
+  template <class Body>
+  static FUSE_FN void run_all(const typename Body::PerTensor& entry,
+                              const typename Body::Pointers& at, i64 begin,
+                              i64 end) {
+    Body::draw(at, begin, end - begin);
+    Floats::run_all<Body>(entry, at, begin, end);
+  }
 };
 #endif
 

@@ -217,6 +217,15 @@ struct Floats {
     if (i < end) step<Body>(entry, at, i, end - i);
   }
 
+  // The same where no lane stays empty.
+  template <class Body>
+  static FUSE_FN void run_all(const typename Body::PerTensor& entry,
+                              const typename Body::Pointers& at, i64 begin,
+                              i64 end) {
+    FUSE_INDEPENDENT
+    for (i64 i = begin; i < end; i += count) step<Body>(entry, at, i, count);
+  }
+
   template <class Body>
   static FUSE_FN void step(const typename Body::PerTensor& entry,
                            const typename Body::Pointers& at, i64 i, i64 n) {
