@@ -12,7 +12,7 @@ namespace {
 
 using Made = std::unique_ptr<LRScheduler>;
 
-struct Row {
+struct NamedScheduler {
   const char* name;
   Made (*make)(Optimizer& optimizer, std::int64_t steps);
 };
@@ -30,7 +30,7 @@ bool has_momentum(Optimizer& optimizer) {
   return group.find("betas[0]") != nullptr || group.find("momentum") != nullptr;
 }
 
-constexpr Row rows[] = {
+constexpr NamedScheduler rows[] = {
     {"ConstantLR",
      [](Optimizer& optimizer, std::int64_t steps) -> Made {
        return std::make_unique<ConstantLR>(
@@ -95,7 +95,7 @@ constexpr Row rows[] = {
 
 std::vector<std::string> scheduler_names() {
   std::vector<std::string> names;
-  for (const Row& row : rows) names.emplace_back(row.name);
+  for (const NamedScheduler& row : rows) names.emplace_back(row.name);
   return names;
 }
 
@@ -106,7 +106,7 @@ std::unique_ptr<LRScheduler> make_scheduler(const std::string& name,
     throw Error(fmt::format(
         "make_scheduler: a schedule needs at least 4 steps, not {}", steps));
   }
-  for (const Row& row : rows) {
+  for (const NamedScheduler& row : rows) {
     if (name == row.name) return row.make(optimizer, steps);
   }
   throw Error("make_scheduler: unknown scheduler \"" + name +

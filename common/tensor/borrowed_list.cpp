@@ -18,11 +18,6 @@
 namespace fuse {
 namespace {
 
-std::string name_of(const ListImpl& list, std::size_t i) {
-  const std::string label = list.label.empty() ? "tensor list" : list.label;
-  return fmt::format("{}[{}]", label, i);
-}
-
 // Everything of a list except its addresses and strides, in the dtype of its
 // owners.
 std::shared_ptr<ListImpl> list_over(const std::shared_ptr<ListImpl>& owners,
@@ -89,7 +84,7 @@ void check_gradient(const ListImpl& params, std::size_t i) {
   throw Error(fmt::format(
       "the gradient of {} has {}, but the parameter has {}{}; set it with "
       "set_grad, which checks that it fits",
-      name_of(params, i), kind_of(gradient), kind_of(param), at_call()));
+      params.name(i), kind_of(gradient), kind_of(param), at_call()));
 }
 
 void put(ListImpl& list, std::size_t i, void* address) {
@@ -196,7 +191,7 @@ void check_addresses(const ListImpl& list, std::span<void* const> addresses,
     if (list.numels[i] == 0) continue;
     const auto address = reinterpret_cast<std::uintptr_t>(addresses[i]);
     if (address != 0 && address % alignment == 0) continue;
-    throw Error(call + ": the address of " + name_of(list, i) +
+    throw Error(call + ": the address of " + list.name(i) +
                 (address == 0 ? " is null"
                               : " is not aligned to the size of its elements, "
                                 "as a GPU requires") +
@@ -304,7 +299,7 @@ std::vector<Tensor> borrowed(const ListImpl& list) {
     }
     const Tensor gradient = model.grad();
     if (!gradient.defined() || gradient.raw_data() != list.addresses[i]) {
-      throw Error(name_of(list, i) +
+      throw Error(list.name(i) +
                   " has been replaced since this list of gradients was made; "
                   "to keep gradients, make a list of the tensors");
     }

@@ -14,35 +14,29 @@
 namespace fuse {
 namespace {
 
-std::string name_of(const ListImpl& list, std::size_t i) {
-  const std::string label = list.label.empty() ? "tensor list" : list.label;
-  return fmt::format("{}[{}]", label, i);
-}
-
 void check(const ListImpl& list, const std::vector<Tensor>& tensors) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i].defined()) {
-      throw Error(name_of(list, i) +
+      throw Error(list.name(i) +
                   " is an undefined tensor; remove it from the list");
     }
     if (tensors[i].dtype() != tensors[0].dtype()) {
       throw Error(
           fmt::format("{} is {} but {} is {}; make one list for each dtype",
-                      name_of(list, i), name_of(tensors[i].dtype()),
-                      name_of(list, 0), name_of(tensors[0].dtype())));
+                      list.name(i), name_of(tensors[i].dtype()), list.name(0),
+                      name_of(tensors[0].dtype())));
     }
     if (tensors[i].device() != tensors[0].device()) {
       throw Error(fmt::format(
           "{} is on {} but {} is on {}; make one list for each device",
-          name_of(list, i), to_string(tensors[i].device()), name_of(list, 0),
+          list.name(i), to_string(tensors[i].device()), list.name(0),
           to_string(tensors[0].device())));
     }
     if (list.rate == Rate::entry) {
       check_numbers("a list of per-tensor scalars", tensors[i].dtype());
     }
     if (list.rate == Rate::entry && tensors[i].dim() != 0) {
-      throw Error(name_of(list, i) + " has shape " +
-                  to_string(tensors[i].shape()) +
+      throw Error(list.name(i) + " has shape " + to_string(tensors[i].shape()) +
                   "; a list of per-tensor scalars takes 0-d tensors");
     }
   }
@@ -59,6 +53,10 @@ std::shared_ptr<ListImpl> make(std::vector<Tensor> tensors, Rate rate,
 }
 
 }  // namespace
+
+std::string ListImpl::name(std::size_t i) const {
+  return fmt::format("{}[{}]", label.empty() ? "tensor list" : label, i);
+}
 
 ListImpl::~ListImpl() {
   if (id != 0) list_registry().remove(*this);

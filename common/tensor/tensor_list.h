@@ -33,6 +33,8 @@ struct ListImpl {
   /// Collects what the tensors say of their memory.
   void collect();
   ListView view() const;
+  /// What messages call its tensor i.
+  std::string name(std::size_t i) const;
 
   /// Tensors with the shapes of this list.
   const std::vector<Tensor>& models() const {

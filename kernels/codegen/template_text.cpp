@@ -9,7 +9,7 @@
 namespace fuse {
 namespace {
 
-constexpr char mark = '@';
+constexpr char hole_mark = '@';
 
 class Filler {
  public:
@@ -38,7 +38,7 @@ class Filler {
     const std::size_t indent = line.find_first_not_of(' ');
     if (indent == std::string_view::npos) return false;
     const std::string_view word = line.substr(indent);
-    if (word.front() != mark || word.find(mark, 1) != word.size() - 1) {
+    if (word.front() != hole_mark || word.find(hole_mark, 1) != word.size() - 1) {
       return false;
     }
     std::string_view text = text_of(word.substr(1, word.size() - 2));
@@ -55,10 +55,10 @@ class Filler {
 
   void add_line(std::string_view line) {
     for (;;) {
-      const std::size_t begin = line.find(mark);
+      const std::size_t begin = line.find(hole_mark);
       out_ += line.substr(0, begin);
       if (begin == std::string_view::npos) return;
-      const std::size_t end = line.find(mark, begin + 1);
+      const std::size_t end = line.find(hole_mark, begin + 1);
       if (end == std::string_view::npos) {
         fail("an unclosed hole", line.substr(begin));
       }

@@ -30,7 +30,7 @@ struct Trailer {
   std::uint64_t checksum;  // of everything before it
 };
 constexpr std::array<char, 8> magic = {'F', 'B', 'K', 'E', 'R', 'N', '0', '1'};
-constexpr std::uint64_t size_limit = std::uint64_t(1) << 26;
+constexpr std::uint64_t entry_size_limit = std::uint64_t(1) << 26;
 
 std::string make_entry(const std::string& key, const std::string& object) {
   Trailer trailer = {magic, object.size(), key.size(), 0};
@@ -75,18 +75,19 @@ std::string content_fault(const std::string& entry, const std::string& key) {
   return {};
 }
 
-std::string open_fault() {
+std::string why_not_opened() {
   return errno == ELOOP ? "it is a symbolic link" : errno_text();
 }
 
 std::string read_entry(const UniqueFd& file, const std::string& key,
                        std::string* entry) {
-  if (!file.valid()) return open_fault();
+  if (!file.valid()) return why_not_opened();
   struct stat status = {};
   if (auto fault = file_fault(file.get(), &status); !fault.empty()) {
     return fault;
   }
-  if (std::uint64_t(status.st_size) > size_limit) return "it is too large";
+  if (std::uint64_t(status.st_size) > entry_size_limit)
+    return "it is too large";
   if (!read_exactly(file.get(), std::size_t(status.st_size), entry)) {
     return errno == 0 ? "it is truncated" : errno_text();
   }

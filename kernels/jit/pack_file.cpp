@@ -20,7 +20,7 @@ constexpr std::string_view kind = "Fusebook kernels, format ";
 constexpr std::string_view first_line = "Fusebook kernels, format 1\n";
 constexpr std::size_t number_size = sizeof(std::uint64_t);
 constexpr std::size_t trailer_size = 2 * number_size;
-constexpr std::uint64_t size_limit = std::uint64_t(1) << 30;
+constexpr std::uint64_t pack_size_limit = std::uint64_t(1) << 30;
 
 constexpr std::string_view key_start =
     "Fusebook packed kernel, format 1\nfor: ";
@@ -68,7 +68,7 @@ std::string read_trusted(const std::string& path, std::string* bytes) {
   if (!fault.empty()) return fault;
   struct stat status = {};
   if (fstat(file.get(), &status) != 0) return errno_text();
-  if (std::uint64_t(status.st_size) > size_limit) return "is too large";
+  if (std::uint64_t(status.st_size) > pack_size_limit) return "is too large";
   if (read_exactly(file.get(), std::size_t(status.st_size), bytes)) return {};
   return errno == 0 ? "is truncated" : "cannot be read: " + errno_text();
 }

@@ -15,7 +15,7 @@ using Parallel = void (*)(void (*body)(void*), void* data, unsigned threads,
 
 std::atomic<bool> forked = false;
 
-struct Region {
+struct OpenMPRegion {
   std::atomic<int> next = 0;
   int parts;
   FunctionRef<void(int part)> run;
@@ -24,7 +24,7 @@ struct Region {
 // Each thread of the team takes parts until none is left, however many threads
 // the runtime provides.
 void take_parts(void* data) {
-  Region& region = *static_cast<Region*>(data);
+  OpenMPRegion& region = *static_cast<OpenMPRegion*>(data);
   for (;;) {
     const int part = region.next.fetch_add(1, std::memory_order_relaxed);
     if (part >= region.parts) return;
@@ -48,7 +48,7 @@ bool run_on_openmp(int threads, int parts, FunctionRef<void(int part)> run) {
   if (parallel == nullptr || forked.load(std::memory_order_relaxed)) {
     return false;
   }
-  Region region{.parts = parts, .run = run};
+  OpenMPRegion region{.parts = parts, .run = run};
   parallel(take_parts, &region, unsigned(threads), 0);
   return true;
 }

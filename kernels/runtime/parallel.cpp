@@ -98,7 +98,7 @@ struct alignas(64) Worker {
   std::atomic<int> asleep = 0;
 };
 
-struct Region {
+struct PoolRegion {
   int parts = 0;
   const FunctionRef<void(int part)>* run = nullptr;  // its caller's
 };
@@ -111,7 +111,7 @@ struct Pool {
   alignas(64) std::atomic<int> cpus = 1;
   std::atomic<bool> crowded = false;  // more threads than CPUs
   // Modified only while `busy` is held.
-  alignas(64) Region region;
+  alignas(64) PoolRegion region;
   int workers = 0;  // running threads, including the caller as the first
   Worker worker[max_threads];
 };
@@ -159,7 +159,7 @@ void work_as(int index) {
   for (Offer offer = 0; claim(index, &offer); ++done) {
     // Only now is it certain which region this is.
     if (done == 0) wake_children(index, threads_of(offer));
-    const Region& region = pool.region;
+    const PoolRegion& region = pool.region;
     (*region.run)(region.parts - parts_of(offer));
   }
   if (done == 0) return;
@@ -272,7 +272,7 @@ bool share_openmp(int threads, int parts, FunctionRef<void(int part)> run) {
   });
 }
 
-void run_in_pool(int threads, const Region& region) {
+void run_in_pool(int threads, const PoolRegion& region) {
   in_region = true;
   pool.cpus.store(cpus(), std::memory_order_relaxed);
   pool.crowded.store(threads > cpus(), std::memory_order_relaxed);
