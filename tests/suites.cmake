@@ -13,6 +13,13 @@ set(optimised "^(random_.*|reduced_.*|float16|ops|loops)_test$")
 add_library(doctest_main OBJECT support/doctest_main.cpp)
 target_link_libraries(doctest_main PUBLIC doctest::doctest)
 
+# Tables of optimizers and schedulers, which several rooms go through.
+file(GLOB tables CONFIGURE_DEPENDS support/*.cpp)
+list(FILTER tables EXCLUDE REGEX "_(main|test)\\.cpp$")
+add_library(test_tables STATIC ${tables})
+target_include_directories(test_tables PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(test_tables PUBLIC fusebook)
+
 function(compile_quickly)  # SOURCE...
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS
@@ -20,11 +27,12 @@ function(compile_quickly)  # SOURCE...
   endif()
 endfunction()
 
+compile_quickly(${tables})
+
 # suite_program(NAME SOURCE...)
 function(suite_program name)
   add_executable(${name} ${ARGN})
-  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE fusebook doctest::doctest)
+  target_link_libraries(${name} PRIVATE test_tables doctest::doctest)
   add_dependencies(unit_tests ${name})
 endfunction()
 

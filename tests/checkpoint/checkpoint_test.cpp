@@ -13,6 +13,7 @@
 #include <limits>
 #include <map>
 
+#include "fusebook/optim/all.h"
 #include "fusebook/support/content_hash.h"
 #include "fusebook/support/error.h"
 #include "support/checkpoint_testing.h"

@@ -82,13 +82,7 @@ class Momentum : public ListOptimizer<MomentumOptions> {
 }  // namespace
 
 TEST_CASE("every optimizer takes gradients of another dtype") {
-  std::vector<Kind> kinds;
-  kinds.push_back(
-      checkpoint_testing::make_kind<Adam>(AdamOptions{.amsgrad = true}));
-  optimizer_rules::for_each_kind([&]<class Optim>(const auto& options) {
-    kinds.push_back(checkpoint_testing::make_kind<Optim>(options));
-  });
-  for (const Kind& kind : kinds) {
+  for (const Kind& kind : checkpoint_testing::kinds()) {
     for (const DType grads : dtypes) {
       CAPTURE(kind.name);
       CAPTURE(name_of(grads));
