@@ -3,39 +3,64 @@ headers that they share.
 
 The text of each source stands behind the includes of all. It is pasted, not
 included: the analyzer follows the paths through the functions of the main file
-alone. Suites of tests stand in a namespace of their own; sources of a room are
-written to share one. Where the joined source is clean, each of its parts is;
-where it is not, the parts are checked in halves, then one by one, so that
-findings name the file they are in.
+alone. Suites of tests and programs stand in a namespace of their own; sources of
+a room are written to share one. Where the joined source is clean, each of its
+parts is; where it is not, the parts are checked in halves, then one by one, so
+that findings name the file they are in.
 """
 
 import re
 import shlex
 
-# What depends on the order of includes, would reach the next source, or may be
-# there once.
-ALONE = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|define|undef|pragma)\b"
-                   r"|^int main\("
+# What would reach the next source, or may be there once.
+ALONE = re.compile(r"^\s*#\s*pragma\b"
                    r"|\boperator (?:new|delete)\b", re.MULTILINE)
+MAIN = re.compile(r"^int main\(", re.MULTILINE)
+DIRECTIVE = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|define)\b", re.MULTILINE)
+MACRO = re.compile(r"^\s*#\s*(define|undef)\s+(\w+)", re.MULTILINE)
 # What cannot stand in a namespace.
 OUTSIDE = re.compile(r"^namespace \w"
                      r"|^extern\b"
                      r"|^template <>", re.MULTILINE)
+# What is declared at the beginning of a line: a type, or what stands in front of
+# parentheses, a value, a brace or a semicolon.
+DECLARED = re.compile(r"^(?!using |namespace )"
+                      r"(?:(?:struct|class|enum class|enum|union) (\w+)"
+                      r"|[A-Za-z][\w:<>&*, ]*?[ *&](\w+)(?:\[\w*\])?[({;]"
+                      r"|[A-Za-z][\w:<>&*, ]*?[ *&](\w+)(?:\[\w*\])? =)"
+                      r"|^using (\w+) =",
+                      re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"][^>"]+[>"]).*$', re.MULTILINE)
 # A joined source is clang-tidy's own process, and needs memory for all of it.
-MOST = 16
+MOST = 32
 FEWEST = 2
 
 
-def is_suite(path):
-    return path.stem.endswith("_test")
+def has_own_namespace(path, text):
+    """Whether a source is a suite or a program: nothing else needs its names."""
+    return path.stem.endswith("_test") or bool(MAIN.search(text))
+
+
+def leaves_macros(text):
+    """Whether a source defines macros that are still there behind it."""
+    left = set()
+    for word, name in MACRO.findall(text):
+        (left.add if word == "define" else left.discard)(name)
+    return bool(left)
+
+
+def includes_late(text):
+    """Whether an include stands behind what may change it, or leave it out."""
+    directive = DIRECTIVE.search(text)
+    return directive is not None and bool(INCLUDE.search(text, directive.end()))
 
 
 def can_be_joined(path, text):
     """Whether a source means the same behind the includes of others."""
     names = INCLUDE.findall(text)
     return (len(names) == len(set(names)) and not ALONE.search(text) and
-            not (is_suite(path) and OUTSIDE.search(text)))
+            not leaves_macros(text) and not includes_late(text) and
+            not (has_own_namespace(path, text) and OUTSIDE.search(text)))
 
 
 def options(command, source):
@@ -53,26 +78,53 @@ def options(command, source):
     return tuple(kept)
 
 
+def names_of(text):
+    """What a source declares outside of types and functions."""
+    return {name for match in DECLARED.finditer(text)
+            for name in match.groups() if name}
+
+
+class Part:
+    """Sources to be joined, and all names that they declare."""
+
+    def __init__(self):
+        self.files = []
+        self.names = set()
+
+
+def add_to_one(parts, source, names):
+    """To the first part with room for a source, where no name is declared twice."""
+    for part in parts:
+        if len(part.files) < MOST and not part.names & names:
+            break
+    else:
+        part = Part()
+        parts.append(part)
+    part.files.append(source)
+    part.names |= names
+
+
 def groups(commands):
     """Lists of sources that are compiled alike, and their options.
 
     commands: the compile command of each source
     """
-    alike = {}
+    alike = {}  # lists of groups of sources
     for source, command in sorted(commands.items()):
-        if can_be_joined(source, source.read_text(encoding="utf-8")):
-            # What is no suite shares its namespaces with its own room alone.
-            room = "" if is_suite(source) else str(source.parent)
+        text = source.read_text(encoding="utf-8")
+        if can_be_joined(source, text):
+            # What has no namespace of its own shares that of its room.
+            room = "" if has_own_namespace(source, text) else str(source.parent)
             key = (room, options(command, source))
-            alike.setdefault(key, []).append(source)
+            names = set() if not room else names_of(text)
+            add_to_one(alike.setdefault(key, []), source, names)
     found = []
-    for (_, words), files in alike.items():
-        for first in range(0, len(files), MOST):
-            part = files[first:first + MOST]
-            if len(part) >= FEWEST:
-                folders = sorted({str(path.parent) for path in part})
+    for (_, words), parts in alike.items():
+        for part in parts:
+            if len(part.files) >= FEWEST:
+                folders = sorted({str(path.parent) for path in part.files})
                 quoted = [f"-iquote{folder}" for folder in folders]
-                found.append((part, [*words, *quoted]))
+                found.append((part.files, [*words, *quoted]))
     return found
 
 
@@ -93,5 +145,5 @@ def joined(files):
     for number, (path, text) in enumerate(texts.items()):
         body = [f'#line 1 "{path}"', INCLUDE.sub("", text)]
         lines += ([f"namespace joined_{number} {{", *body, "}"]
-                  if is_suite(path) else body)
+                  if has_own_namespace(path, text) else body)
     return "\n".join(lines) + "\n"

@@ -259,6 +259,36 @@ def entries(build):
     return commands
 
 
+NO_MATTER = ("-I", "-isystem", "/", "-fmacro-prefix-map=")
+
+
+def definitions(options):
+    """The names that a compile command defines."""
+    return {word[2:].partition("=")[0] for word in options
+            if word.startswith("-D")}
+
+
+def command_for_all(source, texts, contents):
+    """The one with which a source means what it does with each of its compile
+    commands, as parts of several programs do; or None.
+
+    They may find more headers, and define what is read nowhere.
+    """
+    longest = max(texts, key=len)
+    known = set(joined_sources.options(longest, source))
+    for text in texts:
+        other = set(joined_sources.options(text, source)) ^ known
+        names = definitions(other)
+        if any(not word.startswith((*NO_MATTER, "-D")) for word in other):
+            return None
+        if names and any(name.encode() in contents.of(path)[0]
+                         for path in contents.reachable(
+                             source, include_folders(longest))
+                         for name in names):
+            return None
+    return longest
+
+
 def tidy_one(program, build, source):
     begin = time.monotonic()
     done = subprocess.run([program, "--quiet", "-p", str(build), str(source)],
@@ -380,9 +410,11 @@ def tidy_command(build, given):
     with (tempfile.TemporaryDirectory(prefix="fusebook-lint-") as scratch,
           concurrent.futures.ThreadPoolExecutor(workers) as pool):
         run = Run(program, build, pool, len(todo))
+        contents = Contents()
+        known = {source: command_for_all(source, commands[source], contents)
+                 for source in todo}
         together = joined_sources.groups(
-            {source: commands[source][0] for source in todo
-             if len(commands[source]) == 1})
+            {source: command for source, command in known.items() if command})
         run.joined(together, pathlib.Path(scratch))
         run.one_by_one([source for source in todo if source not in run.clean])
     for source in run.clean:

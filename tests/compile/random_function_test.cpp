@@ -26,7 +26,7 @@
 #include "fusebook/foreach/foreach_map.h"
 #include "fusebook/ops/element.h"
 #include "support/broadcast_testing.h"
-#include "support/exact.h"
+#include "support/exact_values.h"
 #include "support/reference.h"
 #include "support/strided_testing.h"
 #include "support/testing.h"
@@ -687,14 +687,14 @@ class Case {
                         (row.domain == Domain::any || x[std::size_t(k)] > 0);
       if (!fits) return;
     }
-    const auto wanted = exact::evaluate(op, x);
+    const auto wanted = exact_values::evaluate(op, x);
     if (!wanted.in_range) return;
     ++bounded_;
-    const bool close =
-        is_reduced(dtype)
-            ? reduced::is_close(dtype, result, wanted.value, wanted.term,
-                                row.ulp)
-            : exact::is_close(T(result), wanted.value, wanted.term, row.ulp);
+    const bool close = is_reduced(dtype)
+                           ? reduced::is_close(dtype, result, wanted.value,
+                                               wanted.term, row.ulp)
+                           : exact_values::is_close(T(result), wanted.value,
+                                                    wanted.term, row.ulp);
     if (close) return;
     FAIL_CHECK(row.name << " of " << double(x[0]) << ", " << double(x[1])
                         << ", " << double(x[2]) << ", " << double(x[3])

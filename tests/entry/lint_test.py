@@ -183,17 +183,68 @@ int b;
         def joined(name, text):
             return joined_sources.can_be_joined(pathlib.Path(name), text)
 
-        for text in ("#if X\n#endif\n", "int main() {}\n",
+        for text in ('#if X\n#include "a.h"\n#endif\n',
+                     '#define X\n#include "a.def"\n#undef X\n',
+                     "#define X\n", "#undef X\n#define X\n",
+                     "#pragma GCC optimize(1)\n",
                      "void* operator new(int);\n",
                      '#include "a.h"\n#include "a.h"\n'):
             with self.subTest(text):
                 self.assertFalse(joined("a_test.cpp", text))
                 self.assertFalse(joined("a.cpp", text))
+        for text in ('#include "a.h"\n#if X\n#endif\n',
+                     '#include "a.h"\n#define X\n#undef X\n'):
+            with self.subTest(text):
+                self.assertTrue(joined("a_test.cpp", text))
+                self.assertTrue(joined("a.cpp", text))
         # In a namespace it would mean something else.
         self.assertFalse(joined("a_test.cpp", "namespace fuse {\n}\n"))
+        self.assertFalse(joined("a.cpp", "namespace fuse {\n}\nint main() {}\n"))
         self.assertTrue(joined("a.cpp", "namespace fuse {\n}\n"))
         self.assertTrue(joined("a_test.cpp",
                                '#include "a.h"\nnamespace {\nint x;\n}\n'))
+
+    def test_programs_stand_in_namespaces_of_their_own(self):
+        root = self.checkout("one")
+        commands = self.suites(root, "int main() {\n}\n", "int main() {\n}\n",
+                               kind="")
+        text = joined_sources.joined(list(commands))
+        self.assertEqual(text.count("namespace joined_"), 2)
+        (files, _), = joined_sources.groups(
+            {path: texts[0] for path, texts in commands.items()})
+        self.assertEqual(len(files), 2)
+
+    def test_what_declares_a_name_twice_is_not_joined(self):
+        root = self.checkout("one")
+        commands = self.suites(
+            root,
+            "namespace {\nstruct Row {\n  int x;\n};\n}\n",
+            "namespace {\nconst std::vector<Row> rows = {};\n}\n",
+            "namespace {\nconstexpr int Row = 1;\n}\n",
+            "using namespace fuse;\nusing Row = int;\n",
+            "using namespace fuse;\nstd::string rows(int x, int y);\n", kind="")
+        found = joined_sources.groups(
+            {path: texts[0] for path, texts in commands.items()})
+        self.assertEqual([[path.stem for path in files] for files, _ in found],
+                         [["suite_0", "suite_1"], ["suite_2", "suite_4"]])
+
+    def test_a_source_of_several_programs_is_read_once_if_they_read_it_alike(self):
+        root = self.checkout("one")
+        path, = self.suites(root, '#include "b.h"\nint x = A;\n')
+        (path.parent / "b.h").write_text("int y = B;\n", encoding="utf-8")
+
+        def command(*words):
+            return " ".join(["c++", *words, "-o", "x.o", "-c", str(path)])
+
+        def chosen(*texts):
+            return lint.command_for_all(path, list(texts), lint.Contents())
+
+        plain, more = command(), command("-DC=1", "-O3", "-I/a")
+        self.assertEqual(chosen(plain), plain)
+        self.assertEqual(chosen(plain, more), more)
+        for word in ("-DA=2", "-DB", "-fopenmp"):
+            with self.subTest(word):
+                self.assertIsNone(chosen(plain, command(word)))
 
     def test_results_are_kept_for_two_months(self):
         folder = self.scratch / "cache"

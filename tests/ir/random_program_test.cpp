@@ -35,7 +35,7 @@
 #include "fusebook/ops/reductions.h"
 #include "fusebook/runtime/parallel.h"
 #include "support/broadcast_testing.h"
-#include "support/exact.h"
+#include "support/exact_values.h"
 #include "support/reduction_order.h"
 #include "support/reference.h"
 #include "support/sim_device.h"
@@ -852,12 +852,12 @@ class Case {
   // The bits that every mode must give against numbers of higher precision.
   void check_bound(OpCode op, DType dtype, const std::array<double, 4>& x,
                    double result) {
-    const exact::Verdict verdict =
+    const exact_values::Verdict verdict =
         dtype == DType::float64 ? judge<double>(op, x, result)
         : is_reduced(dtype)     ? reduced::judge(dtype, op, x, result)
                                 : judge<float>(op, x, result);
-    if (verdict == exact::Verdict::holds) ++bounds_[{op, dtype}];
-    if (verdict != exact::Verdict::fails) return;
+    if (verdict == exact_values::Verdict::holds) ++bounds_[{op, dtype}];
+    if (verdict != exact_values::Verdict::fails) return;
     FAIL("FUSEBOOK_FUZZ_SEED=" << seed_ << ": " << name_of(op) << "(" << x[0]
                                << ", " << x[1] << ", " << x[2] << ", " << x[3]
                                << ") in " << name_of(dtype) << " is " << result
@@ -865,9 +865,10 @@ class Case {
   }
 
   template <class T>
-  static exact::Verdict judge(OpCode op, const std::array<double, 4>& x,
-                              double result) {
-    return exact::judge<T>(op, {T(x[0]), T(x[1]), T(x[2]), T(x[3])}, T(result));
+  static exact_values::Verdict judge(OpCode op, const std::array<double, 4>& x,
+                                     double result) {
+    return exact_values::judge<T>(op, {T(x[0]), T(x[1]), T(x[2]), T(x[3])},
+                                  T(result));
   }
 
   double value(const Input& in, const std::vector<Values>& registers,

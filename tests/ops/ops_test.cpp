@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "fusebook/ops/loops.h"
-#include "support/exact.h"
+#include "support/exact_values.h"
 #include "support/testing.h"
 
 using namespace testing;
@@ -23,8 +23,8 @@ using fuse::OpCode;
 
 namespace {
 
-using exact::is_close;
-using Wide = exact::Wide;
+using exact_values::is_close;
+using Wide = exact_values::Wide;
 using Oracle = std::function<Wide(Wide, Wide, Wide, Wide)>;
 
 bool is_nan(Wide x) { return std::isnan(x); }
@@ -191,7 +191,7 @@ std::string describe(const fuse::OpInfo& op, const std::array<T, 4>& x) {
 // Checks one application. True when the operands were fit for its bound.
 template <class T>
 bool check(const fuse::OpInfo& op, OpCode code, const std::array<T, 4>& x) {
-  const exact::Number<T> expected = exact::evaluate(code, x);
+  const exact_values::Number<T> expected = exact_values::evaluate(code, x);
   if (!expected.in_range) return false;
   const T result = run(code, x);
   if (!is_close(result, expected.value, expected.term, op.ulp)) {

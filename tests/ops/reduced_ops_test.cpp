@@ -93,10 +93,10 @@ void check(const Trial& trial, Tested& tested) {
       FAIL_CHECK("is " << results[i] << ", not " << wanted);
     }
     const auto verdict = reduced::judge(trial.dtype, trial.op, x, results[i]);
-    if (verdict == exact::Verdict::fails) {
+    if (verdict == exact_values::Verdict::fails) {
       FAIL_CHECK("is " << results[i] << ", beyond its bound");
     }
-    tested[{trial.op, trial.dtype}] += verdict == exact::Verdict::holds;
+    tested[{trial.op, trial.dtype}] += verdict == exact_values::Verdict::holds;
   }
 }
 

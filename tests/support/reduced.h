@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fusebook/ops/dtype.h"
-#include "support/exact.h"
+#include "support/exact_values.h"
 #include "support/testing.h"
 
 namespace reduced {
@@ -90,32 +90,33 @@ inline DType common_type(const std::vector<DType>& met) {
 
 /// Whether `result` is what a 16-bit type makes of some float within `bound`
 /// units of `value`; the term says which.
-inline bool is_close(DType dtype, double result, exact::Wide value,
-                     exact::Wide term, double bound) {
+inline bool is_close(DType dtype, double result, exact_values::Wide value,
+                     exact_values::Wide term, double bound) {
   if (std::isnan(value)) return testing::same_value(result, round(dtype, NAN));
   if (value == 0 && term == 0 && dtype != DType::int16) {
     return result == 0 && std::signbit(result) == std::signbit(value);
   }
-  const exact::Wide allowed =
-      (bound + 0x1p-10) * exact::unit<float>(std::max(term, std::abs(value)));
+  const exact_values::Wide allowed =
+      (bound + 0x1p-10) *
+      exact_values::unit<float>(std::max(term, std::abs(value)));
   const double low = round(dtype, double(value - allowed));
   const double high = round(dtype, double(value + allowed));
   return low <= result && result <= high;
 }
 
-/// exact::judge for the result of an operation in a 16-bit type.
-inline exact::Verdict judge(DType dtype, fuse::OpCode op,
-                            const std::array<double, 4>& operands,
-                            double result) {
+/// exact_values::judge for the result of an operation in a 16-bit type.
+inline exact_values::Verdict judge(DType dtype, fuse::OpCode op,
+                                   const std::array<double, 4>& operands,
+                                   double result) {
   const fuse::OpInfo& row = fuse::info(op);
   std::array<float, 4> x;
   for (std::size_t k = 0; k < 4; ++k) x[k] = float(operands[k]);
   const bool outside = row.domain == fuse::Domain::positive && x[0] < 0;
-  const auto expected = exact::evaluate(op, x);
-  if (outside || !expected.in_range) return exact::Verdict::says_nothing;
+  const auto expected = exact_values::evaluate(op, x);
+  if (outside || !expected.in_range) return exact_values::Verdict::says_nothing;
   return is_close(dtype, result, expected.value, expected.term, row.ulp)
-             ? exact::Verdict::holds
-             : exact::Verdict::fails;
+             ? exact_values::Verdict::holds
+             : exact_values::Verdict::fails;
 }
 
 /// A number of a dtype, of any size, sometimes a special one.

@@ -14,7 +14,7 @@
 
 #include "fusebook/ops/ops.h"
 
-namespace exact {
+namespace exact_values {
 
 using Wide = long double;
 
@@ -314,4 +314,4 @@ Verdict judge(fuse::OpCode op, const std::array<T, 4>& operands, T result) {
              : Verdict::fails;
 }
 
-}  // namespace exact
+}  // namespace exact_values
