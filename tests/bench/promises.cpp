@@ -36,6 +36,8 @@ constexpr Promise promises[] = {
     // where gradients are not written.
     {"tail", "10 x 1024 x 1024", "compiled", "limit", 1.1},
     {"tail", "10 x 1024 x 1024", "compiled, in registers", kept_limit, 1.1},
+    {"tail", "GPT-2 small", "compiled", "limit", 1.1},
+    {"tail", "GPT-2 small", "compiled, in registers", kept_limit, 1.1},
     {"tail", "1000 x 64", "compiled", "bare kernel", 2},
     // Everybody's loop: other gradients in each step. That they are not in the
     // caches is no cost of the step.
