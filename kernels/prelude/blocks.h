@@ -181,9 +181,9 @@ FUSE_FN void decode_block(const Blocks<Codes> from, i64 block, i64 n,
   decode_run<Codes>(from.codes(block), n, from.unit(block), to);
 }
 
-// Rarely needed, so what is fast may be elsewhere.
+// Rarely needed: compilers spend no time on making it fast.
 template <class Codes>
-static inline __attribute__((noinline)) void encode_any_block(
+static inline __attribute__((noinline, cold)) void encode_any_block(
     const float* from, i64 n, const Blocks<Codes> to, i64 block) {
   unsigned largest = 0;
   for (i64 k = 0; k < n; ++k) {

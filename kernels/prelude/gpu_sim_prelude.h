@@ -2,6 +2,11 @@
 // defined for the host compiler. The library never includes this file, only its
 // text. gpu_sim_block.cpp sets `fuse_sim`.
 
+// A simulation spends its time between threads, not in what they compute.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O1")
+#endif
+
 struct SimIndex {
   unsigned x;
   unsigned y;
