@@ -38,7 +38,8 @@ class Filler {
     const std::size_t indent = line.find_first_not_of(' ');
     if (indent == std::string_view::npos) return false;
     const std::string_view word = line.substr(indent);
-    if (word.front() != hole_mark || word.find(hole_mark, 1) != word.size() - 1) {
+    if (word.front() != hole_mark ||
+        word.find(hole_mark, 1) != word.size() - 1) {
       return false;
     }
     std::string_view text = text_of(word.substr(1, word.size() - 2));
