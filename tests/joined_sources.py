@@ -17,6 +17,7 @@ ALONE = re.compile(r"^\s*#\s*pragma\b"
                    r"|\boperator (?:new|delete)\b", re.MULTILINE)
 MAIN = re.compile(r"^int main\(", re.MULTILINE)
 DIRECTIVE = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|define)\b", re.MULTILINE)
+CONDITION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b(.*)$", re.MULTILINE)
 MACRO = re.compile(r"^\s*#\s*(define|undef)\s+(\w+)", re.MULTILINE)
 # What cannot stand in a namespace.
 OUTSIDE = re.compile(r"^namespace \w"
@@ -41,11 +42,16 @@ def has_own_namespace(path, text):
     return path.stem.endswith("_test") or bool(MAIN.search(text))
 
 
-def leaves_macros(text):
-    """Whether a source defines macros that are still there behind it."""
+def changes_macros(text):
+    """Whether behind a source other macros are defined than before it."""
     left = set()
     for word, name in MACRO.findall(text):
-        (left.add if word == "define" else left.discard)(name)
+        if word == "define":
+            left.add(name)
+        elif name in left:
+            left.remove(name)
+        else:
+            return True
     return bool(left)
 
 
@@ -55,11 +61,20 @@ def includes_late(text):
     return directive is not None and bool(INCLUDE.search(text, directive.end()))
 
 
+def asks_for_macros(text):
+    """Whether a condition depends on macros that a neighbour's headers may define:
+    others than the compiler's and the build's."""
+    return any(not name.startswith(("__", "FUSEBOOK_"))
+               for line in CONDITION.findall(text)
+               for name in re.findall(r"[A-Za-z_]\w*", line) if name != "defined")
+
+
 def can_be_joined(path, text):
     """Whether a source means the same behind the includes of others."""
     names = INCLUDE.findall(text)
     return (len(names) == len(set(names)) and not ALONE.search(text) and
-            not leaves_macros(text) and not includes_late(text) and
+            not changes_macros(text) and not includes_late(text) and
+            not asks_for_macros(text) and
             not (has_own_namespace(path, text) and OUTSIDE.search(text)))
 
 

@@ -259,9 +259,6 @@ def entries(build):
     return commands
 
 
-NO_MATTER = ("-I", "-isystem", "/", "-fmacro-prefix-map=")
-
-
 def definitions(options):
     """The names that a compile command defines."""
     return {word[2:].partition("=")[0] for word in options
@@ -272,21 +269,24 @@ def command_for_all(source, texts, contents):
     """The one with which a source means what it does with each of its compile
     commands, as parts of several programs do; or None.
 
-    They may find more headers, and define what is read nowhere.
+    It has all their folders of headers, and definitions besides that neither the
+    source nor the headers of ours that it includes mention.
     """
-    longest = max(texts, key=len)
-    known = set(joined_sources.options(longest, source))
-    for text in texts:
-        other = set(joined_sources.options(text, source)) ^ known
-        names = definitions(other)
-        if any(not word.startswith((*NO_MATTER, "-D")) for word in other):
-            return None
-        if names and any(name.encode() in contents.of(path)[0]
-                         for path in contents.reachable(
-                             source, include_folders(longest))
-                         for name in names):
-            return None
-    return longest
+    sets = {text: {word for word in joined_sources.options(text, source)
+                   if not word.startswith("-fmacro-prefix-map=")}
+            for text in texts}
+    best = max(texts, key=lambda text: len(sets[text]))
+    more = set().union(*(sets[best] - words for words in sets.values()))
+    if (any(words - sets[best] for words in sets.values()) or
+            any(not word.startswith(("-I", "-isystem", "-D", "/"))
+                for word in more)):
+        return None
+    names = definitions(more)
+    if names and any(name.encode() in contents.of(path)[0]
+                     for path in contents.reachable(source, include_folders(best))
+                     for name in names):
+        return None
+    return best
 
 
 def tidy_one(program, build, source):

@@ -5,10 +5,10 @@
 #include <new>
 #include <vector>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(FUSE_ASAN)
 #include <sanitizer/common_interface_defs.h>
 #endif
-#if defined(__SANITIZE_THREAD__)
+#if defined(FUSE_TSAN)
 #include <sanitizer/tsan_interface.h>
 #endif
 
@@ -20,7 +20,7 @@ constexpr std::size_t stack_bytes = 64 * 1024;
 // The address sanitizer uses whole pages around a stack.
 constexpr std::size_t page_bytes = 4096;
 // The address sanitizer forgets what lay on a stack when its memory is freed.
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(FUSE_ASAN)
 constexpr std::size_t most_idle_stacks = 0;
 #else
 constexpr std::size_t most_idle_stacks = 1024;
@@ -28,25 +28,25 @@ constexpr std::size_t most_idle_stacks = 1024;
 
 thread_local SimFiber* running = nullptr;
 
-// Things that are made at a launch and used again by the next one: the system
-// takes longer to give memory for a stack than most blocks to run, and the thread
-// sanitizer, to make what it keeps for each.
+// Kept from one launch for the next: allocating a stack takes longer than running
+// most blocks, and so does creating the thread sanitizer's record of one. Nobody
+// waits for another thread, which after a fork() may be gone.
 class Idle {
  public:
   explicit Idle(std::size_t most) : most_(most) { things_.reserve(most); }
 
   // One that was given back, or null.
   void* take() {
-    const std::lock_guard lock(mutex_);
-    if (things_.empty()) return nullptr;
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || things_.empty()) return nullptr;
     void* const thing = things_.back();
     things_.pop_back();
     return thing;
   }
-  // False if there are enough.
+  // False if there are enough, or another thread is here.
   bool keep(void* thing) {
-    const std::lock_guard lock(mutex_);
-    if (things_.size() == most_) return false;
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || things_.size() == most_) return false;
     things_.push_back(thing);
     return true;
   }
@@ -62,7 +62,7 @@ Idle& idle_stacks() {
   static auto* const all = new Idle(most_idle_stacks);
   return *all;
 }
-#if defined(__SANITIZE_THREAD__)
+#if defined(FUSE_TSAN)
 constexpr std::size_t most_idle_threads = 8192;
 Idle& idle_threads() {
   static auto* const all = new Idle(most_idle_threads);
@@ -82,14 +82,14 @@ char* take_stack() {
 SimFiber::SimFiber() : memory_(take_stack()) {
   inside_.stack = memory_;
   inside_.bytes = stack_bytes;
-#if defined(__SANITIZE_THREAD__)
+#if defined(FUSE_TSAN)
   inside_.thread = idle_threads().take();
   if (inside_.thread == nullptr) inside_.thread = __tsan_create_fiber(0);
 #endif
 }
 
 SimFiber::~SimFiber() {
-#if defined(__SANITIZE_THREAD__)
+#if defined(FUSE_TSAN)
   if (!idle_threads().keep(inside_.thread)) {
     __tsan_destroy_fiber(inside_.thread);
   }
@@ -105,7 +105,7 @@ void SimFiber::start(void (*body)()) {
 
 void SimFiber::resume() {
   running = this;
-#if defined(__SANITIZE_THREAD__)
+#if defined(FUSE_TSAN)
   outside_.thread = __tsan_get_current_fiber();
 #endif
   change(outside_, inside_, false);
@@ -117,7 +117,7 @@ void SimFiber::pause() { change(inside_, outside_, false); }
 // and neither does its last switch.
 __attribute__((no_sanitize("thread"))) void SimFiber::enter() {
   SimFiber& fiber = *running;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(FUSE_ASAN)
   __sanitizer_finish_switch_fiber(nullptr, &fiber.outside_.stack,
                                   &fiber.outside_.bytes);
 #endif
@@ -127,15 +127,15 @@ __attribute__((no_sanitize("thread"))) void SimFiber::enter() {
 
 __attribute__((noinline, no_sanitize("thread"))) void SimFiber::change(
     Side& from, Side& to, [[maybe_unused]] bool for_good) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(FUSE_ASAN)
   __sanitizer_start_switch_fiber(for_good ? nullptr : &from.fake_stack,
                                  to.stack, to.bytes);
 #endif
-#if defined(__SANITIZE_THREAD__)
+#if defined(FUSE_TSAN)
   __tsan_switch_to_fiber(to.thread, 0);
 #endif
   switch_stacks(from.place, to.place);
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(FUSE_ASAN)
   __sanitizer_finish_switch_fiber(from.fake_stack, &to.stack, &to.bytes);
 #endif
 }

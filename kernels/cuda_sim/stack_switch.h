@@ -2,18 +2,24 @@
 
 #include <cstddef>
 
-// swapcontext() asks the system twice at each switch, for the mask of signals,
-// which here is always the same. It serves where there is nothing better: other
-// processors, stacks that the processor itself keeps track of, and sanitizers,
-// which know it.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define FUSE_SANITIZED 1
+#if defined(__SANITIZE_ADDRESS__)
+#define FUSE_ASAN 1
+#elif defined(__SANITIZE_THREAD__)
+#define FUSE_TSAN 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define FUSE_SANITIZED 1
+#if __has_feature(address_sanitizer)
+#define FUSE_ASAN 1
+#elif __has_feature(thread_sanitizer)
+#define FUSE_TSAN 1
 #endif
 #endif
-#if defined(__x86_64__) && !defined(FUSE_SANITIZED) && \
+
+// swapcontext() makes a system call at each switch to set the signal mask, which
+// never changes here. It is the fallback for other processors, for sanitizers,
+// which know it, and for code compiled for shadow stacks, as Ubuntu's g++ does
+// unless told -fcf-protection=none.
+#if defined(__x86_64__) && defined(__LP64__) && defined(__ELF__) && \
+    !defined(FUSE_ASAN) && !defined(FUSE_TSAN) &&                   \
     !(defined(__CET__) && (__CET__ & 2) != 0)
 #define FUSE_OWN_STACK_SWITCH 1
 #else

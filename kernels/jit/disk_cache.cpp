@@ -86,8 +86,9 @@ std::string read_entry(const UniqueFd& file, const std::string& key,
   if (auto fault = file_fault(file.get(), &status); !fault.empty()) {
     return fault;
   }
-  if (std::uint64_t(status.st_size) > entry_size_limit)
+  if (std::uint64_t(status.st_size) > entry_size_limit) {
     return "it is too large";
+  }
   if (!read_exactly(file.get(), std::size_t(status.st_size), entry)) {
     return errno == 0 ? "it is truncated" : errno_text();
   }

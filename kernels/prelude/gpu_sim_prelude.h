@@ -2,7 +2,8 @@
 // defined for the host compiler. The library never includes this file, only its
 // text. gpu_sim_block.cpp sets `fuse_sim`.
 
-// A simulation spends its time between threads, not in what they compute.
+// A simulation spends its time between threads, not in what they compute. What the
+// command line says of floating-point numbers holds all the same.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O1")
 #endif

@@ -13,7 +13,7 @@ using fuse::SimFiber;
 namespace {
 
 thread_local SimFiber* current = nullptr;
-thread_local std::vector<int> log;
+thread_local std::vector<int> seen;
 thread_local std::array<double, 2> sums;
 
 void resume(SimFiber& fiber) {
@@ -24,7 +24,7 @@ void resume(SimFiber& fiber) {
 void three_parts() {
   SimFiber& own = *current;
   for (int part = 0; part < 3; ++part) {
-    log.push_back(part);
+    seen.push_back(part);
     own.pause();
   }
 }
@@ -50,21 +50,21 @@ void sum_of_many() {
 
 void look_at_alignment() {
   alignas(16) volatile char bytes[16] = {};
-  log.push_back(int(reinterpret_cast<std::uintptr_t>(&bytes[0]) % 16));
+  seen.push_back(int(reinterpret_cast<std::uintptr_t>(&bytes[0]) % 16));
 }
 
 }  // namespace
 
 TEST_CASE("a body goes on where it paused") {
-  log.clear();
+  seen.clear();
   SimFiber fiber;
   fiber.start(three_parts);
   for (int turn = 0; turn < 3; ++turn) {
     resume(fiber);
-    log.push_back(10 * turn);
+    seen.push_back(10 * turn);
   }
   resume(fiber);  // returns
-  CHECK(log == std::vector{0, 0, 1, 10, 2, 20});
+  CHECK(seen == std::vector{0, 0, 1, 10, 2, 20});
 }
 
 TEST_CASE("bodies in turn keep their numbers apart") {
@@ -80,7 +80,7 @@ TEST_CASE("bodies in turn keep their numbers apart") {
 }
 
 TEST_CASE("a stack serves again, also where a body was abandoned") {
-  log.clear();
+  seen.clear();
   for (int round = 0; round < 3; ++round) {
     SimFiber fiber;
     fiber.start(three_parts);
@@ -88,19 +88,19 @@ TEST_CASE("a stack serves again, also where a body was abandoned") {
     fiber.start(look_at_alignment);
     resume(fiber);
   }
-  CHECK(log == std::vector{0, 0, 0, 0, 0, 0});
+  CHECK(seen == std::vector{0, 0, 0, 0, 0, 0});
 }
 
 TEST_CASE("more stacks than are kept, from several threads") {
   const auto run = [] {
-    log.clear();
+    seen.clear();
     std::vector<std::unique_ptr<SimFiber>> fibers;
-    for (int i = 0; i < 700; ++i) {
+    for (int i = 0; i < 1100; ++i) {
       fibers.push_back(std::make_unique<SimFiber>());
       fibers.back()->start(look_at_alignment);
     }
     for (const auto& each : fibers) resume(*each);
-    return log.size() == 700 && log == std::vector(700, 0);
+    return seen.size() == 1100 && seen == std::vector(1100, 0);
   };
   bool other = false;
   std::thread thread([&] { other = run(); });

@@ -185,14 +185,16 @@ int b;
 
         for text in ('#if X\n#include "a.h"\n#endif\n',
                      '#define X\n#include "a.def"\n#undef X\n',
-                     "#define X\n", "#undef X\n#define X\n",
+                     "#define X\n", "#undef X\n#define X\n", "#undef X\n",
+                     '#include "a.h"\n#if X\n#endif\n',
                      "#pragma GCC optimize(1)\n",
                      "void* operator new(int);\n",
                      '#include "a.h"\n#include "a.h"\n'):
             with self.subTest(text):
                 self.assertFalse(joined("a_test.cpp", text))
                 self.assertFalse(joined("a.cpp", text))
-        for text in ('#include "a.h"\n#if X\n#endif\n',
+        for text in ('#include "a.h"\n#if defined(__x86_64__)\n#endif\n',
+                     '#include "a.h"\n#ifdef FUSEBOOK_X\n#endif\n',
                      '#include "a.h"\n#define X\n#undef X\n'):
             with self.subTest(text):
                 self.assertTrue(joined("a_test.cpp", text))
@@ -245,6 +247,8 @@ int b;
         for word in ("-DA=2", "-DB", "-fopenmp"):
             with self.subTest(word):
                 self.assertIsNone(chosen(plain, command(word)))
+        # Other folders, not more of them: another library under the same names.
+        self.assertIsNone(chosen(command("-I/a"), command("-I/b", "-DC", "-DD")))
 
     def test_results_are_kept_for_two_months(self):
         folder = self.scratch / "cache"
