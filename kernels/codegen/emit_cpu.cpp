@@ -70,12 +70,8 @@ std::string halves(const Plan& plan, bool in_lanes) {
   return std::string("\n") + halves_text + (in_lanes ? lane_halves_text : "");
 }
 
-}  // namespace
-
-std::string generate_cpu_source(const Plan& plan) {
-  const bool in_lanes =
-      std::any_of(plan.bodies.begin(), plan.bodies.end(), runs_in_lanes);
-  const bool blocks = plan.has_blocks();
+// How g++ compiles what follows.
+std::string pragmas(const Plan& plan, bool in_lanes) {
   // Lanes are as wide as registers get; memory is touched half as wide, and codes
   // a quarter.
   const std::string wide = R"(#if defined(__AVX512F__) && !defined(__clang__)
@@ -88,9 +84,24 @@ std::string generate_cpu_source(const Plan& plan) {
 #pragma GCC optimize("no-thread-jumps")
 #endif
 )";
-  return (in_lanes || blocks ? wide : "") + (many ? no_jumps : "") +
-         device_text + "\n" + (in_lanes ? lanes_text : "") +
-         halves(plan, in_lanes) +
+  // Sets of lanes that take turns: g++ would leave one behind the other.
+  const std::string in_turn = R"(#if defined(__AVX512F__) && !defined(__clang__)
+#pragma GCC optimize("schedule-insns,sched-pressure")
+#endif
+)";
+  const bool blocks = plan.has_blocks();
+  return (in_lanes || blocks ? wide : "") +
+         (in_lanes && !blocks ? in_turn : "") + (many ? no_jumps : "");
+}
+
+}  // namespace
+
+std::string generate_cpu_source(const Plan& plan) {
+  const bool in_lanes =
+      std::any_of(plan.bodies.begin(), plan.bodies.end(), runs_in_lanes);
+  const bool blocks = plan.has_blocks();
+  return pragmas(plan, in_lanes) + device_text + "\n" +
+         (in_lanes ? lanes_text : "") + halves(plan, in_lanes) +
          (blocks ? std::string("\n") + blocks_text + "\n" +
                        (in_lanes ? lane_blocks_text : "") + cpu_blocks_text
                  : "") +

@@ -141,18 +141,9 @@ struct Floats {
     return Bits(__builtin_ia32_pmovzxwd256(halves));
 #endif
   }
-  FUSE_FN Bits nearest_bfloat16() const {
-    const Bits bits = Bits(value);
-    return bits + 0x7fffU + (bits >> 16 & 1U);
-  }
-  FUSE_FN Bits rounded_bfloat16() const {
-    const Bits bits = Bits(value);
-    const Bits nearest = nearest_bfloat16();
-    return (value != value ? bits | 0x400000U : nearest) & 0xffff0000U;
-  }
-
 #if FUSE_LANES == 16 && !defined(__clang__)
-  // One instruction that g++ does not find in what stands below.
+  // Instructions that g++ does not find in what stands below.
+  typedef int Ints __attribute__((vector_size(4 * FUSE_LANES)));
   typedef short Words __attribute__((vector_size(4 * FUSE_LANES)));
   static FUSE_FN Halves chosen(Bits bits, Words words) {
     const Words all = __builtin_shuffle(Words(bits), words);
@@ -168,6 +159,19 @@ struct Floats {
     return chosen(
         bits, Words{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30});
   }
+  static FUSE_FN Bits as_upper_halves(Halves halves) {
+    typedef int Half __attribute__((vector_size(2 * FUSE_LANES)));
+    const Words places = {0, 0, 0, 1, 0, 2,  0, 3,  0, 4,  0, 5,  0, 6,  0, 7,
+                          0, 8, 0, 9, 0, 10, 0, 11, 0, 12, 0, 13, 0, 14, 0, 15};
+    return Bits(__builtin_ia32_permvarhi512_mask(
+        Words(__builtin_ia32_si512_256si(Half(halves))), places, Words{},
+        0xaaaaaaaaU));
+  }
+  // ~((bits & 1) | 0x7ffe)
+  static FUSE_FN Bits without_last(Bits bits) {
+    return Bits(__builtin_ia32_pternlogd512_mask(Ints(bits), Ints{} + 1,
+                                                 Ints{} + 0x7ffe, 0x15, -1));
+  }
 #else
   static FUSE_FN Halves upper_halves(Bits bits) {
     return lower_halves(bits >> 16);
@@ -175,7 +179,23 @@ struct Floats {
   static FUSE_FN Halves lower_halves(Bits bits) {
     return __builtin_convertvector(bits, Halves);
   }
+  static FUSE_FN Bits as_upper_halves(Halves halves) {
+    return widened(halves) << 16;
+  }
+  static FUSE_FN Bits without_last(Bits bits) {
+    return ~((bits & 1U) | 0x7ffeU);
+  }
 #endif
+  // bits + 0x7fff + (bits >> 16 & 1), in one instruction less.
+  FUSE_FN Bits nearest_bfloat16() const {
+    const Bits bits = Bits(value);
+    return bits - without_last(bits >> 16);
+  }
+  FUSE_FN Bits rounded_bfloat16() const {
+    const Bits bits = Bits(value);
+    const Bits nearest = nearest_bfloat16();
+    return (value != value ? bits | 0x400000U : nearest) & 0xffff0000U;
+  }
 
   template <class T>
   static FUSE_FN Floats load_float32(const T* from, i64 n) {
@@ -187,7 +207,7 @@ struct Floats {
   }
   template <class T>
   static FUSE_FN Floats load_bfloat16(const T* from, i64 n) {
-    return Values(widened(load<Halves>(from, n)) << 16);
+    return Values(as_upper_halves(load<Halves>(from, n)));
   }
   template <class T>
   FUSE_FN void store_float32(T* to, i64 n) const {
@@ -206,15 +226,22 @@ struct Floats {
     store(rounded, to, n);
   }
 
-  // The loop over contiguous elements [begin, end).
+  // The loop over contiguous elements [begin, end). Two sets of lanes take turns
+  // where there are registers for both: divisions and roots of one leave time for
+  // the other.
+  static constexpr i64 sets = FUSE_LANES == 16 ? 2 : 1;
   template <class Body>
   static FUSE_FN void run(const typename Body::PerTensor& entry,
                           const typename Body::Pointers& at, i64 begin,
                           i64 end) {
     i64 i = begin;
     FUSE_INDEPENDENT
-    for (; i + count <= end; i += count) step<Body>(entry, at, i, count);
-    if (i < end) step<Body>(entry, at, i, end - i);
+    for (; i + sets * count <= end; i += sets * count) {
+      steps<Body>(entry, at, i);
+    }
+    for (; i < end; i += count) {
+      step<Body>(entry, at, i, end - i < count ? end - i : count);
+    }
   }
 
   // The same where no lane stays empty.
@@ -224,6 +251,22 @@ struct Floats {
                               i64 end) {
     FUSE_INDEPENDENT
     for (i64 i = begin; i < end; i += count) step<Body>(entry, at, i, count);
+  }
+
+  template <class Body>
+  static FUSE_FN void steps(const typename Body::PerTensor& entry,
+                            const typename Body::Pointers& at, i64 i) {
+    typename Body::template Elements<Floats> x[sets];
+    FUSE_UNROLLED
+    for (int k = 0; k < sets; ++k) {
+      Body::load(x[k], at, i + k * count, count);
+    }
+    FUSE_UNROLLED
+    for (int k = 0; k < sets; ++k) Body::compute(x[k], entry);
+    FUSE_UNROLLED
+    for (int k = 0; k < sets; ++k) {
+      Body::store(x[k], at, i + k * count, count);
+    }
   }
 
   template <class Body>
