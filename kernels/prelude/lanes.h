@@ -33,8 +33,26 @@ FUSE_FN float round_result_bfloat16(float value) {
 namespace fuse {
 namespace FUSE_DEVICE {
 
-// Fewer elements than lanes, once at the end of a tensor. The empty instruction
-// keeps compilers from optimizing the loop more than it is worth.
+// Words of 16 bits, fewer than a register holds: the rest of a tensor that has no
+// element for each lane.
+#if FUSE_LANES == 16
+typedef short Words __attribute__((vector_size(64)));
+#if defined(__clang__)
+typedef Words WordsAt;
+#else
+typedef short WordsAt;
+#endif
+FUSE_FN Words load_words(const void* from, i64 n) {
+  return __builtin_ia32_loaddquhi512_mask(static_cast<const WordsAt*>(from),
+                                          Words{}, (1U << n) - 1U);
+}
+FUSE_FN void store_words(const Words& words, void* to, i64 n) {
+  __builtin_ia32_storedquhi512_mask(static_cast<WordsAt*>(to), words,
+                                    (1U << n) - 1U);
+}
+#else
+// The empty instruction keeps compilers from optimizing the loop more than it is
+// worth.
 typedef bits16 Word __attribute__((aligned(1), may_alias));
 inline __attribute__((noinline)) void copy_words(void* to, const void* from,
                                                  i64 n) {
@@ -43,6 +61,18 @@ inline __attribute__((noinline)) void copy_words(void* to, const void* from,
     asm volatile("" ::: "memory");
   }
 }
+struct Words {
+  bits16 words[2 * FUSE_LANES];
+};
+FUSE_FN Words load_words(const void* from, i64 n) {
+  Words words = {};
+  copy_words(&words, from, n);
+  return words;
+}
+FUSE_FN void store_words(const Words& words, void* to, i64 n) {
+  copy_words(to, &words, n);
+}
+#endif
 
 template <class T>
 constexpr i64 words_of = sizeof(T) / 2;
@@ -91,11 +121,12 @@ struct Floats {
   // The first n elements at an address; the others are zero.
   template <class Vector, class T>
   static FUSE_FN Vector load(const T* from, i64 n) {
-    Vector vector = {};
+    Vector vector;
     if (n == count) {
       FUSE_BUILTIN(memcpy)(&vector, from, sizeof(vector));
     } else {
-      copy_words(&vector, from, n * words_of<T>);
+      const Words words = load_words(from, n * words_of<T>);
+      FUSE_BUILTIN(memcpy)(&vector, &words, sizeof(vector));
     }
     return vector;
   }
@@ -104,7 +135,9 @@ struct Floats {
     if (n == count) {
       FUSE_BUILTIN(memcpy)(to, &vector, sizeof(vector));
     } else {
-      copy_words(to, &vector, n * words_of<T>);
+      Words words = {};
+      FUSE_BUILTIN(memcpy)(&words, &vector, sizeof(vector));
+      store_words(words, to, n * words_of<T>);
     }
   }
 
@@ -144,7 +177,6 @@ struct Floats {
 #if FUSE_LANES == 16 && !defined(__clang__)
   // Instructions that g++ does not find in what stands below.
   typedef int Ints __attribute__((vector_size(4 * FUSE_LANES)));
-  typedef short Words __attribute__((vector_size(4 * FUSE_LANES)));
   static FUSE_FN Halves chosen(Bits bits, Words words) {
     const Words all = __builtin_shuffle(Words(bits), words);
     Halves halves;
@@ -167,10 +199,11 @@ struct Floats {
         Words(__builtin_ia32_si512_256si(Half(halves))), places, Words{},
         0xaaaaaaaaU));
   }
-  // ~((bits & 1) | 0x7ffe)
-  static FUSE_FN Bits without_last(Bits bits) {
-    return Bits(__builtin_ia32_pternlogd512_mask(Ints(bits), Ints{} + 1,
-                                                 Ints{} + 0x7ffe, 0x15, -1));
+  // bits + 0x7fff + (bits >> 16 & 1) in an instruction less: what is subtracted is
+  // ~(0x7ffe | (bits >> 16 & 1)).
+  static FUSE_FN Bits nearest_bfloat16(Bits bits) {
+    return bits - Bits(__builtin_ia32_pternlogd512_mask(
+                      Ints(bits >> 16), Ints{} + 1, Ints{} + 0x7ffe, 0x15, -1));
   }
 #else
   static FUSE_FN Halves upper_halves(Bits bits) {
@@ -182,18 +215,13 @@ struct Floats {
   static FUSE_FN Bits as_upper_halves(Halves halves) {
     return widened(halves) << 16;
   }
-  static FUSE_FN Bits without_last(Bits bits) {
-    return ~((bits & 1U) | 0x7ffeU);
+  static FUSE_FN Bits nearest_bfloat16(Bits bits) {
+    return bits + 0x7fffU + (bits >> 16 & 1U);
   }
 #endif
-  // bits + 0x7fff + (bits >> 16 & 1), in one instruction less.
-  FUSE_FN Bits nearest_bfloat16() const {
-    const Bits bits = Bits(value);
-    return bits - without_last(bits >> 16);
-  }
   FUSE_FN Bits rounded_bfloat16() const {
     const Bits bits = Bits(value);
-    const Bits nearest = nearest_bfloat16();
+    const Bits nearest = nearest_bfloat16(bits);
     return (value != value ? bits | 0x400000U : nearest) & 0xffff0000U;
   }
 
@@ -288,7 +316,8 @@ FUSE_FN Floats round_bfloat16(Floats floats) {
   return {Floats::Values(bits), Floats::upper_halves(bits)};
 }
 FUSE_FN Floats round_result_bfloat16(Floats floats) {
-  const Floats::Bits bits = floats.nearest_bfloat16() & 0xffff0000U;
+  const Floats::Bits bits =
+      Floats::nearest_bfloat16(Floats::Bits(floats.value)) & 0xffff0000U;
   return {Floats::Values(bits), Floats::upper_halves(bits)};
 }
 
