@@ -1,5 +1,7 @@
 #include "fusebook/codegen/emit_body.h"
 
+#include <algorithm>
+
 #include "fusebook/codegen/body_values.h"
 #include "fusebook/codegen/emit_memory.h"
 #include "fusebook/codegen/emit_stages.h"
@@ -25,6 +27,14 @@ bool runs_in_lanes(const Body& body) {
     if (node.op == OpCode::cast && from.rate != Rate::element) return false;
   }
   return gains;
+}
+
+bool is_long(const Body& body) {
+  constexpr auto short_body = 64;
+  return std::count_if(body.nodes.begin(), body.nodes.end(),
+                       [](const BodyNode& node) {
+                         return node.rate == Rate::element && node.arity > 0;
+                       }) > short_body;
 }
 
 std::string body_text(const Body& body, int number, Target target,

@@ -70,6 +70,11 @@ std::string halves(const Plan& plan, bool in_lanes) {
   return std::string("\n") + halves_text + (in_lanes ? lane_halves_text : "");
 }
 
+// Where two sets of lanes take turns: g++ would otherwise put one after the other.
+bool take_turns(const Body& body) {
+  return runs_in_lanes(body) && !body.has_blocks() && !is_long(body);
+}
+
 // How g++ compiles what follows.
 std::string pragmas(const Plan& plan, bool in_lanes) {
   // Lanes are as wide as registers get; memory is touched half as wide, and codes
@@ -78,20 +83,21 @@ std::string pragmas(const Plan& plan, bool in_lanes) {
 #pragma GCC target("prefer-vector-width=512")
 #endif
 )";
-  const bool many =
-      std::any_of(plan.bodies.begin(), plan.bodies.end(), selects);
+  const std::string in_turn =
+      R"(#if defined(__AVX512BW__) && !defined(__clang__)
+#pragma GCC optimize("schedule-insns,sched-pressure")
+#endif
+)";
   const std::string no_jumps = R"(#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-thread-jumps")
 #endif
 )";
-  // Sets of lanes that take turns: g++ would leave one behind the other.
-  const std::string in_turn = R"(#if defined(__AVX512F__) && !defined(__clang__)
-#pragma GCC optimize("schedule-insns,sched-pressure")
-#endif
-)";
-  const bool blocks = plan.has_blocks();
-  return (in_lanes || blocks ? wide : "") +
-         (in_lanes && !blocks ? in_turn : "") + (many ? no_jumps : "");
+  const auto some_body = [&plan](bool (*is)(const Body&)) {
+    return std::any_of(plan.bodies.begin(), plan.bodies.end(), is);
+  };
+  return (in_lanes || plan.has_blocks() ? wide : "") +
+         (some_body(take_turns) ? in_turn : "") +
+         (some_body(selects) ? no_jumps : "");
 }
 
 }  // namespace

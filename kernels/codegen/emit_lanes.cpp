@@ -52,9 +52,12 @@ std::string lane_access(const BodyValues& values) {
     if (slot.rate == Rate::element) stores += store_lanes(values, store);
   }
   const bool blocks = values.body().has_blocks();
+  const char* const length =
+      is_long(values.body()) ? "static constexpr bool is_long = true;\n" : "";
   return fill(R"(
 #if defined(FUSE_LANES)
 using @Lanes@ = @Loop@;
+@length@
 static FUSE_FN void load(Elements<Floats>& x, const @At@& at, i64 i, i64 n) {
   @loads@
 }
@@ -65,6 +68,7 @@ static FUSE_FN void store(const Elements<Floats>& x, const @At@& at, i64 i, i64 
 )",
               {{"Lanes", blocks ? "InLanes" : "Lanes"},
                {"Loop", values.body().draws() ? "DrawnLanes" : "Floats"},
+               {"length", length},
                {"At", blocks ? "Held" : "Pointers"},
                {"loads", loads},
                {"stores", stores}});

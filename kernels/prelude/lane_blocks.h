@@ -94,7 +94,8 @@ struct LaneCodes {
     return all;
   }
 #endif
-  // Once at the end of a tensor; see copy_words.
+  // Once at the end of a tensor. The empty instruction keeps compilers from
+  // optimizing the loop more than it is worth.
   static inline __attribute__((noinline)) void load_some(Bytes& to,
                                                          const bits8* from,
                                                          i64 n) {

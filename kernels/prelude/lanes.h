@@ -6,10 +6,8 @@
 #ifndef FUSEBOOK_LANES_H
 #define FUSEBOOK_LANES_H
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__F16C__)
-#define FUSE_LANES 16
-#elif defined(__AVX2__) && defined(__F16C__)
-#define FUSE_LANES 8
+#ifndef FUSEBOOK_LANE_WORDS_H  // a kernel has no files to include
+#include "fusebook/prelude/lane_words.h"
 #endif
 
 // The result of arithmetic on bfloat16 only. If it is a NaN, it is a quiet one
@@ -32,50 +30,6 @@ FUSE_FN float round_result_bfloat16(float value) {
 
 namespace fuse {
 namespace FUSE_DEVICE {
-
-// Words of 16 bits, fewer than a register holds: the rest of a tensor that has no
-// element for each lane.
-#if FUSE_LANES == 16
-typedef short Words __attribute__((vector_size(64)));
-#if defined(__clang__)
-typedef Words WordsAt;
-#else
-typedef short WordsAt;
-#endif
-FUSE_FN Words load_words(const void* from, i64 n) {
-  return __builtin_ia32_loaddquhi512_mask(static_cast<const WordsAt*>(from),
-                                          Words{}, (1U << n) - 1U);
-}
-FUSE_FN void store_words(const Words& words, void* to, i64 n) {
-  __builtin_ia32_storedquhi512_mask(static_cast<WordsAt*>(to), words,
-                                    (1U << n) - 1U);
-}
-#else
-// The empty instruction keeps compilers from optimizing the loop more than it is
-// worth.
-typedef bits16 Word __attribute__((aligned(1), may_alias));
-inline __attribute__((noinline)) void copy_words(void* to, const void* from,
-                                                 i64 n) {
-  for (i64 k = 0; k < n; ++k) {
-    static_cast<Word*>(to)[k] = static_cast<const Word*>(from)[k];
-    asm volatile("" ::: "memory");
-  }
-}
-struct Words {
-  bits16 words[2 * FUSE_LANES];
-};
-FUSE_FN Words load_words(const void* from, i64 n) {
-  Words words = {};
-  copy_words(&words, from, n);
-  return words;
-}
-FUSE_FN void store_words(const Words& words, void* to, i64 n) {
-  copy_words(to, &words, n);
-}
-#endif
-
-template <class T>
-constexpr i64 words_of = sizeof(T) / 2;
 
 // As wide as a register. In memory a full set of 16-bit numbers is half as
 // wide.
@@ -121,24 +75,16 @@ struct Floats {
   // The first n elements at an address; the others are zero.
   template <class Vector, class T>
   static FUSE_FN Vector load(const T* from, i64 n) {
+    static_assert(sizeof(T) <= 4);
+    if (n != count) return load_words<Vector>(from, n * words_of<T>);
     Vector vector;
-    if (n == count) {
-      FUSE_BUILTIN(memcpy)(&vector, from, sizeof(vector));
-    } else {
-      const Words words = load_words(from, n * words_of<T>);
-      FUSE_BUILTIN(memcpy)(&vector, &words, sizeof(vector));
-    }
+    FUSE_BUILTIN(memcpy)(&vector, from, sizeof(vector));
     return vector;
   }
   template <class Vector, class T>
   static FUSE_FN void store(const Vector& vector, T* to, i64 n) {
-    if (n == count) {
-      FUSE_BUILTIN(memcpy)(to, &vector, sizeof(vector));
-    } else {
-      Words words = {};
-      FUSE_BUILTIN(memcpy)(&words, &vector, sizeof(vector));
-      store_words(words, to, n * words_of<T>);
-    }
+    if (n != count) return store_words(vector, to, n * words_of<T>);
+    FUSE_BUILTIN(memcpy)(to, &vector, sizeof(vector));
   }
 
   // These instructions round ties to even in every mode of the CPU, keep
@@ -199,8 +145,8 @@ struct Floats {
         Words(__builtin_ia32_si512_256si(Half(halves))), places, Words{},
         0xaaaaaaaaU));
   }
-  // bits + 0x7fff + (bits >> 16 & 1) in an instruction less: what is subtracted is
-  // ~(0x7ffe | (bits >> 16 & 1)).
+  // bits + 0x7fff + (bits >> 16 & 1) with one instruction fewer: what is subtracted
+  // is ~(0x7ffe | (bits >> 16 & 1)).
   static FUSE_FN Bits nearest_bfloat16(Bits bits) {
     return bits - Bits(__builtin_ia32_pternlogd512_mask(
                       Ints(bits >> 16), Ints{} + 1, Ints{} + 0x7ffe, 0x15, -1));
@@ -256,16 +202,17 @@ struct Floats {
 
   // The loop over contiguous elements [begin, end). Two sets of lanes take turns
   // where there are registers for both: divisions and roots of one leave time for
-  // the other.
-  static constexpr i64 sets = FUSE_LANES == 16 ? 2 : 1;
+  // the other. A long body has enough to do meanwhile.
   template <class Body>
   static FUSE_FN void run(const typename Body::PerTensor& entry,
                           const typename Body::Pointers& at, i64 begin,
                           i64 end) {
+    constexpr int sets =
+        FUSE_LANES == 16 && !requires { Body::is_long; } ? 2 : 1;
     i64 i = begin;
     FUSE_INDEPENDENT
     for (; i + sets * count <= end; i += sets * count) {
-      steps<Body>(entry, at, i);
+      steps<Body, sets>(entry, at, i);
     }
     for (; i < end; i += count) {
       step<Body>(entry, at, i, end - i < count ? end - i : count);
@@ -281,7 +228,7 @@ struct Floats {
     for (i64 i = begin; i < end; i += count) step<Body>(entry, at, i, count);
   }
 
-  template <class Body>
+  template <class Body, int sets>
   static FUSE_FN void steps(const typename Body::PerTensor& entry,
                             const typename Body::Pointers& at, i64 i) {
     typename Body::template Elements<Floats> x[sets];

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <deque>
 #include <limits>
@@ -393,6 +395,37 @@ TEST_CASE("several bodies in one source") {
   CHECK(a.values() == std::vector<std::vector<float>>{{-1, -2}, {-3}});
   CHECK(b.values() == std::vector<std::vector<double>>{{16}, {}, {25, 36}});
   CHECK(steps.values() == std::vector<std::vector<double>>{{8}, {9}});
+}
+
+TEST_CASE("sets of lanes take turns in short bodies, with the same results") {
+  using Words = MemoryList<std::uint16_t>;
+  for (const int additions : {64, 65}) {
+    CAPTURE(additions);
+    // Of whole numbers below 256, the lower half of a float is zero.
+    const auto upper = [](std::size_t number) {
+      return std::uint16_t(std::bit_cast<std::uint32_t>(float(number)) >> 16);
+    };
+    std::vector<std::uint16_t> numbers(103);
+    std::vector<std::uint16_t> sums(numbers.size());
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      numbers[i] = upper(i);
+      sums[i] = upper(i + std::size_t(additions));
+    }
+    Words list("list", {numbers});
+    fuse::SlotInfo info = list.info();
+    info.dtype = DType::bfloat16;
+    Program p;
+    const auto slot = p.slot(list.view(), info);
+    ValueId sum = p.load(slot, here);
+    for (int k = 0; k < additions; ++k)
+      sum = apply(p, OpCode::add, {sum, p.constant(1, {})});
+    p.store(slot, sum, here);
+    const std::string text = generate_cpu_source(plan_of(p));
+    CHECK(contains(text, "is_long = true;") == (additions > 64));
+    CHECK(contains(text, "schedule-insns") == (additions <= 64));
+    run(p);
+    CHECK(list.values() == std::vector<std::vector<std::uint16_t>>{sums});
+  }
 }
 
 TEST_CASE("per-tensor stores of rows that threads share come last") {

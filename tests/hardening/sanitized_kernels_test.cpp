@@ -32,6 +32,11 @@ TEST_CASE("a kernel that writes beyond its memory" * doctest::skip(threads)) {
   check_noticed("beyond", "heap-buffer-overflow");
 }
 
+TEST_CASE("a kernel that reads the rest of a tensor beyond its memory" *
+          doctest::skip(threads)) {
+  check_noticed("rest", "heap-buffer-overflow");
+}
+
 TEST_CASE("a kernel with undefined arithmetic" * doctest::skip(threads)) {
   check_noticed("overflow", "runtime error: signed integer overflow");
 }

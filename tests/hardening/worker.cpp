@@ -6,9 +6,11 @@
 //                                        as a process that has never seen it
 //   hardening_worker clear               empties the cache until it is killed
 //   hardening_worker fault KIND          runs a kernel that is wrong: beyond,
-//                                        overflow, race
+//                                        overflow, race; or rest, a right one on
+//                                        memory that ends too soon
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -106,11 +108,25 @@ int run_fault(const std::string& kind) {
   return 0;
 }
 
+// Five elements where there is room for four: what is left of a tensor is less than
+// a register holds.
+int run_rest() {
+  const std::unique_ptr<std::uint16_t[]> x(new std::uint16_t[4]{});
+  const fuse::TensorList list = {
+      fuse::from_blob(x.get(), {5}, fuse::DType::bfloat16)};
+  auto add = fuse::compile([&] { fuse::foreach_add_(list, 1); });
+  add();
+  std::printf("nobody noticed\n");
+  return 0;
+}
+
 int run(const std::vector<std::string>& words) {
   const std::string command = words.empty() ? "" : words[0];
   if (command == "step") return run_step();
   if (command == "clear") return run_clear();
-  if (command == "fault" && words.size() == 2) return run_fault(words[1]);
+  if (command == "fault" && words.size() == 2) {
+    return words[1] == "rest" ? run_rest() : run_fault(words[1]);
+  }
   if (command == "rounds" && words.size() == 4) {
     return run_rounds(std::stoi(words[1]), std::stoi(words[2]),
                       std::stoul(words[3]));
