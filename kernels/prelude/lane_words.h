@@ -28,12 +28,14 @@
 namespace fuse {
 namespace FUSE_DEVICE {
 
+// Of a whole vector, and of one that is half as wide.
+typedef short Words __attribute__((vector_size(4 * FUSE_LANES)));
+typedef short FewerWords __attribute__((vector_size(2 * FUSE_LANES)));
+
 // Some of the 16-bit words of a vector: the rest of a tensor, with too few elements
 // for all lanes. Processors that have masks do not touch what lies behind them, but
 // the sanitizers do not see what they touch.
 #if defined(FUSE_MASKS)
-typedef short Words __attribute__((vector_size(64)));
-typedef short FewerWords __attribute__((vector_size(32)));
 #if defined(__clang__)
 typedef Words WordsAt;
 typedef FewerWords FewerWordsAt;
