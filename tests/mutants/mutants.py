@@ -193,6 +193,8 @@ def run(faults, jobs, here):
             print(f"{'killed  ' if is_killed else 'SURVIVED'}"
                   f"{time.monotonic() - begin:6.0f} s  {fault.file}: "
                   f"{fault.name} ({how})", flush=True)
+        if here:  # the programs still have the faults
+            tree.build({suite for fault in faults for suite in fault.suites})
     print(f"{killed} killed, {len(faults) - killed} survived")
     return 0 if killed == len(faults) else 1
 
