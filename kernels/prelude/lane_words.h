@@ -33,8 +33,8 @@ typedef short Words __attribute__((vector_size(4 * FUSE_LANES)));
 typedef short FewerWords __attribute__((vector_size(2 * FUSE_LANES)));
 
 // Some of the 16-bit words of a vector: the rest of a tensor, with too few elements
-// for all lanes. Processors that have masks do not touch what lies behind them, but
-// the sanitizers do not see what they touch.
+// for all lanes. An access with a mask touches nothing behind them, but sanitizers
+// do not see it.
 #if defined(FUSE_MASKS)
 #if defined(__clang__)
 typedef Words WordsAt;
