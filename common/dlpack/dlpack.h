@@ -18,6 +18,12 @@ namespace fuse {
 DLManagedTensorVersioned* to_dlpack(const Tensor& tensor);
 /// The same for libraries that do not know versions yet.
 DLManagedTensor* to_dlpack_unversioned(const Tensor& tensor);
+/// The same, but a tensor in 8 bits is lent as its bytes, in one dimension, since
+/// others have no type for it: of each block its scale, a float32, and then its codes.
+/// They are int8 where codes have a sign, and else uint8.
+DLManagedTensorVersioned* codes_to_dlpack(const Tensor& tensor);
+/// The same for libraries that do not know versions yet.
+DLManagedTensor* codes_to_dlpack_unversioned(const Tensor& tensor);
 
 /// A tensor over memory that another library lends, without a copy. Takes
 /// `lent` over and calls its `deleter` when the last tensor over the memory is

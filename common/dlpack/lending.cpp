@@ -29,6 +29,9 @@ DLDevice device_of(const Device& device) {
 }
 
 DLDataType type_of(DType dtype) {
+  if (in_blocks(dtype)) {
+    return {std::uint8_t(has_sign(dtype) ? kDLInt : kDLUInt), 8, 1};
+  }
   const int code = dtype == DType::bfloat16 ? kDLBfloat
                    : dtype == DType::int16  ? kDLInt
                                             : kDLFloat;
@@ -42,16 +45,19 @@ Managed* lend(const Tensor& tensor) {
         "to_dlpack: the tensor requires a gradient, which another library "
         "would not pass on; lend its detach()");
   }
-  check_numbers("to_dlpack", tensor.dtype());
   auto loan = std::make_unique<Loan<Managed>>();
   loan->tensor = tensor;
   loan->shape = tensor.shape();
   loan->strides = tensor.strides();
+  if (in_blocks(tensor.dtype())) {
+    loan->shape = {std::int64_t(tensor.nbytes())};
+    loan->strides = {1};
+  }
   DLTensor& described = loan->managed.dl_tensor;
   described.device = device_of(tensor.device());
   described.dtype = type_of(tensor.dtype());
   described.data = tensor.address(true);
-  described.ndim = int(tensor.dim());
+  described.ndim = int(loan->shape.size());
   described.shape = loan->shape.data();
   described.strides = loan->strides.data();
   loan->managed.manager_ctx = loan.get();
@@ -65,12 +71,24 @@ Managed* lend(const Tensor& tensor) {
 
 DLManagedTensorVersioned* to_dlpack(const Tensor& tensor) {
   check_defined(tensor);
+  check_numbers("to_dlpack", tensor.dtype());
+  return codes_to_dlpack(tensor);
+}
+
+DLManagedTensorVersioned* codes_to_dlpack(const Tensor& tensor) {
+  check_defined(tensor);
   auto* const lent = lend<DLManagedTensorVersioned>(tensor);
   lent->version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
   return lent;
 }
 
 DLManagedTensor* to_dlpack_unversioned(const Tensor& tensor) {
+  check_defined(tensor);
+  check_numbers("to_dlpack", tensor.dtype());
+  return codes_to_dlpack_unversioned(tensor);
+}
+
+DLManagedTensor* codes_to_dlpack_unversioned(const Tensor& tensor) {
   check_defined(tensor);
   return lend<DLManagedTensor>(tensor);
 }

@@ -38,13 +38,7 @@ class ListOptimizer : public Optimizer {
 
     bool foreach () const override { return options.foreach; }
     bool is_like(const ParamGroup& other) const override {
-      return master_weights == other.master_weights &&
-             split_masters == other.split_masters &&
-             stochastic_rounding == other.stochastic_rounding &&
-             rounding_seed == other.rounding_seed &&
-             states_8bit == other.states_8bit &&
-             min_8bit_size == other.min_8bit_size &&
-             state_block_size == other.state_block_size &&
+      return storage() == other.storage() &&
              same_but_numbers(options,
                               static_cast<const Group&>(other).options);
     }

@@ -255,6 +255,13 @@ void Optimizer::check_states(const std::string& place, std::size_t group_index,
   fuse::check_states(place, param, specs_of(group_index), states);
 }
 
+std::optional<DType> Optimizer::plain_state_dtype(
+    const std::string& place, std::size_t group_index, const Tensor& param,
+    const std::string& name) const {
+  check_group(group_index, {});
+  return fuse::plain_state_dtype(place, param, specs_of(group_index), name);
+}
+
 std::string Optimizer::name() const { return class_name(typeid(*this)); }
 
 void Optimizer::use_master_weights(bool on) {
@@ -274,12 +281,9 @@ void Optimizer::use_stochastic_rounding(bool on, std::uint32_t seed) {
 
 void Optimizer::use_8bit_states(bool on, std::int64_t min_8bit_size,
                                 std::int64_t state_block_size) {
-  if (min_8bit_size < 0) {
-    throw Error(fmt::format(
-        "{}::use_8bit_states: min_8bit_size must not be negative, but is {}",
-        name(), min_8bit_size));
-  }
-  check_state_block_size(name() + "::use_8bit_states: ", state_block_size);
+  const GroupStorage wanted = {.min_8bit_size = min_8bit_size,
+                               .state_block_size = state_block_size};
+  wanted.check_sizes(name() + "::use_8bit_states: ");
   for (std::size_t g = 0; g < group_count(); ++g) {
     group(g).states_8bit = on;
     group(g).min_8bit_size = min_8bit_size;

@@ -184,6 +184,13 @@ class Optimizer {
   }
   void check_states(const std::string& place, std::size_t group,
                     const Tensor& param, const ParamStates& states) const;
+  /// The dtype of a state of a parameter of a group, if it is not in 8 bits: what
+  /// one from elsewhere is converted to. None for a number of the parameter, which is
+  /// in float64 in host memory. Throws Error, with a message starting with `place`,
+  /// if there is no state with that name.
+  std::optional<DType> plain_state_dtype(const std::string& place,
+                                         std::size_t group, const Tensor& param,
+                                         const std::string& name) const;
   void restore_states(const Tensor& param, const ParamStates& states) {
     kept_->states.restore(param, states);
   }

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <unordered_map>
 
+#include "fusebook/optim_base/state_store.h"
 #include "fusebook/support/call_place.h"
 #include "fusebook/support/error.h"
 #include "fusebook/support/join.h"
@@ -34,6 +35,14 @@ bool goes_by(std::string_view text, std::string_view name, int index) {
 }
 
 }  // namespace
+
+void GroupStorage::check_sizes(const std::string& place) const {
+  if (min_8bit_size < 0) {
+    throw Error(fmt::format("{}min_8bit_size must not be negative, but is {}",
+                            place, min_8bit_size));
+  }
+  check_state_block_size(place, state_block_size);
+}
 
 ParamGroup::ParamGroup(NamedParams named) {
   for (auto& [name, tensor] : named) {

@@ -24,8 +24,31 @@ using OptionValue = std::variant<bool, Scalar>;
 /// Options by name, in any order; those not named keep their values.
 using GroupOptions = std::vector<std::pair<std::string, OptionValue>>;
 
+/// How a group keeps its weights and states.
+struct GroupStorage {
+  /// See Optimizer::use_master_weights.
+  bool master_weights = false;
+  /// See Optimizer::use_split_masters.
+  bool split_masters = false;
+  /// See Optimizer::use_stochastic_rounding.
+  bool stochastic_rounding = false;
+  /// What the random bits of parameters without a step begin with.
+  std::uint32_t rounding_seed = 0;
+  /// See Optimizer::use_8bit_states.
+  bool states_8bit = false;
+  /// Parameters with fewer elements keep their states as they are.
+  std::int64_t min_8bit_size = 4096;
+  /// How many neighbours of a state in 8 bits share a scale.
+  std::int64_t state_block_size = block_size;
+
+  bool operator==(const GroupStorage&) const = default;
+  /// Throws Error, with a message starting with `place`, for a negative size
+  /// and for blocks that cannot be.
+  void check_sizes(const std::string& place) const;
+};
+
 /// Parameters that share their hyper-parameters.
-class ParamGroup {
+class ParamGroup : public GroupStorage {
  public:
   explicit ParamGroup(std::vector<Tensor> tensors)
       : params(std::move(tensors)) {}
@@ -51,6 +74,9 @@ class ParamGroup {
   void check(const GroupOptions& values);
   /// Tells the numbers their names and group, for reports.
   void name_numbers(int group);
+  /// How the group keeps its weights and states, to compare it or set it whole.
+  const GroupStorage& storage() const { return *this; }
+  GroupStorage& storage() { return *this; }
   /// Adds all options, for reports that explain recompiles.
   void tell(Facts& facts);
   /// False if the tensors are updated one by one.
@@ -77,20 +103,6 @@ class ParamGroup {
   /// The learning rate that schedules start from: a separate number, set by the
   /// first scheduler, that stays the same while a tensor `lr` moves.
   std::optional<double> initial_lr;
-  /// See Optimizer::use_master_weights.
-  bool master_weights = false;
-  /// See Optimizer::use_split_masters.
-  bool split_masters = false;
-  /// See Optimizer::use_stochastic_rounding.
-  bool stochastic_rounding = false;
-  /// What the random bits of parameters without a step begin with.
-  std::uint32_t rounding_seed = 0;
-  /// See Optimizer::use_8bit_states.
-  bool states_8bit = false;
-  /// Parameters with fewer elements keep their states as they are.
-  std::int64_t min_8bit_size = 4096;
-  /// How many neighbours of a state in 8 bits share a scale.
-  std::int64_t state_block_size = block_size;
 
  protected:
   ParamGroup(const ParamGroup&) = default;

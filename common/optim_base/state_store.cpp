@@ -81,6 +81,16 @@ void check_states(const std::string& place, const Tensor& param,
   }
 }
 
+std::optional<DType> plain_state_dtype(const std::string& place,
+                                       const Tensor& param,
+                                       std::span<const StateSpec> specs,
+                                       const std::string& name) {
+  check_defined(param, "the parameter");
+  const StateSpec& spec = find_spec(place, specs, name);
+  if (spec.rate == Rate::entry) return {};
+  return plain_dtype_of(spec, param);
+}
+
 bool is_master(const StateSpec& spec) {
   return spec.name == master_name || spec.name == low_half_name;
 }

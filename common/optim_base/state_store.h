@@ -102,6 +102,14 @@ std::span<const StateSpec> with_8bit_states(std::span<const StateSpec> specs,
 /// The dtype of this state of a parameter.
 DType state_dtype(const StateSpec& spec, const Tensor& param);
 
+/// The same without 8 bits, of the state with that name; none for a number of the
+/// parameter. Throws Error, with a message starting with `place`, if there is no such
+/// state.
+std::optional<DType> plain_state_dtype(const std::string& place,
+                                       const Tensor& param,
+                                       std::span<const StateSpec> specs,
+                                       const std::string& name);
+
 /// True if a parameter with this number of dimensions has this state.
 bool has_state(const StateSpec& spec, const Tensor& param);
 

@@ -67,6 +67,7 @@ class PlainParameters:
             self.param_groups = [
                 {**own, **group, "params": own["params"]}
                 for own, group in zip(self.param_groups, loaded, strict=True)]
+            self._keep_storage(before[0])
             self.state = {}
             self._restore({i: dict(state_dict["state"].get(place, {}))
                            for i, place in enumerate(places)}, numpy.array(1.0))

@@ -17,6 +17,22 @@ else:
 # Options of torch that say how it computes; here that is always one launch.
 _HOW = {"foreach", "fused", "capturable", "differentiable"}
 _NO_NUMBERS = _HOW | {"params", "param_names", "initial_lr"}
+# How a group keeps its weights and states. A group has those that were set.
+_STORAGE = {"master_weights": bool, "split_masters": bool, "stochastic_rounding": bool,
+            "rounding_seed": int, "states_8bit": bool, "min_8bit_size": int,
+            "state_block_size": int}
+
+
+def _storage_option(group: dict[str, Any], name: str) -> bool | int:
+    """The value of an option of storage, or ValueError saying what it must be."""
+    value, kind = group[name], _STORAGE[name]
+    if type(value) is not kind:
+        raise ValueError("true or false" if kind is bool else "a whole number")
+    if name == "rounding_seed" and not 0 <= value < 2**32:
+        raise ValueError("a whole number of 32 bits, from 0 on")
+    if kind is int:  # sizes beyond all are as good as the largest of 64 bits
+        return min(max(value, -2**63), 2**63 - 1)
+    return value
 
 
 def _number(value: Any, count: int) -> Any:
@@ -110,6 +126,14 @@ class Optimizer(_Parameters):
                 wanted = ("a number", "two numbers", "three numbers")[count - 1]
                 raise _core.Error(f"{self._name}: {name} is {value!r}, not "
                                   f"{wanted}") from None
+        for name in _STORAGE:
+            if name not in group:
+                continue
+            try:
+                options[name] = _storage_option(group, name)
+            except ValueError as wanted:
+                raise _core.Error(f"{self._name}: {name} is {group[name]!r}, not "
+                                  f"{wanted}") from None
         return options
 
     def _take_groups(self) -> None:
@@ -123,6 +147,31 @@ class Optimizer(_Parameters):
             if now != self._options[i]:
                 self._stepper.set_options(i, now)
                 self._options[i] = now
+
+    def _switch(self, **options: Any) -> None:
+        """Sets options of storage in all groups, or in none; the first switches the
+        others on. A group has none of them while it is off."""
+        before = [dict(group) for group in self.param_groups]
+        off = next(iter(options.values())) is False
+        try:
+            for group in self.param_groups:
+                group.update(options)
+                if off:
+                    for name in options:
+                        del group[name]
+            self._take_groups()
+        except BaseException:
+            for group, old in zip(self.param_groups, before, strict=True):
+                group.clear()
+                group.update(old)
+            raise
+
+    def _keep_storage(self, before: list[dict[str, Any]]) -> None:
+        """Options of storage that loaded groups do not name stay as they were."""
+        for group, old in zip(self.param_groups, before, strict=True):
+            for name in _STORAGE:
+                if name in old:
+                    group.setdefault(name, old[name])
 
     def _state_of(self, i: int, model: Any) -> dict[str, Any]:
         return {name: like(model, array)
@@ -156,7 +205,48 @@ class Optimizer(_Parameters):
         self._stepper.restore(given)
         self._show_states(i for i, own in given.items() if own)
 
+    # -- how weights and states are kept
+
+    def use_master_weights(self, on: bool = True) -> None:
+        """Keeps parameters in bfloat16 or float16 in float32 besides, as state
+        `master_param`, so that updates too small for 16 bits add up. All other states
+        are float32, too. What is written into such a parameter between steps is
+        overwritten by the next. Call it before the first step; for one group, set its
+        `master_weights`, here or in the constructor's groups."""
+        self._switch(master_weights=on)
+
+    def use_split_masters(self, on: bool = True) -> None:
+        """The same with less memory, for parameters in bfloat16: they are the upper
+        halves of their masters, and the lower halves are kept besides, as state
+        `low_half` in int16. For one group, set its `split_masters`."""
+        self._switch(split_masters=on)
+
+    def use_stochastic_rounding(self, on: bool = True, seed: int = 0) -> None:
+        """Rounds parameters in bfloat16 up or down by random bits, so that updates too
+        small for 16 bits add up on average, without masters. The bits depend on the
+        seed, on the number of the parameter, its count of steps and the place of the
+        element, alone. For one group, set its `stochastic_rounding` and
+        `rounding_seed`."""
+        self._switch(stochastic_rounding=on, rounding_seed=seed)
+
+    def use_8bit_states(self, on: bool = True, min_8bit_size: int = 4096,
+                        state_block_size: int = 256) -> None:
+        """Keeps states in 8 bits, with a scale for each `state_block_size` neighbours,
+        which take about a byte an element instead of a float32. Parameters with fewer than
+        `min_8bit_size` elements, and those not in row-major order, keep their states as
+        they are. States that exist are converted by the next step, here
+        and back. `state` shows their bytes: of each block its scale, a float32, and then
+        its codes. For one group, set its `states_8bit`, `min_8bit_size` and
+        `state_block_size`."""
+        self._switch(states_8bit=on, min_8bit_size=min_8bit_size,
+                     state_block_size=state_block_size)
+
     # -- what there is to know
+
+    def memory(self) -> _core.Memory:
+        """Bytes of all parameters (`params`), and of the states that there are: of
+        their elements (`states`) and of what 8-bit ones have besides (`scales`)."""
+        return self._stepper.memory()
 
     @property
     def counters(self) -> _core.Counters:

@@ -15,6 +15,17 @@ if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
         f"fusebook needs PyTorch 2.10 or newer, and this is {torch.__version__}")
 
 
+def _beside(param: torch.Tensor, value: Any) -> Any:
+    """A state where a step takes it: codes from host memory, all else beside its
+    parameter. Torch 1.11 and older had numbers that were no tensors."""
+    if isinstance(value, (int, float)):
+        return torch.tensor(value, dtype=torch.float64)
+    if not isinstance(value, torch.Tensor):
+        return value
+    coded = value.dtype in (torch.int8, torch.uint8)
+    return value.detach().to("cpu" if coded else param.device)
+
+
 class TorchParameters(torch.optim.Optimizer):
     """What torch.optim.Optimizer leaves to an optimizer."""
 
@@ -54,16 +65,30 @@ class TorchParameters(torch.optim.Optimizer):
         """Takes the state of this class, or of torch.optim's of that name. Raises
         Error if something does not fit; then nothing has changed."""
         before = {"state": self.state, "param_groups": self.param_groups}
+        given: list[dict[str, Any]] = []
+        # Torch converts what it loads to the dtypes of parameters, which would spoil
+        # masters and codes. The hook comes after all others, which may change it.
+        hook = self.register_load_state_dict_pre_hook(
+            lambda _, loaded: given.append(loaded or state_dict))
         try:
             torch.optim.Optimizer.load_state_dict(self, state_dict)
-            params = [each for group in self._params() for each in group]
-            self._restore({i: dict(self.state.get(param, {}))
-                           for i, param in enumerate(params)},
+            self._keep_storage(before["param_groups"])
+            self._restore(self._states_in(given[0]),
                           torch.tensor(1.0, dtype=torch.float64))
         except BaseException:
             self.__setstate__(before)
             self._take_groups()
             raise
+        finally:
+            hook.remove()
+
+    def _states_in(self, state_dict: dict[str, Any]) -> dict[int, dict[str, Any]]:
+        """The states of our parameters, by place, where the parameters are."""
+        params = [each for group in self._params() for each in group]
+        keys = [key for group in state_dict["param_groups"] for key in group["params"]]
+        return {i: {name: _beside(param, value)
+                    for name, value in state_dict["state"].get(key, {}).items()}
+                for i, (param, key) in enumerate(zip(params, keys, strict=True))}
 
     def _show_state(self, i: int, param: Any, state: dict[str, Any]) -> None:
         self.state[param] = state

@@ -201,9 +201,9 @@ nb::object capsule_of(Managed* lent, const char* name) {
 nb::object lend(const Array& array,
                 const std::optional<std::tuple<int, int>>& max_version) {
   if (max_version && std::get<0>(*max_version) >= 1) {
-    return capsule_of(to_dlpack(array.tensor), versioned_name);
+    return capsule_of(codes_to_dlpack(array.tensor), versioned_name);
   }
-  return capsule_of(to_dlpack_unversioned(array.tensor), legacy_name);
+  return capsule_of(codes_to_dlpack_unversioned(array.tensor), legacy_name);
 }
 
 }  // namespace

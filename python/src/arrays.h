@@ -46,7 +46,7 @@ Tensor tensor_of(nanobind::handle object, const char* what, bool writes);
 bool is_watched(nanobind::handle object);
 
 /// A tensor of ours, for other libraries: what torch.from_dlpack and
-/// numpy.from_dlpack take.
+/// numpy.from_dlpack take. One in 8 bits is its bytes (see codes_to_dlpack).
 struct Array {
   Tensor tensor;
 };

@@ -17,11 +17,12 @@ AnyOptimizer make(const Options& defaults) {
   Own* const raw = own.get();
   const auto set_groups = [raw, defaults](
                               std::vector<std::vector<Tensor>> params,
-                              const std::vector<GroupOptions>& options) {
+                              const std::vector<ChosenOptions>& options) {
     std::vector<Group> groups;
     for (std::size_t g = 0; g < params.size(); ++g) {
       Group& group = groups.emplace_back(std::move(params[g]), defaults);
-      group.set(options[g]);
+      group.set(options[g].values);
+      group.storage() = options[g].storage;
       group.options.validate();
       group["lr"].set_moves();
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fusebook/optim_base/optimizer.h"
+#include "group_options.h"
 
 namespace fuse::python {
 
@@ -15,7 +16,7 @@ struct AnyOptimizer {
   /// Replaces all groups. Throws Error, and changes nothing, for options that
   /// make no sense.
   std::function<void(std::vector<std::vector<Tensor>>,
-                     const std::vector<GroupOptions>&)>
+                     const std::vector<ChosenOptions>&)>
       set_groups;
 };
 

@@ -5,9 +5,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
-#include <array>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -15,54 +12,13 @@
 #include "fusebook/reports/guard_report.h"
 #include "fusebook/support/error.h"
 #include "fusebook/tensor/tensor_layout.h"
+#include "group_options.h"
 #include "messages.h"
+#include "turn.h"
 
 namespace nb = nanobind;
 
 namespace fuse::python {
-namespace {
-
-// States that are one number, which torch may keep in float32.
-constexpr std::array<std::string_view, 5> numbers_of_a_parameter = {
-    "step", "momentum_steps", "mu_product", "eta", "mu"};
-
-GroupOptions options_from(const nb::dict& given) {
-  GroupOptions options;
-  for (const auto& [key, value] : given) {
-    const auto name = nb::cast<std::string>(key);
-    if (PyBool_Check(value.ptr())) {
-      options.emplace_back(name, nb::cast<bool>(value));
-    } else if (PyTuple_Check(value.ptr())) {
-      const auto pair = nb::cast<nb::tuple>(value);
-      for (std::size_t i = 0; i < pair.size(); ++i) {
-        options.emplace_back(fmt::format("{}[{}]", name, i),
-                             Scalar(nb::cast<double>(pair[i])));
-      }
-    } else {
-      options.emplace_back(name, Scalar(nb::cast<double>(value)));
-    }
-  }
-  return options;
-}
-
-// For one call at a time: other threads of Python run during a step.
-class Turn {
- public:
-  explicit Turn(std::atomic_flag& busy) : busy_(busy) {
-    if (!busy_.test_and_set()) return;
-    throw Error(
-        "another thread is in a step of this optimizer; let one thread at a "
-        "time use it");
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() { busy_.clear(); }
-
- private:
-  std::atomic_flag& busy_;
-};
-
-}  // namespace
 
 Stepper::Stepper(const std::string& name)
     : any_(make_optimizer(name)),
@@ -82,7 +38,7 @@ void Stepper::set_groups(const nb::list& params, const nb::list& options) {
   for (const Param& each : params_) known.emplace(each.object.ptr(), each);
   std::vector<Param> all;
   std::vector<std::vector<Tensor>> groups;
-  std::vector<GroupOptions> chosen;
+  std::vector<ChosenOptions> chosen;
   for (std::size_t g = 0; g < params.size(); ++g) {
     groups.emplace_back();
     for (const nb::handle object : nb::cast<nb::list>(params[g])) {
@@ -101,6 +57,7 @@ void Stepper::set_groups(const nb::list& params, const nb::list& options) {
   }
   any_.set_groups(groups, chosen);
   params_ = std::move(all);
+  show_anew();  // a group may keep other states than before
   layouts_.clear();
   for (const Param& each : params_) layouts_.add(*each.tensor.impl());
   sizes_.clear();
@@ -110,9 +67,13 @@ void Stepper::set_groups(const nb::list& params, const nb::list& options) {
 void Stepper::set_options(std::size_t group, const nb::dict& options) {
   const Turn turn(busy_);
   ParamGroup& own = any_.optimizer->group(group);
-  const GroupOptions values = options_from(options);
-  own.check(values);
-  for (const auto& [name, value] : values) {
+  const ChosenOptions chosen = options_from(options);
+  own.check(chosen.values);
+  if (chosen.storage != own.storage()) {
+    own.storage() = chosen.storage;
+    show_anew();
+  }
+  for (const auto& [name, value] : chosen.values) {
     if (const bool* const wanted = std::get_if<bool>(&value)) {
       for (const auto& [flag, on] : own.flags()) {
         if (flag == name) *on = *wanted;
@@ -121,6 +82,11 @@ void Stepper::set_options(std::size_t group, const nb::dict& options) {
       own[name].assign(std::get<Scalar>(value).value());
     }
   }
+}
+
+// The next step makes states of other types.
+void Stepper::show_anew() {
+  for (Param& each : params_) each.shown = false;
 }
 
 bool Stepper::is_of(const nb::list& params) const {
@@ -307,55 +273,12 @@ nb::object Stepper::step(const nb::list& params, const nb::object& grads) {
   as_tensors_ ? run_with_tensors() : run();
   nb::list fresh;
   for (std::size_t i = 0; i < params_.size(); ++i) {
-    if (addresses_[i] != nullptr && !params_[i].stepped) {
-      params_[i].stepped = true;
+    if (addresses_[i] != nullptr && !params_[i].shown) {
+      params_[i].shown = true;
       fresh.append(i);
     }
   }
   return fresh;
-}
-
-nb::dict Stepper::states(std::size_t param) const {
-  const Turn turn(busy_);
-  nb::dict all;
-  for (const auto& [name, tensor] :
-       any_.optimizer->states(params_.at(param).tensor)) {
-    all[name.c_str()] = nb::cast(Array{tensor});
-  }
-  return all;
-}
-
-void Stepper::restore(const nb::dict& states) {
-  const Turn turn(busy_);
-  std::vector<Tensor> params;
-  std::vector<ParamStates> all;
-  for (const auto& [key, value] : states) {
-    const auto i = nb::cast<std::size_t>(key);
-    const Param& param = params_.at(i);
-    ParamStates own;
-    for (const auto& [name, object] : nb::cast<nb::dict>(value)) {
-      const auto text = nb::cast<std::string>(name);
-      const std::string what = fmt::format("\"{}\" of {}", text, name_of(i));
-      Tensor tensor = tensor_of(object, what.c_str(), false);
-      const bool number = std::ranges::count(numbers_of_a_parameter, text) > 0;
-      own[text] = number ? tensor.cpu().to(DType::float64).clone()
-                         : tensor.to(param.tensor.dtype()).clone();
-    }
-    std::size_t group = 0;
-    for (std::size_t end = sizes_[0]; end <= i; end += sizes_[++group]) {
-    }
-    any_.optimizer->check_states("load_state_dict: " + name_of(i) + ": ", group,
-                                 param.tensor, own);
-    params.push_back(param.tensor);
-    all.push_back(std::move(own));
-  }
-  any_.optimizer->prepare_states(params, all);
-  for (std::size_t k = 0; k < params.size(); ++k) {
-    any_.optimizer->restore_states(params[k], all[k]);
-  }
-  for (const auto& [key, value] : states) {
-    params_[nb::cast<std::size_t>(key)].stepped = true;
-  }
 }
 
 std::vector<std::string> Stepper::reports() const {
@@ -372,7 +295,16 @@ std::string Stepper::report() const {
   return without_place(step_.report());
 }
 
+OptimizerMemory Stepper::memory() const {
+  const Turn turn(busy_);
+  return any_.optimizer->memory();
+}
+
 void define_stepper(nb::module_& module) {
+  nb::class_<OptimizerMemory>(module, "Memory")
+      .def_ro("params", &OptimizerMemory::params)
+      .def_ro("states", &OptimizerMemory::states)
+      .def_ro("scales", &OptimizerMemory::scales);
   nb::class_<Counters>(module, "Counters")
       .def_ro("launches", &Counters::launches)
       .def_ro("compilations", &Counters::compilations)
@@ -387,6 +319,7 @@ void define_stepper(nb::module_& module) {
       .def("step", &Stepper::step, nb::arg("params"), nb::arg("grads").none())
       .def("states", &Stepper::states)
       .def("restore", &Stepper::restore)
+      .def("memory", &Stepper::memory)
       .def("counters", &Stepper::counters, nb::rv_policy::copy)
       .def("reports", &Stepper::reports)
       .def("report", &Stepper::report);

@@ -26,8 +26,8 @@ class Stepper {
   void set_groups(const nanobind::list& params, const nanobind::list& options);
   /// Sets numbers and switches of one group.
   void set_options(std::size_t group, const nanobind::dict& options);
-  /// One step. Returns the places of parameters that were stepped for the first
-  /// time. None, and nothing has happened, if these are not the parameters of
+  /// One step. Returns the places of parameters whose states are to be shown: they
+  /// are new, or may be of other types than before. None, and nothing has happened, if these are not the parameters of
   /// before: call set_groups. `grads` has one gradient for each parameter, or
   /// None; without it, each parameter's `.grad` is asked.
   nanobind::object step(const nanobind::list& params,
@@ -37,6 +37,8 @@ class Stepper {
   /// Restores the states of parameters, each by its place among all. Copies.
   void restore(const nanobind::dict& states);
 
+  /// Bytes of all parameters, and of the states that there are.
+  OptimizerMemory memory() const;
   /// Those after the last step.
   const Counters& counters() const { return counters_; }
   std::vector<std::string> reports() const;
@@ -47,7 +49,7 @@ class Stepper {
     nanobind::object object;
     Tensor tensor;
     bool watched;
-    bool stepped = false;
+    bool shown = false;  // its states, as they are since the last step
   };
   // A gradient that a step reads; its object lives until the step is done.
   struct Given {
@@ -64,6 +66,10 @@ class Stepper {
   void collect(std::size_t i, nanobind::object gradient);
   void run();
   void run_with_tensors();
+  void show_anew();
+  std::size_t group_of(std::size_t param) const;
+  Tensor state_from(std::size_t i, const std::string& name,
+                    const nanobind::handle& object) const;
   std::string name_of(std::size_t i) const;
 
   AnyOptimizer any_;
@@ -72,7 +78,6 @@ class Stepper {
   std::vector<std::size_t> sizes_;  // parameters in each group
   std::vector<Given> given_;
   std::vector<const void*> addresses_;
-  std::optional<DType> dtype_;
   bool as_tensors_ = false;  // gradients that addresses cannot tell
   Description description_;
   mutable std::atomic_flag busy_ = ATOMIC_FLAG_INIT;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -136,6 +137,43 @@ TEST_CASE("what is lent lives until it is given back") {
   CHECK(static_cast<const float*>(lent->dl_tensor.data)[3] == 2);
   std::thread([&] { lent->deleter(lent); }).join();
   CHECK(watch.expired());
+}
+
+TEST_CASE("codes are lent as the bytes they are") {
+  const Tensor ones = full({3, 40}, 1);
+  for (const DType dtype : {with_block_size(block8, 32), block8, ublock8}) {
+    const Tensor coded = ones.to(dtype);
+    CHECK_THROWS_AS(to_dlpack(coded), Error);
+    CHECK_THROWS_AS(to_dlpack_unversioned(coded), Error);
+    DLManagedTensorVersioned* const lent = codes_to_dlpack(coded);
+    const DLTensor& told = lent->dl_tensor;
+    const std::int64_t size = dtype == with_block_size(block8, 32) ? 32 : 120;
+    const std::int64_t blocks = size == 32 ? 4 : 1;
+    CHECK(told.ndim == 1);
+    CHECK(told.shape[0] == 120 + 4 * blocks);
+    CHECK(told.strides[0] == 1);
+    CHECK(told.dtype.code == (dtype == ublock8 ? kDLUInt : kDLInt));
+    CHECK(told.dtype.bits == 8);
+    const auto* const bytes = static_cast<const unsigned char*>(told.data);
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      const unsigned char* const block = bytes + b * (4 + size);
+      float scale = 0;
+      std::memcpy(&scale, block, 4);
+      CHECK(scale == 1);
+      for (std::int64_t i = 0; i < size && b * size + i < 120; ++i) {
+        CHECK(int(block[4 + i]) == (dtype == ublock8 ? 254 : 127));
+      }
+    }
+    lent->deleter(lent);
+    DLManagedTensor* const old = codes_to_dlpack_unversioned(coded);
+    CHECK(old->dl_tensor.shape[0] == 120 + 4 * blocks);
+    old->deleter(old);
+  }
+  // What is not in 8 bits is lent as it is.
+  DLManagedTensorVersioned* const plain = codes_to_dlpack(ones);
+  CHECK(plain->dl_tensor.ndim == 2);
+  CHECK(plain->dl_tensor.dtype.code == kDLFloat);
+  plain->deleter(plain);
 }
 
 TEST_CASE("what is pending runs before a tensor is lent") {

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "fusebook/tensor/tensor.h"
+
+namespace fuse::python {
+
+/// True for an array of int8 or uint8: what others see of a state in 8 bits.
+bool is_coded(nanobind::handle object);
+
+/// A copy in host memory of a state with this shape, from its bytes as
+/// codes_to_dlpack lends them. How many there are says how large blocks are. Throws
+/// Error, starting with `what`, if they are not those of so many elements.
+Tensor state_from_codes(nanobind::handle object, const char* what,
+                        const Shape& shape);
+
+}  // namespace fuse::python

@@ -1,0 +1,236 @@
+"""How the Python package keeps weights and states, with NumPy arrays.
+
+    python storage_test.py [BUILD]
+"""
+
+import unittest
+
+from support import expected_of, printed_by  # first: it finds the package
+
+import fusebook
+import numpy as np
+
+
+def gradients(step, arrays):
+    """Of one sign, of several orders of magnitude, other ones each step."""
+    return [np.asarray(1e-3 * 2.0**(np.arange(each.size) % 7 + step % 3), each.dtype)
+            .reshape(each.shape) for each in arrays]
+
+
+def arrays():
+    return [np.linspace(-1, 1, 5000, dtype=np.float32).reshape(50, 100),
+            np.ones(10, np.float32)]
+
+
+class Eightbit(unittest.TestCase):
+    def test_the_bytes_of_states(self):
+        params = arrays()
+        adam = fusebook.Adam(params, lr=0.1)
+        adam.use_8bit_states()
+        self.assertEqual(adam.memory().states, 0)
+        adam.step([np.full_like(each, 0.25) for each in params])
+        large, small = adam.state[0], adam.state[1]
+        blocks = 20
+        # All neighbours are alike, so that each has the code of the largest.
+        for name, dtype, code, value in (
+                ("exp_avg", np.int8, 127, np.float32(0.1) * np.float32(0.25)),
+                ("exp_avg_sq", np.uint8, 254, np.float32(0.001 * 0.0625))):
+            state = large[name]
+            self.assertEqual(state.dtype, dtype)
+            self.assertEqual(state.shape, (5000 + 4 * blocks,))
+            whole = state[:19 * 260].reshape(19, 260)
+            scales = whole[:, :4].copy().view(np.float32)
+            self.assertLess(np.abs(scales / value - 1).max(), 1e-6, name)
+            self.assertTrue((whole[:, 4:] == code).all(), name)
+            self.assertEqual(len(state[19 * 260:]), 4 + 136)
+            self.assertEqual(small[name].dtype, np.float32)
+            self.assertEqual(small[name].shape, (10,))
+        memory = adam.memory()
+        self.assertEqual(memory.params, 4 * 5010)
+        steps = 2 * 8
+        self.assertEqual(memory.states, 2 * 5000 + 2 * 40 + steps)
+        self.assertEqual(memory.scales, 2 * 4 * blocks)
+        self.assertEqual(adam.counters.launches, 1)
+
+    def test_steps_stay_near_those_with_whole_states(self):
+        ends = []
+        for on in (False, True):
+            params = arrays()
+            adam = fusebook.Adam(params, lr=1e-3)
+            adam.use_8bit_states(on, min_8bit_size=5000, state_block_size=64)
+            for step in range(20):
+                adam.step(gradients(step, params))
+            ends.append(params)
+            self.assertEqual(adam.counters.recompiles, 0)
+        moved = arrays()[0] - ends[0][0]
+        self.assertGreater(np.abs(moved).min(), 0.015)
+        self.assertLess(np.abs(ends[1][0] - ends[0][0]).max(), 0.002)
+        self.assertGreater(np.abs(ends[1][0] - ends[0][0]).max(), 0)
+        self.assertTrue(np.array_equal(ends[1][1], ends[0][1]))
+
+    def test_going_on_in_bits(self):
+        def run(steps, params, start=None, **size):
+            opt = fusebook.AdamW(params, lr=1e-2)
+            opt.use_8bit_states(min_8bit_size=100, **size)
+            if start is not None:
+                opt.load_state_dict(start)
+            for step in steps:
+                opt.step(gradients(step, params))
+            return opt
+
+        for size in ({}, {"state_block_size": 32}, {"state_block_size": 2048}):
+            whole, first = arrays(), arrays()
+            run(range(6), whole, **size)
+            saved = run(range(3), first, **size).state_dict()
+            after = run(range(3, 6), first, saved, **size)
+            for a, b in zip(whole, first, strict=True):
+                self.assertTrue(np.array_equal(a, b))
+            self.assertEqual(after.state[0]["step"], 6)
+            self.assertEqual(after.state[0]["exp_avg"].dtype, np.int8)
+
+    def test_there_and_back(self):
+        params = arrays()
+        adam = fusebook.Adam(params, lr=1e-3)
+        adam.step(gradients(0, params))
+        whole = adam.state[0]["exp_avg"].copy()
+        adam.use_8bit_states()
+        adam.step(gradients(0, params))
+        self.assertEqual(adam.state[0]["exp_avg"].dtype, np.int8)
+        self.assertEqual(adam.state[0]["step"], 2)
+        adam.use_8bit_states(False)
+        adam.step(gradients(0, params))
+        state = adam.state[0]["exp_avg"]
+        self.assertEqual(state.dtype, np.float32)
+        expected = whole * (1 - 0.9**3) / (1 - 0.9)
+        self.assertLess(np.abs(state / expected - 1).max(), 0.05)
+        # What was loaded is shown as the next step keeps it.
+        coded = fusebook.Adam(arrays(), lr=1e-3)
+        coded.use_8bit_states()
+        coded.load_state_dict(adam.state_dict())
+        self.assertTrue(np.array_equal(coded.state[0]["exp_avg"], state))
+        coded.step(gradients(0, params))
+        self.assertEqual(coded.state[0]["exp_avg"].dtype, np.int8)
+
+    def test_a_parameter_without_a_gradient_is_converted_later(self):
+        params = arrays()
+        adam = fusebook.Adam(params)
+        adam.step(gradients(0, params))
+        adam.use_8bit_states(min_8bit_size=0)
+        grads = gradients(1, params)
+        adam.step([None, grads[1]])
+        self.assertEqual(adam.state[0]["exp_avg"].dtype, np.float32)
+        self.assertEqual(adam.state[1]["exp_avg"].dtype, np.int8)
+        adam.step([grads[0], None])
+        self.assertEqual(adam.state[0]["exp_avg"].dtype, np.int8)
+
+    def test_groups_of_their_own(self):
+        params = arrays()
+        adam = fusebook.Adam([{"params": [params[0]], "states_8bit": True},
+                              {"params": [params[1]]}])
+        adam.use_8bit_states(False)
+        adam.param_groups[1]["states_8bit"] = True
+        adam.param_groups[1]["min_8bit_size"] = 1
+        adam.step(gradients(0, params))
+        self.assertEqual(adam.state[0]["exp_avg"].dtype, np.float32)
+        self.assertEqual(adam.state[1]["exp_avg"].dtype, np.int8)
+        del adam.param_groups[1]["states_8bit"]
+        adam.step(gradients(0, params))
+        self.assertEqual(adam.state[1]["exp_avg"].dtype, np.float32)
+
+
+    def test_what_the_page_shows(self):
+        self.assertEqual(printed_by("fewer_bytes.py"), expected_of("fewer_bytes.py"))
+
+
+class Masters(unittest.TestCase):
+    def run_small_steps(self, prepare, steps, start=None):
+        x = np.ones(100, np.float16)
+        sgd = fusebook.SGD([x], lr=2.0**-14, momentum=0.5)
+        prepare(sgd)
+        if start is not None:
+            x[:], state = start
+            sgd.load_state_dict(state)
+        for _ in range(steps):
+            sgd.step([np.full(100, -1, np.float16)])
+        return x, sgd
+
+    def test_small_updates_add_up(self):
+        x, sgd = self.run_small_steps(lambda opt: None, 20)
+        self.assertTrue((x == 1).all())
+        x, sgd = self.run_small_steps(lambda opt: opt.use_master_weights(), 20)
+        buffer, expected = 0.0, 1.0
+        for _ in range(20):
+            buffer = 0.5 * buffer + 1
+            expected += 2.0**-14 * buffer
+        master = sgd.state[0]["master_param"]
+        self.assertEqual(master.dtype, np.float32)
+        self.assertLess(np.abs(master - expected).max(), 1e-6)
+        self.assertTrue(np.array_equal(x, master.astype(np.float16)))
+        self.assertGreater(x[0], 1)
+
+    def test_going_on_in_bits(self):
+        def on(opt):
+            opt.use_master_weights()
+
+        whole, _ = self.run_small_steps(on, 21)
+        x, sgd = self.run_small_steps(on, 10)
+        saved = sgd.state_dict()
+        self.assertEqual(saved["param_groups"][0]["master_weights"], True)
+        # The state dict says that there are masters, whatever is switched on.
+        for prepare in (on, lambda opt: None):
+            y, after = self.run_small_steps(prepare, 11, (x, saved))
+            self.assertTrue(np.array_equal(whole, y))
+            self.assertEqual(after.param_groups[0]["master_weights"], True)
+
+    def test_only_bfloat16_has_halves(self):
+        for switch in ("use_split_masters", "use_stochastic_rounding"):
+            with self.assertRaisesRegex(fusebook.Error, "float16"):
+                self.run_small_steps(lambda opt, name=switch: getattr(opt, name)(), 1)
+
+
+class Errors(unittest.TestCase):
+    def test_what_cannot_be_leaves_everything_as_it_was(self):
+        params = arrays()
+        adam = fusebook.Adam([{"params": [each]} for each in params])
+        adam.use_8bit_states(state_block_size=64)
+        for text, options in (
+                ("power of two from 32 to 2048, but is 100", {"state_block_size": 100}),
+                ("must not be negative, but is -1", {"min_8bit_size": -1}),
+                ("Adam: min_8bit_size is 0.5, not a whole number",
+                 {"min_8bit_size": 0.5}),
+                ("Adam: states_8bit is 1, not true or false", {"on": 1})):
+            with self.assertRaisesRegex(fusebook.Error, text):
+                adam.use_8bit_states(**options)
+            for group in adam.param_groups:
+                self.assertEqual(group["state_block_size"], 64)
+                self.assertEqual(group["states_8bit"], True)
+        with self.assertRaisesRegex(fusebook.Error, "rounding_seed"):
+            adam.use_stochastic_rounding(seed=-1)
+        self.assertNotIn("rounding_seed", adam.param_groups[0])
+        adam.step(gradients(0, params))
+        self.assertEqual(adam.state[0]["exp_avg"].shape, (5000 + 4 * 79,))
+
+    def test_states_that_do_not_fit(self):
+        params = arrays()
+        adam = fusebook.Adam(params)
+        adam.use_8bit_states()
+        adam.step(gradients(0, params))
+        good = adam.state_dict()
+        state = good["state"][0]
+        for text, name, bad in (
+                ("5079 bytes, which are not the scales and codes of 5000 elements",
+                 "exp_avg", state["exp_avg"][1:]),
+                ("bytes in one dimension", "exp_avg", state["exp_avg"].reshape(2, -1)),
+                ("bytes in one dimension", "exp_avg", state["exp_avg"][::2]),
+                ("master_param is not a state", "master_param", params[0])):
+            with self.assertRaisesRegex(fusebook.Error, text):
+                adam.load_state_dict({**good, "state": {0: {**state, name: bad}}})
+            self.assertEqual(adam.state[0]["step"], 1)
+            self.assertEqual(adam.state[1]["step"], 1)
+        adam.load_state_dict(good)
+        adam.step(gradients(1, params))
+        self.assertEqual(adam.state[0]["step"], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
