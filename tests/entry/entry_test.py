@@ -233,9 +233,14 @@ class CommandLine(Entry):
         self.assertIn("recipes/adam.cpp is a page now", done.stdout)
 
     def test_help(self):
-        for arguments in ([], ["help"], ["--help"], ["run", "--help"]):
+        self.bare_path(apt_get=self.log_call("apt-get"), id="echo 0\n")
+        for arguments in ([], ["help"], ["--help"], ["-h"], ["run", "--help"],
+                          *([command, "--help"] for command in (
+                              "test", "lint", "docs", "verify", "capture", "new",
+                              "doctor", "clean")), ["test", "adam", "-h"]):
             done = self.expect(0, *arguments)
             self.assertIn("usage: ./fusebook COMMAND", done.stdout)
+        self.assertEqual(self.logged(), "")
 
 
 class Missing(Entry):
