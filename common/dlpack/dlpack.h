@@ -19,8 +19,8 @@ DLManagedTensorVersioned* to_dlpack(const Tensor& tensor);
 /// The same for libraries that do not know versions yet.
 DLManagedTensor* to_dlpack_unversioned(const Tensor& tensor);
 /// The same, but a tensor in 8 bits is lent as its bytes, in one dimension, since
-/// others have no type for it: of each block its scale, a float32, and then its codes.
-/// They are int8 where codes have a sign, and else uint8.
+/// others have no type for it: for each block, its scale as a float32, then its codes.
+/// They are int8 where codes have a sign, otherwise uint8.
 DLManagedTensorVersioned* codes_to_dlpack(const Tensor& tensor);
 /// The same for libraries that do not know versions yet.
 DLManagedTensor* codes_to_dlpack_unversioned(const Tensor& tensor);

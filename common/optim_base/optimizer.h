@@ -200,6 +200,9 @@ class Optimizer {
                       std::vector<ParamStates>& states) const {
     kept_->states.prepare(params, states);
   }
+  /// Changes whenever a step or a load may have made, replaced or dropped a state:
+  /// whoever holds tensors of states asks for them anew.
+  std::uint64_t state_changes() const { return kept_->states.changes(); }
   /// Says that a tensor of a group is a part of a parameter, for what depends on the
   /// whole one.
   void set_part(const Tensor& part, PartOf of) {

@@ -22,6 +22,11 @@ const StateSpec& find_spec(const std::string& place,
               " is not a state of this optimizer with its options");
 }
 
+// Averages stay as they are, also where they have the parameter's shape.
+bool is_average(const StateSpec& spec) {
+  return spec.shape == StateShape::rows || spec.shape == StateShape::columns;
+}
+
 // Without codes of 8 bits.
 DType plain_dtype_of(const StateSpec& spec, const Tensor& param) {
   if (spec.dtype) return *spec.dtype;
@@ -34,14 +39,24 @@ bool fits(DType dtype, DType wanted) {
   return dtype == wanted || in_blocks(dtype) || in_blocks(wanted);
 }
 
+// Codes are of states that could be in 8 bits, with a sign where those have one.
+bool fits(DType dtype, const StateSpec& spec, const Tensor& param) {
+  const bool coded = in_blocks(dtype);
+  if (coded && (is_master(spec) || is_average(spec) ||
+                has_sign(dtype) == spec.nonnegative)) {
+    return false;
+  }
+  return fits(dtype, state_dtype(spec, param));
+}
+
 void check_kept_dtype(const Tensor& state, const StateSpec& spec,
                       const Tensor& param) {
   const DType wanted = state_dtype(spec, param);
   if (!spec.beside_master || spec.rate == Rate::entry) return;
   if (fits(state.dtype(), wanted)) return;
   throw Error(fmt::format(
-      "master_weights: the state \"{}\" is kept in {} already, but belongs in "
-      "{}; switch them on before the first step",
+      "the state \"{}\" is kept in {} already, but masters and stochastic "
+      "rounding need it in {}; switch them on before the first step",
       spec.name, name_of(state.dtype()), name_of(wanted)));
 }
 
@@ -73,7 +88,7 @@ void check_states(const std::string& place, const Tensor& param,
     const Shape shape = state_shape(spec, param);
     const DType dtype = number ? DType::float64 : state_dtype(spec, param);
     const bool alike =
-        number ? tensor.dtype() == dtype : fits(tensor.dtype(), dtype);
+        number ? tensor.dtype() == dtype : fits(tensor.dtype(), spec, param);
     if (tensor.shape() == shape && alike) continue;
     throw Error(place + name + " has " +
                 kind_of(tensor.shape(), tensor.dtype()) + ", but must have " +
@@ -102,11 +117,8 @@ bool is_rounding_key(const StateSpec& spec) {
 DType state_dtype(const StateSpec& spec, const Tensor& param) {
   check_defined(param, "the parameter");
   const DType plain = plain_dtype_of(spec, param);
-  // Averages stay as they are, also where they have the parameter's shape.
-  const bool averages =
-      spec.shape == StateShape::rows || spec.shape == StateShape::columns;
   const bool elements =
-      spec.rate == Rate::element && !averages && has_state(spec, param);
+      spec.rate == Rate::element && !is_average(spec) && has_state(spec, param);
   const bool coded = spec.min_8bit_size && elements &&
                      plain != DType::float64 && param.is_contiguous() &&
                      param.numel() >= *spec.min_8bit_size;
@@ -275,8 +287,11 @@ void StateStore::restore(const Tensor& param, const ParamStates& states) {
   });
   for (const auto& [name, value] : states) {
     Tensor& tensor = name == "step" ? kept.step : kept.tensors[name];
-    if (!tensor.defined()) tensor = value;
-    tensor.copy_(value);
+    if (tensor.defined() && tensor.dtype() == value.dtype()) {
+      tensor.copy_(value);
+    } else {
+      tensor = value;  // in memory of its own: see prepare
+    }
   }
 }
 
@@ -296,7 +311,8 @@ void StateStore::prepare(const std::vector<Tensor>& params,
     check_defined(params[i], "a parameter");
     for (auto& [name, tensor] : states[i]) {
       check_defined(tensor, name.c_str());
-      if (state(params[i], name).defined()) continue;
+      const Tensor kept = state(params[i], name);
+      if (kept.defined() && kept.dtype() == tensor.dtype()) continue;
       if (tensor.dim() == 0 && tensor.dtype() == DType::float64) {
         numbers.push_back(&tensor);
         theirs.push_back(params[i]);

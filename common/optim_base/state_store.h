@@ -163,21 +163,26 @@ class StateStore {
   /// All states of a parameter.
   ParamStates states(const Tensor& param) const;
   /// Sets the states of a parameter, which must have been checked. Copies into
-  /// existing tensors; keeps the given tensors where there are none yet. Drops
-  /// states that are not among them.
+  /// existing tensors of the same dtype; else keeps the given ones. Drops states that
+  /// are not among them.
   void restore(const Tensor& param, const ParamStates& states);
-  /// Moves states of these parameters that are not kept yet to memory of their
-  /// own, laid out as `create` would, while an error can still leave everything
-  /// as it was.
+  /// Moves states of these parameters that are not kept yet, or in another dtype, to
+  /// memory of their own, laid out as `create` would, while an error can still leave
+  /// everything as it was.
   void prepare(const std::vector<Tensor>& params,
                std::vector<ParamStates>& states) const;
   /// Commits what was created since the last `keep`, or discards it.
-  void keep() { made_.clear(); }
+  void keep() {
+    if (!made_.empty()) ++kept_;
+    made_.clear();
+  }
   void take_back();
   /// Forgets parameters that nothing else refers to any more.
   void drop_unreachable();
   /// Changes whenever a tensor kept here may have been removed.
   std::uint64_t version() const { return version_; }
+  /// Changes whenever one may have been added, too.
+  std::uint64_t changes() const { return version_ + kept_; }
 
  private:
   void create_steps(std::span<const Tensor> params);
@@ -207,6 +212,7 @@ class StateStore {
   bool has_masters_ = false;
   bool has_keys_ = false;
   std::uint64_t version_ = 0;
+  std::uint64_t kept_ = 0;  // times that something was added
 };
 
 }  // namespace fuse

@@ -10,7 +10,7 @@ compiled step is made at the first call, for this machine.
 """
 
 from . import _core, ops
-from ._core import Counters, Element, Error, process_counters
+from ._core import Counters, Element, Error, Memory, process_counters
 from ._map import foreach_map, foreach_map_
 from ._optimizer import Optimizer
 from .optim import (ASGD, LAMB, LARS, SGD, AdEMAMix, Adadelta, Adafactor, Adagrad, Adam,
@@ -20,7 +20,7 @@ __version__ = _core.__version__
 
 __all__ = [
     "ASGD", "AdEMAMix", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax",
-    "Counters", "Element", "Error", "LAMB", "LARS", "NAdam", "Optimizer", "RAdam",
-    "RMSprop", "Rprop", "SGD", "__version__", "foreach_map", "foreach_map_", "ops",
+    "Counters", "Element", "Error", "LAMB", "LARS", "Memory", "NAdam", "Optimizer",
+    "RAdam", "RMSprop", "Rprop", "SGD", "__version__", "foreach_map", "foreach_map_", "ops",
     "process_counters",
 ]

@@ -76,5 +76,14 @@ class PlainParameters:
             self._take_groups()
             raise
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("defaults", "param_groups", "state")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._finish()
+        self._restore({i: dict(each) for i, each in state["state"].items()},
+                      numpy.array(1.0))
+
     def _show_state(self, i: int, param: Any, state: dict[str, Any]) -> None:
         self.state[i] = state

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,22 +18,31 @@ else:
 # Options of torch that say how it computes; here that is always one launch.
 _HOW = {"foreach", "fused", "capturable", "differentiable"}
 _NO_NUMBERS = _HOW | {"params", "param_names", "initial_lr"}
-# How a group keeps its weights and states. A group has those that were set.
-_STORAGE = {"master_weights": bool, "split_masters": bool, "stochastic_rounding": bool,
-            "rounding_seed": int, "states_8bit": bool, "min_8bit_size": int,
-            "state_block_size": int}
+# How a group keeps its weights, and its states. A group has what was set.
+_WEIGHTS = {"master_weights": bool, "split_masters": bool, "stochastic_rounding": bool,
+            "rounding_seed": int}
+_STATES = {"states_8bit": bool, "min_8bit_size": int, "state_block_size": int}
+_STORAGE = {**_WEIGHTS, **_STATES}
 
 
 def _storage_option(group: dict[str, Any], name: str) -> bool | int:
     """The value of an option of storage, or ValueError saying what it must be."""
-    value, kind = group[name], _STORAGE[name]
-    if type(value) is not kind:
-        raise ValueError("true or false" if kind is bool else "a whole number")
-    if name == "rounding_seed" and not 0 <= value < 2**32:
-        raise ValueError("a whole number of 32 bits, from 0 on")
-    if kind is int:  # sizes beyond all are as good as the largest of 64 bits
-        return min(max(value, -2**63), 2**63 - 1)
-    return value
+    value = group[name]
+    is_flag = type(value).__name__ in ("bool", "bool_")  # NumPy has its own
+    if _STORAGE[name] is bool:
+        if not is_flag:
+            raise ValueError("True or False")
+        return bool(value)
+    try:
+        number = None if is_flag else operator.index(value)
+    except TypeError:
+        number = None
+    if name == "rounding_seed" and (number is None or not 0 <= number < 2**32):
+        raise ValueError(f"an integer from 0 to {2**32 - 1}")
+    if number is None:
+        raise ValueError("an integer")
+    # Sizes beyond all are as good as the largest of 64 bits.
+    return min(max(number, -2**63), 2**63 - 1)
 
 
 def _number(value: Any, count: int) -> Any:
@@ -68,6 +78,12 @@ def _class_over(cls: type, base: type) -> type:
     """`cls` on top of what its parameters' library needs."""
     return type(cls.__name__, (cls, base),
                 {"__module__": cls.__module__, "__doc__": cls.__doc__})
+
+
+def _unfinished(cls: type, base: type) -> Any:
+    """A copy of an optimizer before it gets its state."""
+    made = _class_over(cls, base)
+    return made.__new__(made)
 
 
 class Optimizer(_Parameters):
@@ -106,6 +122,16 @@ class Optimizer(_Parameters):
         base.__init__(self, given, defaults)
         self._take_groups()
 
+    def __reduce__(self) -> Any:
+        # Its own class is made anew, on top of what its parameters' library needs.
+        return _unfinished, type(self).__bases__, self.__getstate__()
+
+    def _finish(self) -> None:
+        """Makes the compiled part of a copy."""
+        self._stepper = _core.Stepper(self._name)
+        self._options = []
+        self._take_groups()
+
     # -- what the compiled part knows
 
     def _params(self) -> list[list[Any]]:
@@ -132,8 +158,8 @@ class Optimizer(_Parameters):
             try:
                 options[name] = _storage_option(group, name)
             except ValueError as wanted:
-                raise _core.Error(f"{self._name}: {name} is {group[name]!r}, not "
-                                  f"{wanted}") from None
+                raise _core.Error(f"{self._name}: {name} must be {wanted}, but is "
+                                  f"{group[name]!r}") from None
         return options
 
     def _take_groups(self) -> None:
@@ -167,11 +193,12 @@ class Optimizer(_Parameters):
             raise
 
     def _keep_storage(self, before: list[dict[str, Any]]) -> None:
-        """Options of storage that loaded groups do not name stay as they were."""
+        """Where a loaded group says nothing of how weights are kept, or nothing of
+        states, that stays as it was."""
         for group, old in zip(self.param_groups, before, strict=True):
-            for name in _STORAGE:
-                if name in old:
-                    group.setdefault(name, old[name])
+            for options in (_WEIGHTS, _STATES):
+                if not any(name in group for name in options):
+                    group.update((name, old[name]) for name in options if name in old)
 
     def _state_of(self, i: int, model: Any) -> dict[str, Any]:
         return {name: like(model, array)
@@ -208,44 +235,46 @@ class Optimizer(_Parameters):
     # -- how weights and states are kept
 
     def use_master_weights(self, on: bool = True) -> None:
-        """Keeps parameters in bfloat16 or float16 in float32 besides, as state
-        `master_param`, so that updates too small for 16 bits add up. All other states
-        are float32, too. What is written into such a parameter between steps is
-        overwritten by the next. Call it before the first step; for one group, set its
-        `master_weights`, here or in the constructor's groups."""
+        """Keeps a float32 copy of each bfloat16 or float16 parameter, as the state
+        `master_param`, so that updates too small for 16 bits add up. All its other states
+        are float32, too. A step overwrites what was written into such a parameter since
+        the last one. Call it before the first step. It applies to the groups that exist
+        now; for one group, set its option `master_weights`."""
         self._switch(master_weights=on)
 
     def use_split_masters(self, on: bool = True) -> None:
-        """The same with less memory, for parameters in bfloat16: they are the upper
-        halves of their masters, and the lower halves are kept besides, as state
-        `low_half` in int16. For one group, set its `split_masters`."""
+        """Like `use_master_weights` with less memory, for bfloat16 parameters: they are
+        the upper halves of their masters, and the lower halves are kept as the state
+        `low_half`, in int16. Call it before the first step. It applies to the groups that
+        exist now; for one group, set its option `split_masters`."""
         self._switch(split_masters=on)
 
     def use_stochastic_rounding(self, on: bool = True, seed: int = 0) -> None:
-        """Rounds parameters in bfloat16 up or down by random bits, so that updates too
-        small for 16 bits add up on average, without masters. The bits depend on the
-        seed, on the number of the parameter, its count of steps and the place of the
-        element, alone. For one group, set its `stochastic_rounding` and
-        `rounding_seed`."""
+        """Rounds bfloat16 parameters up or down by random bits, so that updates too small
+        for 16 bits add up on average, without masters. The bits depend only on the seed,
+        the number of the parameter, its count of steps and the place of the element. Call
+        it before the first step. It applies to the groups that exist now; for one group,
+        set its options `stochastic_rounding` and `rounding_seed`."""
         self._switch(stochastic_rounding=on, rounding_seed=seed)
 
     def use_8bit_states(self, on: bool = True, min_8bit_size: int = 4096,
                         state_block_size: int = 256) -> None:
-        """Keeps states in 8 bits, with a scale for each `state_block_size` neighbours,
-        which take about a byte an element instead of a float32. Parameters with fewer than
-        `min_8bit_size` elements, and those not in row-major order, keep their states as
-        they are. States that exist are converted by the next step, here
-        and back. `state` shows their bytes: of each block its scale, a float32, and then
-        its codes. For one group, set its `states_8bit`, `min_8bit_size` and
-        `state_block_size`."""
+        """Keeps states in 8 bits: about a byte an element instead of a float32. Each run
+        of `state_block_size` neighbouring elements shares one scale. Parameters with
+        fewer than `min_8bit_size` elements, and those not in row-major order, keep their
+        states as they are. Existing states are converted by the next step, in both
+        directions. `state` shows the bytes: for each block, its scale as a float32, then
+        its codes. It applies to the groups that exist now; for one group, set its options
+        `states_8bit`, `min_8bit_size` and `state_block_size`."""
         self._switch(states_8bit=on, min_8bit_size=min_8bit_size,
                      state_block_size=state_block_size)
 
     # -- what there is to know
 
     def memory(self) -> _core.Memory:
-        """Bytes of all parameters (`params`), and of the states that there are: of
-        their elements (`states`) and of what 8-bit ones have besides (`scales`)."""
+        """How many bytes all parameters take (`params`), the states that exist, without
+        scales (`states`), and the scales of 8-bit states (`scales`)."""
+        self._take_groups()
         return self._stepper.memory()
 
     @property

@@ -65,22 +65,31 @@ class TorchParameters(torch.optim.Optimizer):
         """Takes the state of this class, or of torch.optim's of that name. Raises
         Error if something does not fit; then nothing has changed."""
         before = {"state": self.state, "param_groups": self.param_groups}
+        hooks = self._optimizer_load_state_dict_post_hooks
         given: list[dict[str, Any]] = []
         # Torch converts what it loads to the dtypes of parameters, which would spoil
-        # masters and codes. The hook comes after all others, which may change it.
-        hook = self.register_load_state_dict_pre_hook(
+        # masters and codes. This hook comes after all others, which may change it.
+        last = self.register_load_state_dict_pre_hook(
             lambda _, loaded: given.append(loaded or state_dict))
+        self._optimizer_load_state_dict_post_hooks = type(hooks)()
         try:
             torch.optim.Optimizer.load_state_dict(self, state_dict)
             self._keep_storage(before["param_groups"])
-            self._restore(self._states_in(given[0]),
-                          torch.tensor(1.0, dtype=torch.float64))
+            self._restore_all(self._states_in(given[0]))
+            for hook in hooks.values():
+                hook(self)
+            if hooks:  # they may have replaced states
+                self._restore_all(self._states_in(self.state_dict()))
         except BaseException:
             self.__setstate__(before)
             self._take_groups()
             raise
         finally:
-            hook.remove()
+            last.remove()
+            self._optimizer_load_state_dict_post_hooks = hooks
+
+    def _restore_all(self, states: dict[int, dict[str, Any]]) -> None:
+        self._restore(states, torch.tensor(1.0, dtype=torch.float64))
 
     def _states_in(self, state_dict: dict[str, Any]) -> dict[int, dict[str, Any]]:
         """The states of our parameters, by place, where the parameters are."""
@@ -93,15 +102,10 @@ class TorchParameters(torch.optim.Optimizer):
     def _show_state(self, i: int, param: Any, state: dict[str, Any]) -> None:
         self.state[param] = state
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items()
-                if name not in ("_stepper", "_options")}
-
     def __setstate__(self, state: dict[str, Any]) -> None:
         torch.optim.Optimizer.__setstate__(self, state)
         if "_stepper" in self.__dict__:
             return
         # A copy: it has parameters and states of its own.
-        self._stepper = _core.Stepper(self._name)
-        self._options: list[dict[str, Any]] = []
-        self.load_state_dict(self.state_dict())
+        self._finish()
+        self._restore_all(self._states_in(torch.optim.Optimizer.state_dict(self)))

@@ -10,9 +10,9 @@ namespace fuse::python {
 bool is_coded(nanobind::handle object);
 
 /// A copy in host memory of a state with this shape, from its bytes as
-/// codes_to_dlpack lends them. How many there are says how large blocks are. Throws
-/// Error, starting with `what`, if they are not those of so many elements.
+/// codes_to_dlpack lends them. Their number must fit blocks of some size: of
+/// `block_size`, or else of the one that it fits. Throws Error, starting with `what`.
 Tensor state_from_codes(nanobind::handle object, const char* what,
-                        const Shape& shape);
+                        const Shape& shape, std::int64_t block_size);
 
 }  // namespace fuse::python

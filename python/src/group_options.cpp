@@ -39,7 +39,8 @@ bool take_storage(const std::string& name, const nb::handle& value,
 
 }  // namespace
 
-ChosenOptions options_from(const nb::dict& given) {
+ChosenOptions options_from(const nb::dict& given,
+                           const std::string& optimizer) {
   ChosenOptions chosen;
   for (const auto& [key, value] : given) {
     const auto name = nb::cast<std::string>(key);
@@ -56,7 +57,7 @@ ChosenOptions options_from(const nb::dict& given) {
       chosen.values.emplace_back(name, Scalar(nb::cast<double>(value)));
     }
   }
-  chosen.storage.check_sizes("");
+  chosen.storage.check_sizes(optimizer + ": ");
   return chosen;
 }
 

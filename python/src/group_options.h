@@ -2,6 +2,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
+
 #include "fusebook/optim_base/param_group.h"
 
 namespace fuse::python {
@@ -13,8 +15,9 @@ struct ChosenOptions {
   GroupStorage storage;
 };
 
-/// From the values of a dict, whose kinds are checked in Python. Throws Error for
-/// sizes that cannot be.
-ChosenOptions options_from(const nanobind::dict& given);
+/// From the values of a dict, whose kinds are checked in Python. Throws Error, which
+/// names the optimizer, for sizes that cannot be.
+ChosenOptions options_from(const nanobind::dict& given,
+                           const std::string& optimizer);
 
 }  // namespace fuse::python

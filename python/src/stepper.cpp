@@ -21,7 +21,8 @@ namespace nb = nanobind;
 namespace fuse::python {
 
 Stepper::Stepper(const std::string& name)
-    : any_(make_optimizer(name)),
+    : name_(name),
+      any_(make_optimizer(name)),
       step_(compile(std::function<void()>([this] {
                       if (as_tensors_) return any_.optimizer->step(here());
                       any_.optimizer->step({addresses_, {}}, here());
@@ -53,11 +54,10 @@ void Stepper::set_groups(const nb::list& params, const nb::list& options) {
       groups.back().push_back(same->second.tensor);
       all.push_back(same->second);
     }
-    chosen.push_back(options_from(nb::cast<nb::dict>(options[g])));
+    chosen.push_back(options_from(nb::cast<nb::dict>(options[g]), name_));
   }
   any_.set_groups(groups, chosen);
   params_ = std::move(all);
-  show_anew();  // a group may keep other states than before
   layouts_.clear();
   for (const Param& each : params_) layouts_.add(*each.tensor.impl());
   sizes_.clear();
@@ -67,12 +67,9 @@ void Stepper::set_groups(const nb::list& params, const nb::list& options) {
 void Stepper::set_options(std::size_t group, const nb::dict& options) {
   const Turn turn(busy_);
   ParamGroup& own = any_.optimizer->group(group);
-  const ChosenOptions chosen = options_from(options);
+  const ChosenOptions chosen = options_from(options, name_);
   own.check(chosen.values);
-  if (chosen.storage != own.storage()) {
-    own.storage() = chosen.storage;
-    show_anew();
-  }
+  own.storage() = chosen.storage;
   for (const auto& [name, value] : chosen.values) {
     if (const bool* const wanted = std::get_if<bool>(&value)) {
       for (const auto& [flag, on] : own.flags()) {
@@ -82,11 +79,6 @@ void Stepper::set_options(std::size_t group, const nb::dict& options) {
       own[name].assign(std::get<Scalar>(value).value());
     }
   }
-}
-
-// The next step makes states of other types.
-void Stepper::show_anew() {
-  for (Param& each : params_) each.shown = false;
 }
 
 bool Stepper::is_of(const nb::list& params) const {
@@ -272,11 +264,10 @@ nb::object Stepper::step(const nb::list& params, const nb::object& grads) {
   }
   as_tensors_ ? run_with_tensors() : run();
   nb::list fresh;
+  if (any_.optimizer->state_changes() == changes_) return fresh;
+  changes_ = any_.optimizer->state_changes();
   for (std::size_t i = 0; i < params_.size(); ++i) {
-    if (addresses_[i] != nullptr && !params_[i].shown) {
-      params_[i].shown = true;
-      fresh.append(i);
-    }
+    if (addresses_[i] != nullptr) fresh.append(i);
   }
   return fresh;
 }
@@ -304,7 +295,11 @@ void define_stepper(nb::module_& module) {
   nb::class_<OptimizerMemory>(module, "Memory")
       .def_ro("params", &OptimizerMemory::params)
       .def_ro("states", &OptimizerMemory::states)
-      .def_ro("scales", &OptimizerMemory::scales);
+      .def_ro("scales", &OptimizerMemory::scales)
+      .def("__repr__", [](const OptimizerMemory& own) {
+        return fmt::format("Memory(params={}, states={}, scales={})",
+                           own.params, own.states, own.scales);
+      });
   nb::class_<Counters>(module, "Counters")
       .def_ro("launches", &Counters::launches)
       .def_ro("compilations", &Counters::compilations)

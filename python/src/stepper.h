@@ -27,8 +27,8 @@ class Stepper {
   /// Sets numbers and switches of one group.
   void set_options(std::size_t group, const nanobind::dict& options);
   /// One step. Returns the places of parameters whose states are to be shown: they
-  /// are new, or may be of other types than before. None, and nothing has happened, if these are not the parameters of
-  /// before: call set_groups. `grads` has one gradient for each parameter, or
+  /// are new, or may be other tensors than before. None, and nothing has happened, if
+  /// these are not the parameters of before: call set_groups. `grads` has one gradient for each parameter, or
   /// None; without it, each parameter's `.grad` is asked.
   nanobind::object step(const nanobind::list& params,
                         const nanobind::object& grads);
@@ -49,7 +49,6 @@ class Stepper {
     nanobind::object object;
     Tensor tensor;
     bool watched;
-    bool shown = false;  // its states, as they are since the last step
   };
   // A gradient that a step reads; its object lives until the step is done.
   struct Given {
@@ -66,19 +65,23 @@ class Stepper {
   void collect(std::size_t i, nanobind::object gradient);
   void run();
   void run_with_tensors();
-  void show_anew();
   std::size_t group_of(std::size_t param) const;
+  const GroupStorage& storage_of(std::size_t param) const;
+  bool is_outdated(std::size_t i, const std::string& name,
+                   const nanobind::handle& object) const;
   Tensor state_from(std::size_t i, const std::string& name,
                     const nanobind::handle& object) const;
   std::string name_of(std::size_t i) const;
 
+  std::string name_;
   AnyOptimizer any_;
   std::vector<Param> params_;
   Layouts layouts_;                 // of the parameters
   std::vector<std::size_t> sizes_;  // parameters in each group
   std::vector<Given> given_;
   std::vector<const void*> addresses_;
-  bool as_tensors_ = false;  // gradients that addresses cannot tell
+  std::uint64_t changes_ = 0;  // of states, as they were shown
+  bool as_tensors_ = false;    // gradients that addresses cannot tell
   Description description_;
   mutable std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   Counters counters_;

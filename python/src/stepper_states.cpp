@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <nanobind/stl/string.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,18 @@
 namespace nb = nanobind;
 
 namespace fuse::python {
+namespace {
+
+// None for what is not one of our types.
+std::optional<DType> type_of(const nb::handle& object) {
+  try {
+    return tensor_of(object, "", false).dtype();
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace
 
 nb::dict Stepper::states(std::size_t param) const {
   const Turn turn(busy_);
@@ -31,13 +44,37 @@ std::size_t Stepper::group_of(std::size_t param) const {
   return group;
 }
 
+const GroupStorage& Stepper::storage_of(std::size_t param) const {
+  return std::as_const(*any_.optimizer).group(group_of(param)).storage();
+}
+
+// Torch's optimizers carry what is kept beside a parameter along, in the
+// parameter's type, and step without it: then it is no longer true, and the next
+// step makes it anew.
+bool Stepper::is_outdated(std::size_t i, const std::string& name,
+                          const nb::handle& object) const {
+  const GroupStorage& storage = storage_of(i);
+  const bool masters = storage.master_weights || storage.split_masters;
+  if (name == low_half_name) {
+    return !storage.split_masters || type_of(object) != DType::int16;
+  }
+  if (name == master_name) {
+    return !masters || storage.split_masters ||
+           type_of(object) != DType::float32;
+  }
+  return name == rounding_key_name &&
+         (masters || !storage.stochastic_rounding ||
+          type_of(object) != DType::float64);
+}
+
 // A copy of a state that is somewhere else, in the type that a step takes.
 Tensor Stepper::state_from(std::size_t i, const std::string& name,
                            const nb::handle& object) const {
   const Tensor& param = params_[i].tensor;
   const std::string what = fmt::format("\"{}\" of {}", name, name_of(i));
   if (is_coded(object)) {
-    return state_from_codes(object, what.c_str(), param.shape());
+    return state_from_codes(object, what.c_str(), param.shape(),
+                            storage_of(i).state_block_size);
   }
   const Tensor given = tensor_of(object, what.c_str(), false);
   const auto dtype = any_.optimizer->plain_state_dtype(
@@ -55,8 +92,14 @@ void Stepper::restore(const nb::dict& states) {
     const Tensor& param = params_.at(i).tensor;
     ParamStates own;
     for (const auto& [name, object] : nb::cast<nb::dict>(value)) {
+      if (!nb::isinstance<nb::str>(name)) {
+        throw Error(
+            fmt::format("load_state_dict: {}: {} is not the name of a state",
+                        name_of(i), nb::cast<std::string>(nb::repr(name))));
+      }
       const auto text = nb::cast<std::string>(name);
-      own[text] = state_from(i, text, object);
+      if (!is_outdated(i, text, object))
+        own[text] = state_from(i, text, object);
     }
     any_.optimizer->check_states("load_state_dict: " + name_of(i) + ": ",
                                  group_of(i), param, own);
@@ -67,7 +110,7 @@ void Stepper::restore(const nb::dict& states) {
   for (std::size_t k = 0; k < params.size(); ++k) {
     any_.optimizer->restore_states(params[k], all[k]);
   }
-  show_anew();
+  changes_ = any_.optimizer->state_changes();
 }
 
 }  // namespace fuse::python

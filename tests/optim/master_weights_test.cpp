@@ -267,8 +267,9 @@ TEST_CASE(
   adam.use_master_weights();
   CHECK(
       message_of<Error>([&] { adam.step(); }) ==
-      "master_weights: the state \"exp_avg\" is kept in bfloat16 already, but "
-      "belongs in float32; switch them on before the first step");
+      "the state \"exp_avg\" is kept in bfloat16 already, but masters and "
+      "stochastic rounding need it in float32; switch them on before the first "
+      "step");
   CHECK(adam.state(param, "step").item() == 1);
   adam.use_master_weights(false);
   adam.step();

@@ -343,3 +343,57 @@ TEST_CASE("a checkpoint holds codes and scales, and resumes in all bits") {
   }
   CHECK(wide.state(widened[1], "exp_avg").dtype() == DType::float32);
 }
+
+TEST_CASE("what is loaded is kept in its bits, whatever was kept before") {
+  for (const bool coded : {false, true}) {
+    std::vector<Tensor> params = make_params(shapes, 3);
+    Adam adam(params);
+    adam.use_8bit_states(coded, smallest);
+    set_gradients(params, 0);
+    adam.step();
+    std::vector<Tensor> others = make_params(shapes, 4);
+    Adam other(others);
+    other.use_8bit_states(!coded, smallest, 64);
+    auto step = compile([&] { other.step(); });
+    set_gradients(others, 1);
+    step();
+    other.use_8bit_states(coded, smallest);
+    other.load_state_dict(adam.state_dict());
+    CHECK(same_states(other, others, adam, params));
+    for (std::size_t i = 0; i < params.size(); ++i) {
+      others[i].copy_(params[i]);
+    }
+    for (int n = 2; n < 4; ++n) {
+      set_gradients(params, n);
+      set_gradients(others, n);
+      adam.step();
+      step();
+      CHECK(same_bits(others, params));
+      CHECK(same_states(other, others, adam, params));
+    }
+  }
+}
+
+TEST_CASE("codes are loaded where a state could have them") {
+  const std::vector<Tensor> params = {full({300}, 1.0).to(DType::bfloat16)};
+  Adam adam(params);
+  adam.use_master_weights();
+  adam.use_8bit_states(true, smallest);
+  adam.parameters()[0].set_grad(full({300}, 1.0).to(DType::bfloat16));
+  adam.step();
+  const auto refused = [&](const char* name, DType dtype) {
+    StateDict all = adam.state_dict();
+    all.state[0][name] = full({300}, 1.0).to(dtype);
+    return message_of([&] { adam.load_state_dict(all); });
+  };
+  CHECK(contains(refused("exp_avg", DType::ublock8), "exp_avg has shape"));
+  CHECK(contains(refused("exp_avg_sq", DType::block8), "exp_avg_sq has shape"));
+  CHECK(contains(refused("master_param", DType::block8),
+                 "master_param has shape"));
+  CHECK(adam.state(params[0], "step").item() == 1);
+  StateDict good = adam.state_dict();
+  good.state[0]["exp_avg"] = full({300}, 1.0).to(with_block_size(block8, 32));
+  adam.load_state_dict(good);
+  CHECK(adam.state(params[0], "exp_avg").dtype() ==
+        with_block_size(block8, 32));
+}

@@ -3,6 +3,8 @@
     python storage_test.py [BUILD]
 """
 
+import copy
+import pickle
 import unittest
 
 from support import expected_of, printed_by  # first: it finds the package
@@ -128,8 +130,8 @@ class Eightbit(unittest.TestCase):
         adam = fusebook.Adam([{"params": [params[0]], "states_8bit": True},
                               {"params": [params[1]]}])
         adam.use_8bit_states(False)
-        adam.param_groups[1]["states_8bit"] = True
-        adam.param_groups[1]["min_8bit_size"] = 1
+        adam.param_groups[1]["states_8bit"] = np.True_
+        adam.param_groups[1]["min_8bit_size"] = np.int64(1)
         adam.step(gradients(0, params))
         self.assertEqual(adam.state[0]["exp_avg"].dtype, np.float32)
         self.assertEqual(adam.state[1]["exp_avg"].dtype, np.int8)
@@ -188,23 +190,121 @@ class Masters(unittest.TestCase):
                 self.run_small_steps(lambda opt, name=switch: getattr(opt, name)(), 1)
 
 
+class Loading(unittest.TestCase):
+    def test_into_an_optimizer_that_has_stepped_in_another_way(self):
+        switches = (lambda opt: None, lambda opt: opt.use_8bit_states(),
+                    lambda opt: opt.use_8bit_states(state_block_size=32))
+        for first in switches:
+            saved_params = arrays()
+            saved = fusebook.Adam(saved_params)
+            first(saved)
+            for number in range(3):
+                saved.step(gradients(number, saved_params))
+            at_save = [each.copy() for each in saved_params]
+            state = copy.deepcopy(saved.state_dict())
+            saved.step(gradients(3, saved_params))
+            for second in switches:
+                params = arrays()
+                opt = fusebook.Adam(params)
+                second(opt)
+                opt.step(gradients(9, params))
+                if first is switches[0]:
+                    opt.use_8bit_states(False)  # the file says nothing of it
+                opt.load_state_dict(state)
+                for a, b in zip(params, at_save, strict=True):
+                    a[:] = b
+                opt.step(gradients(3, params))
+                for a, b in zip(params, saved_params, strict=True):
+                    self.assertTrue(np.array_equal(a, b))
+                self.assertEqual(opt.state[0]["exp_avg"].dtype,
+                                 saved.state[0]["exp_avg"].dtype)
+
+    def test_the_file_says_how_states_are_kept(self):
+        params = arrays()
+        saved = fusebook.Adam(params)
+        saved.use_8bit_states(state_block_size=64)
+        saved.step(gradients(0, params))
+        opt = fusebook.Adam(arrays())
+        opt.use_master_weights()
+        opt.use_8bit_states(min_8bit_size=7)
+        opt.load_state_dict(saved.state_dict())
+        group = opt.param_groups[0]
+        self.assertEqual(group["state_block_size"], 64)
+        self.assertEqual(group["min_8bit_size"], 4096)
+        self.assertTrue(group["master_weights"])
+
+    def test_copies(self):
+        for switch in (lambda opt: None, lambda opt: opt.use_8bit_states()):
+            params = arrays()
+            adam = fusebook.Adam(params, lr=1e-2)
+            switch(adam)
+            adam.step(gradients(0, params))
+            for twin in (copy.deepcopy(adam), pickle.loads(pickle.dumps(adam))):
+                self.assertIsInstance(twin, fusebook.Adam)
+                own = twin.param_groups[0]["params"]
+                self.assertTrue(np.array_equal(own[0], params[0]))
+                twin.step(gradients(1, own))
+                self.assertEqual(twin.state[0]["step"], 2)
+                self.assertEqual(adam.state[0]["step"], 1)
+                again = arrays()
+                third = fusebook.Adam(again, lr=1e-2)
+                switch(third)
+                for number in range(2):
+                    third.step(gradients(number, again))
+                for a, b in zip(own, again, strict=True):
+                    self.assertTrue(np.array_equal(a, b))
+
+    def test_a_copy_between_a_switch_and_its_step(self):
+        params = arrays()
+        adam = fusebook.Adam(params)
+        adam.use_8bit_states(state_block_size=64)
+        adam.step(gradients(0, params))
+        adam.use_8bit_states(state_block_size=32)
+        twin = copy.deepcopy(adam)
+        for name in ("exp_avg", "exp_avg_sq"):
+            self.assertTrue(np.array_equal(twin.state[0][name], adam.state[0][name]))
+        own = twin.param_groups[0]["params"]
+        adam.step(gradients(1, params))
+        twin.step(gradients(1, own))
+        self.assertEqual(twin.state[0]["exp_avg"].shape, (5000 + 4 * 157,))
+        self.assertTrue(np.array_equal(own[0], params[0]))
+
+    def test_states_that_are_made_later_are_shown(self):
+        x = np.ones(3)
+        sgd = fusebook.SGD([x], lr=0.1)
+        sgd.step([np.ones(3)])
+        self.assertNotIn("momentum_buffer", sgd.state[0])
+        sgd.param_groups[0]["momentum"] = 0.5
+        sgd.step([np.ones(3)])
+        self.assertEqual(list(sgd.state[0]["momentum_buffer"]), [1] * 3)
+
+    def test_memory_of_groups_as_they_are_now(self):
+        adam = fusebook.Adam([np.zeros(10)])
+        adam.add_param_group({"params": [np.zeros(5)]})
+        self.assertEqual(str(adam.memory()), "Memory(params=120, states=0, scales=0)")
+        adam.param_groups.pop()
+        self.assertEqual(adam.memory().params, 80)
+
+
 class Errors(unittest.TestCase):
     def test_what_cannot_be_leaves_everything_as_it_was(self):
         params = arrays()
         adam = fusebook.Adam([{"params": [each]} for each in params])
         adam.use_8bit_states(state_block_size=64)
         for text, options in (
-                ("power of two from 32 to 2048, but is 100", {"state_block_size": 100}),
+                ("Adam: state_block_size must be a power of two from 32 to 2048, but is 100", {"state_block_size": 100}),
                 ("must not be negative, but is -1", {"min_8bit_size": -1}),
-                ("Adam: min_8bit_size is 0.5, not a whole number",
+                ("Adam: min_8bit_size must be an integer, but is 0.5",
                  {"min_8bit_size": 0.5}),
-                ("Adam: states_8bit is 1, not true or false", {"on": 1})):
+                ("Adam: min_8bit_size must be an integer, but is True",
+                 {"min_8bit_size": True}),
+                ("Adam: states_8bit must be True or False, but is 1", {"on": 1})):
             with self.assertRaisesRegex(fusebook.Error, text):
                 adam.use_8bit_states(**options)
             for group in adam.param_groups:
                 self.assertEqual(group["state_block_size"], 64)
                 self.assertEqual(group["states_8bit"], True)
-        with self.assertRaisesRegex(fusebook.Error, "rounding_seed"):
+        with self.assertRaisesRegex(fusebook.Error, "from 0 to 4294967295, but is -1"):
             adam.use_stochastic_rounding(seed=-1)
         self.assertNotIn("rounding_seed", adam.param_groups[0])
         adam.step(gradients(0, params))
@@ -218,13 +318,20 @@ class Errors(unittest.TestCase):
         good = adam.state_dict()
         state = good["state"][0]
         for text, name, bad in (
-                ("5079 bytes, which are not the scales and codes of 5000 elements",
-                 "exp_avg", state["exp_avg"][1:]),
-                ("bytes in one dimension", "exp_avg", state["exp_avg"].reshape(2, -1)),
-                ("bytes in one dimension", "exp_avg", state["exp_avg"][::2]),
-                ("master_param is not a state", "master_param", params[0])):
+                ("5079 bytes, but the scales and codes of 5000 elements, in blocks of "
+                 "256, take 5080", "exp_avg", state["exp_avg"][1:]),
+                ("contiguous one-dim", "exp_avg", state["exp_avg"].reshape(2, -1)),
+                ("contiguous one-dim", "exp_avg", state["exp_avg"][::2]),
+                # Codes with a sign, and without one.
+                ("must have .* and block8", "exp_avg", state["exp_avg_sq"]),
+                ("must have .* and ublock8", "exp_avg_sq", state["exp_avg"]),
+                ("\"exp_avg\" of parameter 0 .ndarray.: .* other order", "exp_avg",
+                 np.zeros((50, 100), ">f4")),
+                ("parameter 0: 7 is not the name", 7, params[0]),
+                ("extra is not a state", "extra", params[0])):
             with self.assertRaisesRegex(fusebook.Error, text):
-                adam.load_state_dict({**good, "state": {0: {**state, name: bad}}})
+                adam.load_state_dict({**good, "state": {**good["state"],
+                                                        0: {**state, name: bad}}})
             self.assertEqual(adam.state[0]["step"], 1)
             self.assertEqual(adam.state[1]["step"], 1)
         adam.load_state_dict(good)

@@ -5,6 +5,7 @@
 
 import copy
 import io
+import pickle
 import unittest
 
 import support  # noqa: F401  # first: it finds the package
@@ -177,6 +178,106 @@ class Loading(unittest.TestCase):
         self.assertTrue(torch.equal(opt.state[own[0]]["master_param"],
                                     saved["state"][0]["master_param"] * 2))
         self.assertEqual(len(opt._optimizer_load_state_dict_pre_hooks), 1)
+
+    def test_what_torch_carried_along_is_made_anew(self):
+        for switch in (masters, halves, bits):
+            own = params(torch.bfloat16)
+            opt = fusebook.Adam(own, lr=1e-2)
+            switch(opt)
+            step(opt, own, 0)
+            between = torch.optim.Adam(own, lr=1e-2)
+            between.load_state_dict(copy.deepcopy(opt.state_dict()))
+            for number in range(1, 5):
+                step(between, own, number)
+            weights = own[0].detach().clone()
+            after = fusebook.Adam(own, lr=1e-2)
+            switch(after)
+            after.load_state_dict(copy.deepcopy(between.state_dict()))
+            for group in after.param_groups:
+                group["lr"] = 0.0
+            step(after, own, 5)
+            self.assertTrue(torch.equal(own[0], weights), switch.__name__)
+            if switch is bits:  # the same seed and number make the same key
+                self.assertEqual(after.state[own[0]]["rounding_key"],
+                                 opt.state[own[0]]["rounding_key"])
+
+    def test_what_a_hook_replaces_afterwards(self):
+        own = params(torch.float32)
+        opt = fusebook.Adam(own)
+        step(opt, own, 0)
+        saved = copy.deepcopy(opt.state_dict())
+
+        def reset(changed):
+            changed.state[own[0]]["exp_avg"] = torch.full((50, 100), 0.5)
+
+        opt.register_load_state_dict_post_hook(reset)
+        opt.load_state_dict(saved)
+        self.assertTrue((opt.state[own[0]]["exp_avg"] == 0.5).all())
+        opt.param_groups[0]["betas"] = (1 - 2.0**-20, 0.999)
+        step(opt, own, 1)
+        self.assertGreater(opt.state[own[0]]["exp_avg"].min(), 0.49)
+        self.assertEqual(len(opt._optimizer_load_state_dict_post_hooks), 1)
+
+    def test_another_order_of_memory(self):
+        own = [Parameter(torch.ones(4, 16, 16, 8))]
+        opt = fusebook.Adam(own, lr=1e-2)
+        opt.use_8bit_states()
+        step(opt, own, 0)
+        self.assertEqual(opt.state[own[0]]["exp_avg"].dtype, torch.int8)
+        own[0].data = own[0].data.to(memory_format=torch.channels_last)
+        step(opt, own, 1)
+        shown = opt.state[own[0]]["exp_avg"]
+        self.assertEqual(shown.dtype, torch.float32)
+        before = shown.clone()
+        step(opt, own, 2)
+        self.assertFalse(torch.equal(shown, before))
+
+    def test_copies_under_a_schedule(self):
+        own = params(torch.bfloat16)
+        opt = fusebook.Adam(own, lr=1e-2)
+        all_least(opt)
+        torch.optim.lr_scheduler.StepLR(opt, 3)
+        opt.register_load_state_dict_pre_hook(lambda *_: self.fail("no load"))
+        step(opt, own, 0)
+        for twin in (copy.deepcopy(opt), pickle.loads(pickle.dumps(opt))):
+            self.assertIsInstance(twin, fusebook.Adam)
+            self.assertIsInstance(twin, torch.optim.Optimizer)
+            other = twin.param_groups[0]["params"]
+            before = other[0].detach().clone()
+            step(twin, other, 1)
+            self.assertFalse(torch.equal(other[0], before))
+            self.assertEqual(twin.state[other[0]]["step"], 2)
+            self.assertEqual(opt.state[own[0]]["step"], 1)
+
+    def test_a_switch_before_the_next_step(self):
+        for switch in ("use_master_weights", "use_split_masters",
+                       "use_stochastic_rounding"):
+            own = params(torch.bfloat16)
+            opt = fusebook.Adam(own, lr=1e-2)
+            getattr(opt, switch)()
+            step(opt, own, 0)
+            getattr(opt, switch)(False)
+            twin = copy.deepcopy(opt)
+            step(twin, twin.param_groups[0]["params"], 1)
+            opt.load_state_dict(opt.state_dict())
+            step(opt, own, 1)
+            self.assertTrue(torch.equal(own[0], twin.param_groups[0]["params"][0]))
+            self.assertEqual(len(opt.state[own[0]]), 3)
+
+    def test_into_an_optimizer_that_has_stepped_plainly(self):
+        for switch in (masters, halves, all_least):
+            own, other = params(torch.bfloat16), params(torch.bfloat16)
+            saved, opt = fusebook.Adam(own), fusebook.Adam(other)
+            switch(saved)
+            step(saved, own, 0)
+            step(opt, other, 7)
+            opt.load_state_dict(copy.deepcopy(saved.state_dict()))
+            for a, b in zip(other, own, strict=True):
+                a.data.copy_(b.data)
+            step(saved, own, 1)
+            step(opt, other, 1)
+            for a, b in zip(other, own, strict=True):
+                self.assertTrue(torch.equal(a, b), switch.__name__)
 
     def test_another_order_of_keys(self):
         own = params(torch.float32)
