@@ -70,16 +70,12 @@ class TorchParameters(torch.optim.Optimizer):
         # Torch converts what it loads to the dtypes of parameters, which would spoil
         # masters and codes. This hook comes after all others, which may change it.
         last = self.register_load_state_dict_pre_hook(
-            lambda _, loaded: given.append(loaded or state_dict))
+            lambda _, loaded: given.append(loaded))
         self._optimizer_load_state_dict_post_hooks = type(hooks)()
         try:
             torch.optim.Optimizer.load_state_dict(self, state_dict)
             self._keep_storage(before["param_groups"])
             self._restore_all(self._states_in(given[0]))
-            for hook in hooks.values():
-                hook(self)
-            if hooks:  # they may have replaced states
-                self._restore_all(self._states_in(self.state_dict()))
         except BaseException:
             self.__setstate__(before)
             self._take_groups()
@@ -87,9 +83,19 @@ class TorchParameters(torch.optim.Optimizer):
         finally:
             last.remove()
             self._optimizer_load_state_dict_post_hooks = hooks
+        for hook in hooks.values():
+            hook(self)
+        if hooks:  # they may have replaced states
+            self._restore_shown()
 
     def _restore_all(self, states: dict[int, dict[str, Any]]) -> None:
         self._restore(states, torch.tensor(1.0, dtype=torch.float64))
+
+    def _restore_shown(self) -> None:
+        params = [each for group in self._params() for each in group]
+        self._restore_all({i: {name: _beside(param, value)
+                               for name, value in self.state.get(param, {}).items()}
+                           for i, param in enumerate(params)})
 
     def _states_in(self, state_dict: dict[str, Any]) -> dict[int, dict[str, Any]]:
         """The states of our parameters, by place, where the parameters are."""
@@ -108,4 +114,4 @@ class TorchParameters(torch.optim.Optimizer):
             return
         # A copy: it has parameters and states of its own.
         self._finish()
-        self._restore_all(self._states_in(torch.optim.Optimizer.state_dict(self)))
+        self._restore_shown()

@@ -143,6 +143,11 @@ Rows rows_of_optimizers() {
       {"Optimizer::check_states",
        [=] { Adam({param()}).check_states("", 0, none(), {}); },
        "check_states: "},
+      {"Optimizer::plain_state_dtype",
+       [] { use(gone().plain_state_dtype("", 0, param(), "exp_avg")); },
+       "Adam: parameter group 0 is out of range"},
+      {"plain_state_dtype",
+       [=] { use(plain_state_dtype("", none(), {}, "exp_avg")); }},
       {"check_states", [=] { check_states("", none(), {}, {}); }},
       {"state_dtype", [=] { use(state_dtype({.name = "exp_avg"}, none())); }},
       {"has_state", [=] { use(has_state({.name = "exp_avg"}, none())); }},
@@ -169,6 +174,8 @@ Rows rows_of_optimizers() {
          gone().prepare_states({param()}, states);
        },
        "StateStore::prepare: "},
+      answer("Optimizer::state_changes",
+             [] { CHECK(gone().state_changes() == 0); }),
       answer("Optimizer::restore_steps", [] { gone().restore_steps(3); }),
       answer("Optimizer::state_dict",
              [] { CHECK(gone().state_dict().param_groups.empty()); }),
@@ -254,6 +261,16 @@ Rows rows_of_optimizers() {
              [] { CHECK(gone_group().switches().size() == 6); }),
       answer("ParamGroup::set", [] { gone_group().set({{"lr", 0.5}}); }),
       answer("ParamGroup::check", [] { gone_group().check({{"lr", 0.5}}); }),
+      answer("ParamGroup::storage",
+             [] { CHECK(!gone_group().storage().states_8bit); }),
+      answer("ParamGroup::storage",
+             [] {
+               const Adam::Group left = gone_group();
+               CHECK(left.storage() == GroupStorage());
+             }),
+      {"GroupStorage::check_sizes",
+       [] { GroupStorage{.min_8bit_size = -1}.check_sizes("here: "); },
+       "here: min_8bit_size must not be negative"},
       answer("ParamGroup::name_numbers", [] { gone_group().name_numbers(0); }),
       answer("ParamGroup::tell",
              [] {
