@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from . import _core
+from ._optimizer import without_storage
 
 
 class PlainParameters:
@@ -65,7 +66,7 @@ class PlainParameters:
         places = [i for group in loaded for i in group["params"]]
         try:
             self.param_groups = [
-                {**own, **group, "params": own["params"]}
+                {**without_storage(own), **group, "params": own["params"]}
                 for own, group in zip(self.param_groups, loaded, strict=True)]
             self._keep_storage(before[0])
             self.state = {}

@@ -25,6 +25,11 @@ _STATES = {"states_8bit": bool, "min_8bit_size": int, "state_block_size": int}
 _STORAGE = {**_WEIGHTS, **_STATES}
 
 
+def without_storage(group: dict[str, Any]) -> dict[str, Any]:
+    """A group without the options that say how weights and states are kept."""
+    return {name: value for name, value in group.items() if name not in _STORAGE}
+
+
 def _storage_option(group: dict[str, Any], name: str) -> bool | int:
     """The value of an option of storage, or ValueError saying what it must be."""
     value = group[name]

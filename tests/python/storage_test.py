@@ -232,6 +232,17 @@ class Loading(unittest.TestCase):
         self.assertEqual(group["state_block_size"], 64)
         self.assertEqual(group["min_8bit_size"], 4096)
         self.assertTrue(group["master_weights"])
+        # One way to keep weights goes before another, so that they are not mixed.
+        masters = fusebook.Adam(arrays())
+        masters.use_master_weights()
+        opt = fusebook.Adam(arrays())
+        opt.use_split_masters()
+        opt.use_8bit_states()
+        opt.load_state_dict(masters.state_dict())
+        group = opt.param_groups[0]
+        self.assertTrue(group["master_weights"])
+        self.assertNotIn("split_masters", group)
+        self.assertTrue(group["states_8bit"])
 
     def test_copies(self):
         for switch in (lambda opt: None, lambda opt: opt.use_8bit_states()):
