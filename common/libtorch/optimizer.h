@@ -3,6 +3,7 @@
 #include <c10/core/GradMode.h>
 #include <torch/optim/optimizer.h>
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <source_location>
@@ -12,6 +13,7 @@
 
 #include "fusebook/libtorch/states.h"
 #include "fusebook/libtorch/stepper.h"
+#include "fusebook/optim_base/turn.h"
 #include "fusebook/reports/counters.h"
 #include "fusebook/reports/guard_report.h"
 
@@ -97,13 +99,13 @@ class Optimizer : public Kind::Base {
         : stepper_(place), states_(stepper_) {}
 
     void take(Optimizer& own) {
-      const detail::Turn turn(busy_);
+      const Turn turn(busy_);
       if (stepper_.take(own.param_groups_)) states_.follow(own.param_groups_);
       states_.look_at(own.param_groups_);
       states_.take(own.param_groups_, own.state_, true);
     }
     void step(Optimizer& own) {
-      const detail::Turn turn(busy_);
+      const Turn turn(busy_);
       if (stepper_.take(own.param_groups_)) states_.follow(own.param_groups_);
       states_.look_at(own.param_groups_);
       stepper_.collect([&]() noexcept { states_.walk(own.state_); });

@@ -2,7 +2,6 @@
 
 #include <torch/optim/optimizer.h>
 
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -22,23 +21,6 @@
 namespace fuse::libtorch::detail {
 
 using Groups = std::vector<::torch::optim::OptimizerParamGroup>;
-
-/// For one call at a time.
-class Turn {
- public:
-  explicit Turn(std::atomic_flag& busy) : busy_(busy) {
-    if (!busy_.test_and_set()) return;
-    throw Error(
-        "another thread is in a step of this optimizer; let one thread at a "
-        "time use it");
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() { busy_.clear(); }
-
- private:
-  std::atomic_flag& busy_;
-};
 
 /// Steps parameters of LibTorch by an optimizer of ours. `Kind` says which one, and
 /// how options and states are called on both sides.

@@ -216,8 +216,8 @@ class Optimizer {
   StateDict state_dict();
   /// Restores the state of another optimizer of the same class, with groups of
   /// the same sizes. Parameters that have names on both sides are matched by
-  /// name, in any order; others by position. Copies everything, tensors in
-  /// place, so a compiled step stays valid. Throws Error naming what does not
+  /// name, in any order; others by position. Copies everything, tensors of the same
+  /// dtype in place; a compiled step stays valid. Throws Error naming what does not
   /// fit, such as states of parameters that are in none of its groups, and inside
   /// a compiled function; then nothing has changed.
   void load_state_dict(const StateDict& all, const LoadOptions& options = {});

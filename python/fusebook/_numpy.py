@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy
 
-from . import _core
-from ._optimizer import without_storage
+from . import _core, _storage
 
 
 class PlainParameters:
@@ -66,9 +65,9 @@ class PlainParameters:
         places = [i for group in loaded for i in group["params"]]
         try:
             self.param_groups = [
-                {**without_storage(own), **group, "params": own["params"]}
+                {**_storage.without(own), **group, "params": own["params"]}
                 for own, group in zip(self.param_groups, loaded, strict=True)]
-            self._keep_storage(before[0])
+            _storage.keep(self.param_groups, before[0])
             self.state = {}
             self._restore({i: dict(state_dict["state"].get(place, {}))
                            for i, place in enumerate(places)}, numpy.array(1.0))

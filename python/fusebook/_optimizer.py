@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from . import _core
+from . import _core, _storage
 from ._arrays import is_torch, like
 
 if TYPE_CHECKING:  # what a class over torch tensors is, and one over others has
@@ -18,37 +17,6 @@ else:
 # Options of torch that say how it computes; here that is always one launch.
 _HOW = {"foreach", "fused", "capturable", "differentiable"}
 _NO_NUMBERS = _HOW | {"params", "param_names", "initial_lr"}
-# How a group keeps its weights, and its states. A group has what was set.
-_WEIGHTS = {"master_weights": bool, "split_masters": bool, "stochastic_rounding": bool,
-            "rounding_seed": int}
-_STATES = {"states_8bit": bool, "min_8bit_size": int, "state_block_size": int}
-_STORAGE = {**_WEIGHTS, **_STATES}
-
-
-def without_storage(group: dict[str, Any]) -> dict[str, Any]:
-    """A group without the options that say how weights and states are kept."""
-    return {name: value for name, value in group.items() if name not in _STORAGE}
-
-
-def _storage_option(group: dict[str, Any], name: str) -> bool | int:
-    """The value of an option of storage, or ValueError saying what it must be."""
-    value = group[name]
-    is_flag = type(value).__name__ in ("bool", "bool_")  # NumPy has its own
-    if _STORAGE[name] is bool:
-        if not is_flag:
-            raise ValueError("True or False")
-        return bool(value)
-    try:
-        number = None if is_flag else operator.index(value)
-    except TypeError:
-        number = None
-    if name == "rounding_seed" and (number is None or not 0 <= number < 2**32):
-        raise ValueError(f"an integer from 0 to {2**32 - 1}")
-    if number is None:
-        raise ValueError("an integer")
-    # Sizes beyond all are as good as the largest of 64 bits.
-    return min(max(number, -2**63), 2**63 - 1)
-
 
 def _number(value: Any, count: int) -> Any:
     if isinstance(value, bool):
@@ -157,14 +125,10 @@ class Optimizer(_Parameters):
                 wanted = ("a number", "two numbers", "three numbers")[count - 1]
                 raise _core.Error(f"{self._name}: {name} is {value!r}, not "
                                   f"{wanted}") from None
-        for name in _STORAGE:
-            if name not in group:
-                continue
-            try:
-                options[name] = _storage_option(group, name)
-            except ValueError as wanted:
-                raise _core.Error(f"{self._name}: {name} must be {wanted}, but is "
-                                  f"{group[name]!r}") from None
+        try:
+            options.update(_storage.options_of(group))
+        except ValueError as why:
+            raise _core.Error(f"{self._name}: {why}") from None
         return options
 
     def _take_groups(self) -> None:
@@ -186,24 +150,17 @@ class Optimizer(_Parameters):
         off = next(iter(options.values())) is False
         try:
             for group in self.param_groups:
-                group.update(options)
-                if off:
-                    for name in options:
-                        del group[name]
+                for name, value in options.items():
+                    if off:
+                        group.pop(name, None)
+                    else:
+                        group[name] = value
             self._take_groups()
         except BaseException:
             for group, old in zip(self.param_groups, before, strict=True):
                 group.clear()
                 group.update(old)
             raise
-
-    def _keep_storage(self, before: list[dict[str, Any]]) -> None:
-        """Where a loaded group says nothing of how weights are kept, or nothing of
-        states, that stays as it was."""
-        for group, old in zip(self.param_groups, before, strict=True):
-            for options in (_WEIGHTS, _STATES):
-                if not any(name in group for name in options):
-                    group.update((name, old[name]) for name in options if name in old)
 
     def _state_of(self, i: int, model: Any) -> dict[str, Any]:
         return {name: like(model, array)
@@ -279,8 +236,11 @@ class Optimizer(_Parameters):
     def memory(self) -> _core.Memory:
         """How many bytes all parameters take (`params`), the states that exist, without
         scales (`states`), and the scales of 8-bit states (`scales`)."""
-        self._take_groups()
-        return self._stepper.memory()
+        found = self._stepper.memory(self._params())
+        if found is None:
+            self._take_groups()
+            found = self._stepper.memory(self._params())
+        return found
 
     @property
     def counters(self) -> _core.Counters:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.optim import optimizer as torch_optimizer
 
-from . import _core
+from . import _core, _storage
 
 if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
     raise ImportError(
@@ -74,7 +74,7 @@ class TorchParameters(torch.optim.Optimizer):
         self._optimizer_load_state_dict_post_hooks = type(hooks)()
         try:
             torch.optim.Optimizer.load_state_dict(self, state_dict)
-            self._keep_storage(before["param_groups"])
+            _storage.keep(self.param_groups, before["param_groups"])
             self._restore_all(self._states_in(given[0]))
         except BaseException:
             self.__setstate__(before)

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -9,12 +10,12 @@
 #include <utility>
 
 #include "fusebook/device/allocator.h"
+#include "fusebook/optim_base/turn.h"
 #include "fusebook/reports/guard_report.h"
 #include "fusebook/support/error.h"
 #include "fusebook/tensor/tensor_layout.h"
 #include "group_options.h"
 #include "messages.h"
-#include "turn.h"
 
 namespace nb = nanobind;
 
@@ -286,8 +287,9 @@ std::string Stepper::report() const {
   return without_place(step_.report());
 }
 
-OptimizerMemory Stepper::memory() const {
+std::optional<OptimizerMemory> Stepper::memory(const nb::list& params) const {
   const Turn turn(busy_);
+  if (!is_of(params)) return {};
   return any_.optimizer->memory();
 }
 

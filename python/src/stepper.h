@@ -28,8 +28,8 @@ class Stepper {
   void set_options(std::size_t group, const nanobind::dict& options);
   /// One step. Returns the places of parameters whose states are to be shown: they
   /// are new, or may be other tensors than before. None, and nothing has happened, if
-  /// these are not the parameters of before: call set_groups. `grads` has one gradient for each parameter, or
-  /// None; without it, each parameter's `.grad` is asked.
+  /// these are not the parameters of before: call set_groups. `grads` has one gradient
+  /// for each parameter, or None; without it, each parameter's `.grad` is asked.
   nanobind::object step(const nanobind::list& params,
                         const nanobind::object& grads);
   /// The states of a parameter, by name.
@@ -37,8 +37,9 @@ class Stepper {
   /// Restores the states of parameters, each by its place among all. Copies.
   void restore(const nanobind::dict& states);
 
-  /// Bytes of all parameters, and of the states that there are.
-  OptimizerMemory memory() const;
+  /// Bytes of all parameters, and of the states that there are. None if these are not
+  /// the parameters of before.
+  std::optional<OptimizerMemory> memory(const nanobind::list& params) const;
   /// Those after the last step.
   const Counters& counters() const { return counters_; }
   std::vector<std::string> reports() const;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "coded_states.h"
+#include "fusebook/optim_base/turn.h"
 #include "stepper.h"
-#include "turn.h"
 
 namespace nb = nanobind;
 
@@ -72,13 +72,13 @@ Tensor Stepper::state_from(std::size_t i, const std::string& name,
                            const nb::handle& object) const {
   const Tensor& param = params_[i].tensor;
   const std::string what = fmt::format("\"{}\" of {}", name, name_of(i));
-  if (is_coded(object)) {
+  const auto dtype = any_.optimizer->plain_state_dtype(
+      "load_state_dict: " + name_of(i) + ": ", group_of(i), param, name);
+  if (dtype && is_coded(object)) {
     return state_from_codes(object, what.c_str(), param.shape(),
                             storage_of(i).state_block_size);
   }
   const Tensor given = tensor_of(object, what.c_str(), false);
-  const auto dtype = any_.optimizer->plain_state_dtype(
-      "load_state_dict: " + name_of(i) + ": ", group_of(i), param, name);
   return dtype ? given.to(*dtype).clone()
                : given.cpu().to(DType::float64).clone();
 }
@@ -98,8 +98,8 @@ void Stepper::restore(const nb::dict& states) {
                         name_of(i), nb::cast<std::string>(nb::repr(name))));
       }
       const auto text = nb::cast<std::string>(name);
-      if (!is_outdated(i, text, object))
-        own[text] = state_from(i, text, object);
+      if (is_outdated(i, text, object)) continue;
+      own[text] = state_from(i, text, object);
     }
     any_.optimizer->check_states("load_state_dict: " + name_of(i) + ": ",
                                  group_of(i), param, own);

@@ -339,6 +339,7 @@ class Errors(unittest.TestCase):
                 ("\"exp_avg\" of parameter 0 .ndarray.: .* other order", "exp_avg",
                  np.zeros((50, 100), ">f4")),
                 ("parameter 0: 7 is not the name", 7, params[0]),
+                ("\"step\" of parameter 0 .ndarray.: .*dtype int8", "step", np.int8([1])),
                 ("extra is not a state", "extra", params[0])):
             with self.assertRaisesRegex(fusebook.Error, text):
                 adam.load_state_dict({**good, "state": {**good["state"],

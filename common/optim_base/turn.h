@@ -4,9 +4,10 @@
 
 #include "fusebook/support/error.h"
 
-namespace fuse::python {
+namespace fuse {
 
-/// For one call at a time: other threads of Python run during a step.
+/// For one call at a time of an optimizer that others may reach meanwhile. Throws
+/// Error where another thread is in one.
 class Turn {
  public:
   explicit Turn(std::atomic_flag& busy) : busy_(busy) {
@@ -23,4 +24,4 @@ class Turn {
   std::atomic_flag& busy_;
 };
 
-}  // namespace fuse::python
+}  // namespace fuse
