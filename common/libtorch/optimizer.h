@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "fusebook/compile/turn.h"
 #include "fusebook/libtorch/states.h"
 #include "fusebook/libtorch/stepper.h"
-#include "fusebook/optim_base/turn.h"
 #include "fusebook/reports/counters.h"
 #include "fusebook/reports/guard_report.h"
 

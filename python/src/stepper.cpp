@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "fusebook/compile/turn.h"
 #include "fusebook/device/allocator.h"
-#include "fusebook/optim_base/turn.h"
 #include "fusebook/reports/guard_report.h"
 #include "fusebook/support/error.h"
 #include "fusebook/tensor/tensor_layout.h"

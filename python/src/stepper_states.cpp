@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "coded_states.h"
-#include "fusebook/optim_base/turn.h"
+#include "fusebook/compile/turn.h"
 #include "stepper.h"
 
 namespace nb = nanobind;

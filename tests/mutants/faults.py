@@ -1837,7 +1837,7 @@ PYTHON = (
           "for (Given& each : given) each = {};", "", "python.numpy"),
     fault("no thread of Python runs during a step", "python/src/stepper.cpp",
           "const nb::gil_scoped_release released;", "", "python.threads"),
-    fault("a step begins while another one runs", "common/optim_base/turn.h",
+    fault("a step begins while another one runs", "common/compile/turn.h",
           "if (!busy_.test_and_set()) return;",
           "busy_.test_and_set();\n    return;", "python.threads"),
     fault("a tensor that is refused stays lent", "python/src/arrays.cpp",
