@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy
@@ -11,6 +12,8 @@ from . import _core, _storage
 
 class PlainParameters:
     """Parameter groups and states as in torch.optim."""
+
+    _one = numpy.array(1.0)
 
     def __init__(self, params: list[Any], defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -30,6 +33,7 @@ class PlainParameters:
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds parameters; options that it does not name are the constructor's."""
+        self._see_state()
         self._add(param_group)
         try:
             self._take_groups()
@@ -70,7 +74,7 @@ class PlainParameters:
             _storage.keep(self.param_groups, before[0])
             self.state = {}
             self._restore({i: dict(state_dict["state"].get(place, {}))
-                           for i, place in enumerate(places)}, numpy.array(1.0))
+                           for i, place in enumerate(places)})
         except BaseException:
             self.param_groups, self.state = before
             self._take_groups()
@@ -80,10 +84,21 @@ class PlainParameters:
         return {name: getattr(self, name) for name in ("defaults", "param_groups", "state")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        held = state["state"]
+        self.__dict__.update(state, state={})
         self._finish()
-        self._restore({i: dict(each) for i, each in state["state"].items()},
-                      numpy.array(1.0))
+        self._restore({i: dict(each) for i, each in held.items()})
+
+    def _states_held(self, places: Iterable[int]) -> dict[int, dict[str, Any]]:
+        return {i: dict(self.state.get(i, {})) for i in places}
+
+    def _see_new_params(self, places: list[int]) -> None:
+        # Arrays may be in other places than before.
+        self.state.clear()
+        self._show_states(range(len(self._all_params())))
 
     def _show_state(self, i: int, param: Any, state: dict[str, Any]) -> None:
-        self.state[i] = state
+        if state:
+            self.state[i] = state
+        else:
+            self.state.pop(i, None)

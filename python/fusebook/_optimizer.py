@@ -69,11 +69,15 @@ class Optimizer(_Parameters):
     _name = ""  # of the optimizer of Fusebook
     _counts = {"betas": 2, "etas": 2, "step_sizes": 2}  # of numbers, where not one
     param_groups: list[dict[str, Any]]
+    state: Any
     defaults: dict[str, Any]
 
     if TYPE_CHECKING:
+        _one: Any  # the number as an array
         def step(self, closure: Any = None, *, grads: Any = None) -> Any: ...
         def _show_state(self, i: int, param: Any, state: dict[str, Any]) -> None: ...
+        def _states_held(self, places: Iterable[int]) -> dict[int, dict[str, Any]]: ...
+        def _see_new_params(self, places: list[int]) -> None: ...
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if defaults.get("differentiable"):
@@ -93,6 +97,7 @@ class Optimizer(_Parameters):
         self._stepper = _core.Stepper(self._name)
         self._options: list[dict[str, Any]] = []
         base.__init__(self, given, defaults)
+        self._note_state()
         self._take_groups()
 
     def __reduce__(self) -> Any:
@@ -103,6 +108,7 @@ class Optimizer(_Parameters):
         """Makes the compiled part of a copy."""
         self._stepper = _core.Stepper(self._name)
         self._options = []
+        self._note_state()
         self._take_groups()
 
     # -- what the compiled part knows
@@ -133,8 +139,9 @@ class Optimizer(_Parameters):
 
     def _take_groups(self) -> None:
         options = [self._options_of(group) for group in self.param_groups]
-        self._stepper.set_groups(self._params(), options)
+        new = self._stepper.set_groups(self._params(), options)
         self._options = options
+        self._see_new_params(new)
 
     def _take_options(self) -> None:
         for i, group in enumerate(self.param_groups):
@@ -146,6 +153,7 @@ class Optimizer(_Parameters):
     def _switch(self, **options: Any) -> None:
         """Sets options of storage in all groups, or in none; the first switches the
         others on. A group has none of them while it is off."""
+        self._see_state()
         before = [dict(group) for group in self.param_groups]
         off = next(iter(options.values())) is False
         try:
@@ -166,12 +174,30 @@ class Optimizer(_Parameters):
         return {name: like(model, array)
                 for name, array in self._stepper.states(i).items()}
 
+    def _all_params(self) -> list[Any]:
+        return [each for group in self._params() for each in group]
+
     def _show_states(self, places: Iterable[int]) -> None:
-        params = [each for group in self._params() for each in group]
+        params = self._all_params()
         for i in places:
             self._show_state(i, params[i], self._state_of(i, params[i]))
+        self._note_state()
+
+    def _note_state(self) -> None:
+        self._noted = self.state, len(self.state)
+
+    def _see_state(self) -> None:
+        """Takes states from `state` if it was replaced, or something was removed from
+        it or added: what is not there begins anew."""
+        shown, size = self._noted
+        if self.state is not shown or len(self.state) != size:
+            self._restore_held()
+
+    def _restore_held(self) -> None:
+        self._restore(self._states_held(range(len(self._all_params()))))
 
     def _make_step(self, grads: Any) -> None:
+        self._see_state()
         if len(self._options) == len(self.param_groups):
             self._take_options()
         fresh = self._stepper.step(self._params(), grads)
@@ -181,18 +207,21 @@ class Optimizer(_Parameters):
         if fresh:
             self._show_states(fresh)
 
-    def _restore(self, states: dict[int, dict[str, Any]], one: Any) -> None:
-        """Takes states by place; `one` is the number 1 as an array."""
+    def _restore(self, states: dict[int, dict[str, Any]]) -> None:
+        """Takes states by place."""
         self._take_groups()
+        self._put_states(states)
+
+    def _put_states(self, states: dict[int, dict[str, Any]]) -> None:
         given = {}
         for i, state in states.items():
             own = {name: value for name, value in state.items() if value is not None}
             if self._name == "SGD" and "momentum_buffer" in own:
                 # Torch's does not count: a buffer alone says that it is not new.
-                own = {"step": one, "momentum_steps": one, **own}
+                own = {"step": self._one, "momentum_steps": self._one, **own}
             given[i] = own
         self._stepper.restore(given)
-        self._show_states(i for i, own in given.items() if own)
+        self._show_states(given)
 
     # -- how weights and states are kept
 
@@ -236,6 +265,7 @@ class Optimizer(_Parameters):
     def memory(self) -> _core.Memory:
         """How many bytes all parameters take (`params`), the states that exist, without
         scales (`states`), and the scales of 8-bit states (`scales`)."""
+        self._see_state()
         found = self._stepper.memory(self._params())
         if found is None:
             self._take_groups()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -28,6 +28,8 @@ def _beside(param: torch.Tensor, value: Any) -> Any:
 
 class TorchParameters(torch.optim.Optimizer):
     """What torch.optim.Optimizer leaves to an optimizer."""
+
+    _one = torch.tensor(1.0, dtype=torch.float64)
 
     def __init__(self, params: list[Any], defaults: dict[str, Any]) -> None:
         torch.optim.Optimizer.__init__(self, params, defaults)
@@ -64,6 +66,7 @@ class TorchParameters(torch.optim.Optimizer):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes the state of this class, or of torch.optim's of that name. Raises
         Error if something does not fit; then nothing has changed."""
+        self._take_groups()  # parameters that are new, with the states they had
         before = {"state": self.state, "param_groups": self.param_groups}
         hooks = self._optimizer_load_state_dict_post_hooks
         given: list[dict[str, Any]] = []
@@ -75,7 +78,7 @@ class TorchParameters(torch.optim.Optimizer):
         try:
             torch.optim.Optimizer.load_state_dict(self, state_dict)
             _storage.keep(self.param_groups, before["param_groups"])
-            self._restore_all(self._states_in(given[0]))
+            self._restore(self._states_in(given[0]))
         except BaseException:
             self.__setstate__(before)
             self._take_groups()
@@ -86,27 +89,34 @@ class TorchParameters(torch.optim.Optimizer):
         for hook in hooks.values():
             hook(self)
         if hooks:  # they may have replaced states
-            self._restore_shown()
+            self._restore_held()
 
-    def _restore_all(self, states: dict[int, dict[str, Any]]) -> None:
-        self._restore(states, torch.tensor(1.0, dtype=torch.float64))
+    def _states_held(self, places: Iterable[int]) -> dict[int, dict[str, Any]]:
+        """What `state` has for parameters, by place."""
+        params = self._all_params()
+        return {i: {name: _beside(params[i], value)
+                    for name, value in self.state.get(params[i], {}).items()}
+                for i in places}
 
-    def _restore_shown(self) -> None:
-        params = [each for group in self._params() for each in group]
-        self._restore_all({i: {name: _beside(param, value)
-                               for name, value in self.state.get(param, {}).items()}
-                           for i, param in enumerate(params)})
+    def _see_new_params(self, places: list[int]) -> None:
+        # Torch keeps the state of a parameter that leaves its group.
+        held = self._states_held(places)
+        if any(held.values()):
+            self._put_states(held)
 
     def _states_in(self, state_dict: dict[str, Any]) -> dict[int, dict[str, Any]]:
         """The states of our parameters, by place, where the parameters are."""
-        params = [each for group in self._params() for each in group]
+        params = self._all_params()
         keys = [key for group in state_dict["param_groups"] for key in group["params"]]
         return {i: {name: _beside(param, value)
                     for name, value in state_dict["state"].get(key, {}).items()}
                 for i, (param, key) in enumerate(zip(params, keys, strict=True))}
 
     def _show_state(self, i: int, param: Any, state: dict[str, Any]) -> None:
-        self.state[param] = state
+        if state:
+            self.state[param] = state
+        else:
+            self.state.pop(param, None)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         torch.optim.Optimizer.__setstate__(self, state)
@@ -114,4 +124,3 @@ class TorchParameters(torch.optim.Optimizer):
             return
         # A copy: it has parameters and states of its own.
         self._finish()
-        self._restore_shown()

@@ -34,13 +34,15 @@ std::string Stepper::name_of(std::size_t i) const {
   return fmt::format("parameter {}", i);
 }
 
-void Stepper::set_groups(const nb::list& params, const nb::list& options) {
+std::vector<std::size_t> Stepper::set_groups(const nb::list& params,
+                                             const nb::list& options) {
   const Turn turn(busy_);
   std::unordered_map<PyObject*, Param> known;
   for (const Param& each : params_) known.emplace(each.object.ptr(), each);
   std::vector<Param> all;
   std::vector<std::vector<Tensor>> groups;
   std::vector<ChosenOptions> chosen;
+  std::vector<std::size_t> added;
   for (std::size_t g = 0; g < params.size(); ++g) {
     groups.emplace_back();
     for (const nb::handle object : nb::cast<nb::list>(params[g])) {
@@ -51,6 +53,7 @@ void Stepper::set_groups(const nb::list& params, const nb::list& options) {
         check_storable(*tensor.impl(), name.c_str());
         const Param param = {nb::borrow(object), tensor, is_watched(object)};
         same = known.emplace(object.ptr(), param).first;
+        added.push_back(all.size());
       }
       groups.back().push_back(same->second.tensor);
       all.push_back(same->second);
@@ -63,6 +66,7 @@ void Stepper::set_groups(const nb::list& params, const nb::list& options) {
   for (const Param& each : params_) layouts_.add(*each.tensor.impl());
   sizes_.clear();
   for (const auto& each : groups) sizes_.push_back(each.size());
+  return added;
 }
 
 void Stepper::set_options(std::size_t group, const nb::dict& options) {

@@ -22,8 +22,10 @@ class Stepper {
  public:
   explicit Stepper(const std::string& name);
 
-  /// Takes the parameters of all groups and their options.
-  void set_groups(const nanobind::list& params, const nanobind::list& options);
+  /// Takes the parameters of all groups and their options. Returns the places of
+  /// those that it did not have before.
+  std::vector<std::size_t> set_groups(const nanobind::list& params,
+                                      const nanobind::list& options);
   /// Sets numbers and switches of one group.
   void set_options(std::size_t group, const nanobind::dict& options);
   /// One step. Returns the places of parameters whose states are to be shown: they

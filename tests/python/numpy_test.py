@@ -212,6 +212,42 @@ class State(unittest.TestCase):
         opt.step([np.ones(2)])
         self.assertEqual(list(shown), [1.5, 1.5])
 
+    def test_what_is_removed_from_the_state_begins_anew(self):
+        def removed(opt):
+            del opt.state[1]
+
+        def emptied(opt):
+            opt.state.clear()
+
+        def replaced(opt):
+            opt.state = {0: {}, 1: {}}
+
+        # A step of 1 after the first, of 1.5 after the second; then 1 or 1.75.
+        for change, first in ((removed, -4.25), (emptied, -3.5), (replaced, -3.5)):
+            arrays = np.zeros(2), np.zeros(3)
+            opt = fusebook.SGD(arrays, lr=1.0, momentum=0.5)
+            for _ in range(2):
+                opt.step([np.ones(2), np.ones(3)])
+            change(opt)
+            opt.step([np.ones(2), np.ones(3)])
+            self.assertEqual([list(each) for each in arrays],
+                             [[first] * 2, [-3.5] * 3], change)
+            self.assertEqual(list(opt.state[1]["momentum_buffer"]), [1.0] * 3)
+            self.assertEqual(opt.memory().states, 8 * (2 + 3 + 4))
+
+    def test_states_stay_with_arrays_that_get_other_places(self):
+        a, b = np.zeros(2), np.zeros(3)
+        opt = fusebook.SGD([a, b], lr=1.0, momentum=0.5)
+        opt.step([np.ones(2), np.ones(3)])
+        del opt.param_groups[0]["params"][0]
+        opt.step([np.ones(3)])
+        self.assertEqual(list(opt.state), [0])
+        self.assertEqual(list(opt.state_dict()["state"][0]["momentum_buffer"]),
+                         [1.5] * 3)
+        opt.add_param_group({"params": [a]})
+        opt.step([np.ones(3), np.ones(2)])
+        self.assertEqual([list(a), list(b)], [[-2.0] * 2, [-4.25] * 3])
+
     def test_what_does_not_fit_changes_nothing(self):
         x = np.zeros(2)
         opt = fusebook.Adam([x])

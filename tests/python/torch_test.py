@@ -3,6 +3,7 @@
     python torch_test.py [BUILD]
 """
 
+import collections
 import copy
 import gc
 import io
@@ -184,6 +185,67 @@ class Tensors(unittest.TestCase):
         self.assertEqual(opts[0].state[models[0][0].weight]["step"], 6)
         self.assertEqual(opts[0].counters.launches, 9)
         self.assertEqual(opts[0].counters.recompiles, 0)
+
+    def test_states_that_are_removed(self):
+        def one(opt):
+            del opt.state[opt.param_groups[0]["params"][0]]
+
+        def all_of_them(opt):
+            opt.state.clear()
+
+        def the_whole(opt):
+            opt.state = collections.defaultdict(dict)
+
+        def none(opt):
+            opt.state["calls"] = {"count": 5}
+
+        for name in NAMES:
+            for change in (one, all_of_them, the_whole, none):
+                runs = [Trainer(library, name, lambda opt: lr_scheduler.StepLR(opt, 5))
+                        for library in (fusebook, torch.optim)]
+                for each in runs:
+                    each.train(5)
+                    change(each.opt)
+                    each.train(5)
+                for a, b in zip(*(each.params() for each in runs), strict=True):
+                    self.assertLess((a - b).abs().max(), ROUNDED.get(name, 1e-14),
+                                    (name, change))
+                ours = runs[0].opt
+                count = ours.state[ours.param_groups[0]["params"][0]]["step"]
+                self.assertEqual(count, 10 if change is none else 5)
+
+    def leaves_for_a_while(self, library, switch=None, frozen=False):
+        run = Trainer(library, "Adam", lambda opt: lr_scheduler.StepLR(opt, 5))
+        if switch is not None:
+            switch(run.opt)
+        run.train(5)
+        params = run.opt.param_groups[0]["params"]
+        weight = params[0]
+        if frozen:  # which is another way to leave it alone
+            weight.requires_grad_(False)
+        else:
+            del params[0]
+        run.train(3)
+        if frozen:
+            weight.requires_grad_()
+        else:
+            params.insert(0, weight)
+        run.train(5)
+        self.assertEqual(run.opt.state[weight]["step"], 10)
+        return run.params()
+
+    def test_parameters_that_leave_their_group_for_a_while(self):
+        ours, theirs = (self.leaves_for_a_while(each) for each in (fusebook, torch.optim))
+        for a, b in zip(ours, theirs, strict=True):
+            self.assertLess((a - b).abs().max(), 1e-14)
+
+        def coded(opt):
+            opt.use_8bit_states(min_8bit_size=1, state_block_size=32)
+
+        out, frozen = (self.leaves_for_a_while(fusebook, coded, each)
+                       for each in (False, True))
+        for a, b in zip(out, frozen, strict=True):
+            self.assertTrue(torch.equal(a, b))
 
     def test_files_of_torch(self):
         first, second = Trained(), Trained()
