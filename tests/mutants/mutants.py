@@ -123,6 +123,10 @@ class Tree:
         return done.stdout[-3000:] if done.returncode else ""
 
     def passes(self, suite):
+        return not self.what_fails(suite)
+
+    def what_fails(self, suite):
+        """How a suite goes red: nothing if it is green."""
         environment = {**os.environ,
                        "FUSEBOOK_CACHE_DIR": str(self.scratch / "kernel-cache")}
         # Suites that are killed must not leave children in our way.
@@ -132,11 +136,11 @@ class Tree:
                                 stderr=subprocess.DEVNULL,
                                 start_new_session=True)
         try:
-            return test.wait(timeout=TEST_SECONDS) == 0
+            return suite if test.wait(timeout=TEST_SECONDS) else ""
         except subprocess.TimeoutExpired:
             os.killpg(test.pid, 9)
             test.wait()
-            return False
+            return f"{suite} does not end"
 
     def judge(self, fault):
         """Whether a suite goes red, and which; or what else happened."""
@@ -147,8 +151,8 @@ class Tree:
             for suite in fault.suites:
                 if said := self.build([suite]):
                     return False, f"does not compile:\n{said}"
-                if not self.passes(suite):
-                    return True, suite
+                if red := self.what_fails(suite):
+                    return True, red
             return False, "no suite goes red: " + ", ".join(fault.suites)
         finally:
             path.write_text(right)
