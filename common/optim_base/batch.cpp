@@ -59,7 +59,7 @@ Batch make_batch(std::vector<Tensor> params, std::span<const StateSpec> specs,
       const bool may_lack = is_master(specs[s]) || is_rounding_key(specs[s]) ||
                             !has_state(specs[s], param);
       if (state == entry.tensors.end() && may_lack) continue;
-      states[s].push_back(entry.tensors.at(specs[s].name));
+      states[s].push_back(entry.tensors.at(std::string(specs[s].name)));
     }
   }
   Batch batch;

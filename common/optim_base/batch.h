@@ -25,7 +25,7 @@ struct Batch {
   TensorList grads;                ///< Their gradients.
   TensorList steps;                ///< float64 step counts, one per parameter
   std::vector<TensorList> states;  ///< in the order of the StateSpecs
-  std::vector<const char*> names;  ///< names of the states
+  std::vector<std::string_view> names;  ///< names of the states
   /// The parameters in float32, if they have 16 bits and masters.
   TensorList masters;
   /// The lower halves of the parameters, if they have split masters.

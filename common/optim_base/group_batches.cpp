@@ -244,7 +244,7 @@ void GroupBatches::create_states(Groups groups,
   const auto& specs = groups[set.front()].specs;
   const bool by_group = std::any_of(
       specs.begin(), specs.end(),
-      [](const StateSpec& spec) { return spec.initial_from != nullptr; });
+      [](const StateSpec& spec) { return !spec.initial_from.empty(); });
   std::vector<Tensor> params;
   std::vector<std::size_t> numbers;
   const auto create = [&](const GroupToUpdate& like) {

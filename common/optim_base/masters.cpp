@@ -62,7 +62,7 @@ void StateStore::create_masters(std::span<const Tensor> params,
     if (entry.tensors.contains(spec.name)) continue;
     Tensor master = make_master(entry, spec);
     made_.push_back({param.impl().get(), spec.name, {}});
-    entry.tensors[spec.name] = std::move(master);
+    entry.tensors[std::string(spec.name)] = std::move(master);
   }
 }
 
@@ -70,7 +70,7 @@ void StateStore::create_masters(std::span<const Tensor> params,
 Tensor StateStore::make_master(Entry& entry, const StateSpec& spec) {
   const bool split = spec.name == low_half_name;
   Tensor master = empty_like(entry.param, *spec.dtype);
-  const char* const other = split ? master_name : low_half_name;
+  const std::string_view other = split ? master_name : low_half_name;
   const auto found = entry.tensors.find(other);
   if (found == entry.tensors.end()) {
     if (split) {
@@ -93,10 +93,10 @@ Tensor StateStore::make_master(Entry& entry, const StateSpec& spec) {
   return master;
 }
 
-void StateStore::drop(std::span<const Tensor> params, const char* name) {
+void StateStore::drop(std::span<const Tensor> params, std::string_view name) {
   for (const Tensor& param : params) {
     ParamStates& states = entries_[param.impl().get()].tensors;
-    if (states.erase(name) > 0) ++version_;
+    if (states.erase(std::string(name)) > 0) ++version_;
   }
 }
 
@@ -126,7 +126,7 @@ void StateStore::create_rounding_keys(std::span<const Tensor> params,
     const TensorImpl* const param = theirs[i].impl().get();
     fresh[i].fill_(keys[i]);
     made_.push_back({param, spec.name, {}});
-    entries_[param].tensors[spec.name] = fresh[i];
+    entries_[param].tensors[std::string(spec.name)] = fresh[i];
   }
 }
 

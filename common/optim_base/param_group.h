@@ -67,8 +67,9 @@ class ParamGroup : public GroupStorage {
   /// The same with "master_weights", "split_masters" and "stochastic_rounding",
   /// which `flags` has only while they are on.
   std::vector<std::pair<std::string, bool*>> switches();
-  /// Sets options, including "initial_lr" and what `switches` has besides. Throws Error for an unknown name, or for a number where a switch is expected;
-  /// then nothing has changed.
+  /// Sets options, including "initial_lr" and what `switches` has besides. Throws
+  /// Error for an unknown name, or for a number where a switch is expected; then
+  /// nothing has changed.
   void set(const GroupOptions& values);
   /// Throws whatever `set` would throw.
   void check(const GroupOptions& values);

@@ -161,8 +161,8 @@ std::vector<StateSpec> with_initials(std::span<const StateSpec> specs,
                                      ParamGroup& group) {
   std::vector<StateSpec> resolved(specs.begin(), specs.end());
   for (StateSpec& spec : resolved) {
-    if (spec.initial_from == nullptr) continue;
-    spec.initial = group[spec.initial_from].value();
+    if (spec.initial_from.empty()) continue;
+    spec.initial = group[std::string(spec.initial_from)].value();
   }
   return resolved;
 }
@@ -199,7 +199,7 @@ void StateStore::create_steps(std::span<const Tensor> params) {
     Entry& entry = entries_[param.impl().get()];
     entry.param = param;
     if (entry.step.defined()) continue;
-    made_.push_back({param.impl().get(), nullptr, {}});
+    made_.push_back({param.impl().get(), {}, {}});
     fresh.push_back(&entry);
     theirs.push_back(param);
   }
@@ -213,7 +213,8 @@ void StateStore::create_states(std::span<const Tensor> params,
   std::vector<Tensor> theirs;
   for (const Tensor& param : params) {
     if (!has_state(spec, param)) continue;
-    Tensor& tensor = entries_[param.impl().get()].tensors[spec.name];
+    Tensor& tensor =
+        entries_[param.impl().get()].tensors[std::string(spec.name)];
     if (tensor.defined()) {
       check_kept_dtype(tensor, spec, param);
       convert(tensor, spec, param);
@@ -338,13 +339,13 @@ void StateStore::take_back() {
     const auto entry = entries_.find(param);
     if (entry == entries_.end()) continue;
     if (before.defined()) {
-      entry->second.tensors[name] = before;
+      entry->second.tensors[std::string(name)] = before;
       // To split it has rounded its parameter in another way.
       if (name == master_name) entry->second.param.copy_(before);
-    } else if (name == nullptr) {
+    } else if (name.empty()) {
       entries_.erase(entry);
     } else {
-      entry->second.tensors.erase(name);
+      entry->second.tensors.erase(std::string(name));
     }
   }
   made_.clear();

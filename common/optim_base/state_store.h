@@ -29,11 +29,11 @@ enum class StateShape : std::uint8_t {
 /// shape, or (at Rate::entry) one number in float64. The names are string
 /// literals. A state has the same dtype at every step.
 struct StateSpec {
-  const char* name;           ///< as `Optimizer::state` takes it
+  std::string_view name;      ///< as `Optimizer::state` takes it
   double initial = 0;         ///< initial value of every element
   Rate rate = Rate::element;  ///< one number per element, or one per parameter
   /// The hyper-parameter it starts from instead of `initial`, such as "lr".
-  const char* initial_from = nullptr;
+  std::string_view initial_from = {};
   /// The dtype of a tensor; by default the parameter's. Operations on mixed
   /// dtypes promote to one that holds them all.
   std::optional<DType> dtype = {};
@@ -55,12 +55,12 @@ struct StateSpec {
 };
 
 /// The state that holds a 16-bit parameter in float32.
-inline constexpr const char* master_name = "master_param";
+inline constexpr std::string_view master_name = "master_param";
 /// The state that holds the lower half of the float32 whose upper half is a
 /// parameter in bfloat16.
-inline constexpr const char* low_half_name = "low_half";
+inline constexpr std::string_view low_half_name = "low_half";
 /// The number that tells the random bits of a parameter from those of all others.
-inline constexpr const char* rounding_key_name = "rounding_key";
+inline constexpr std::string_view rounding_key_name = "rounding_key";
 
 /// True for the spec of masters, which only 16-bit parameters have.
 bool is_master(const StateSpec& spec);
@@ -192,14 +192,15 @@ class StateStore {
   void create_rounding_keys(std::span<const Tensor> params,
                             std::span<const std::size_t> numbers,
                             const StateSpec& spec);
-  void drop(std::span<const Tensor> params, const char* name);
+  void drop(std::span<const Tensor> params, std::string_view name);
   const PartOf* part_of(const Tensor& param) const;
   void convert(Tensor& state, const StateSpec& spec, const Tensor& param);
 
   struct Made {
     const TensorImpl* param;
-    const char* name;  // null for the step count, if nothing was kept before
-    Tensor before;     // what was converted, if it was not made anew
+    std::string_view
+        name;       // empty for the step count, if nothing was kept before
+    Tensor before;  // what was converted, if it was not made anew
   };
 
   std::unordered_map<const TensorImpl*, Entry> entries_;

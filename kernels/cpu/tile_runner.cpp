@@ -50,7 +50,9 @@ bool is_input(const BodyNode& node) {
 // Elements go to neighbouring lanes, from `lane` on.
 template <class How, class T>
 void take(How how, const void* elements, i64 n, i64 lane, double* lanes) {
-  const auto* const values = static_cast<const device::Unaligned<T>*>(elements);
+  // "auto" would forget that they may be at any address.
+  const device::Unaligned<T>* const values =
+      static_cast<const device::Unaligned<T>*>(elements);
   for (i64 i = 0; i < n;) {
     const i64 count = std::min(n - i, reduction_lanes - lane);
     FUSE_INDEPENDENT

@@ -1,6 +1,10 @@
 #include "fusebook/cuda/cuda_api.h"
 
+#include <memory>
+#include <utility>
+
 #include "fusebook/support/dynamic_library.h"
+#include "fusebook/support/keep_forever.h"
 
 namespace fuse {
 
@@ -10,13 +14,13 @@ CudaDriver load_cuda_driver(const char* library) {
     return {nullptr,
             "the driver's library cannot be opened (" + opened.problem() + ")"};
   }
-  auto* const api = new CudaApi;  // lives forever, like the library
+  auto api = std::make_unique<CudaApi>();
 #define CUDA_CALL(member, symbol, parameters) \
   opened.fill(#symbol, &api->member);
 #include "fusebook/cuda/cuda_calls.def"
 #undef CUDA_CALL
-  if (opened.missing().empty()) return {api, {}};
-  delete api;
+  // As the library stays open.
+  if (opened.missing().empty()) return {keep_forever(std::move(api)), {}};
   return {nullptr,
           "the driver's library '" + std::string(library) +
               "' lacks the function '" + opened.missing() + "'",

@@ -10,14 +10,14 @@
 #include "fusebook/nvrtc/toolkit_folders.h"
 #include "fusebook/prelude/gpu_layout.h"
 #include "fusebook/support/dynamic_library.h"
+#include "fusebook/support/keep_forever.h"
 
 namespace fuse {
 namespace {
 
 constexpr int oldest_known = 12;
 
-// A table from the library, or the problem. Never freed: it lives as long as
-// the open library.
+// A table from the library, which stays open, or the problem.
 const NvrtcApi* open_table(const std::string& name, std::string* problem) {
   CallLibrary library(name);
   if (!library.is_open()) {
@@ -29,7 +29,7 @@ const NvrtcApi* open_table(const std::string& name, std::string* problem) {
   library.fill(#symbol, &api->member);
 #include "fusebook/nvrtc/nvrtc_calls.def"
 #undef NVRTC_CALL
-  if (library.missing().empty()) return api.release();
+  if (library.missing().empty()) return keep_forever(std::move(api));
   *problem = name + ": lacks the function '" + library.missing() + "'";
   return nullptr;
 }

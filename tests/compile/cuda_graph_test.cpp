@@ -776,14 +776,18 @@ struct Failing<Member, cuda::Result (*)(Args...)> {
       return (Faults::original.*Member)(args...);
     }
     Faults::failed = name;
-    end_capture(args...);  // ends also when that fails
+    end(args...);  // which also happens when that fails
     return 999;
   }
   template <class... Any>
-  static void end_capture(Any... /*of other calls*/) {}
-  static void end_capture(cuda::Stream stream, cuda::Graph* graph) {
+  static void end(Any... /*of other calls*/) {}
+  static void end(cuda::Stream stream, cuda::Graph* graph) {
     Faults::original.stream_end_capture(stream, graph);
     Faults::original.graph_destroy(std::exchange(*graph, nullptr));
+  }
+  static void end(cuda::Graph graph) { Faults::original.graph_destroy(graph); }
+  static void end(cuda::GraphExec exec) {
+    Faults::original.graph_exec_destroy(exec);
   }
 };
 

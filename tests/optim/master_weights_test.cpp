@@ -324,3 +324,19 @@ TEST_CASE("masters go on from a state dict and from a checkpoint") {
   CHECK(same_bits(resumed_params, params));
   CHECK(same_bits(loaded_params, params));
 }
+
+TEST_CASE("a state is known by its name, wherever that is written") {
+  const auto spec = [](const std::string& name) {
+    return StateSpec{.name = name};
+  };
+  // Copies, at addresses of their own.
+  const std::string whole(master_name);
+  const std::string half(low_half_name);
+  const std::string key(rounding_key_name);
+  CHECK(is_master(spec(whole)));
+  CHECK(is_master(spec(half)));
+  CHECK(is_rounding_key(spec(key)));
+  CHECK(!is_master(spec(key)));
+  CHECK(!is_rounding_key(spec(half)));
+  CHECK(spec(whole) == StateSpec{.name = "master_param"});
+}

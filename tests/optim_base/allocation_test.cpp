@@ -37,9 +37,17 @@ void* counted(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace
 
-// Every form of new and delete that is not replaced here calls one of these.
+// Every form of new and delete that is not replaced here calls one of these; the
+// sanitizers' own form without exceptions does not.
 void* operator new(std::size_t bytes) {
   return counted(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+  try {
+    return counted(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return counted(bytes, std::size_t(alignment));
