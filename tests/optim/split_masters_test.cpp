@@ -498,8 +498,8 @@ TEST_CASE("halves go on from a state dict and from a checkpoint") {
     one.step();
   }
   save_checkpoint(file, one);
-  const Tensor low =
-      read_safetensors(file).tensors.at("param_groups.0.state.0.low_half");
+  const TensorFile read = read_safetensors(file);  // its tensors lie in it
+  const Tensor& low = read.tensors.at("param_groups.0.state.0.low_half");
   CHECK(low.dtype() == DType::int16);
   CHECK(bitwise_equal(low, one.state(params[0], "low_half")));
   const auto loaded_params = copies(params);
