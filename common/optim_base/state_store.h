@@ -198,8 +198,8 @@ class StateStore {
 
   struct Made {
     const TensorImpl* param;
-    std::string_view
-        name;       // empty for the step count, if nothing was kept before
+    // Empty for the step count, if nothing was kept before.
+    std::string_view name;
     Tensor before;  // what was converted, if it was not made anew
   };
 

@@ -37,8 +37,8 @@ Shape row_major_strides(const Shape& shape) {
   std::int64_t stride = 1;
   for (std::size_t d = shape.size(); d-- > 0;) {
     strides[d] = stride;
-    // As in torch, so that an empty tensor has sensible strides. Sizes beyond all
-    // memory are refused elsewhere; until then their strides may be anything.
+    // As in torch, so that an empty tensor has sensible strides. Shapes beyond all
+    // memory are refused by checked_numel; here they wrap around.
     const auto size = std::uint64_t(std::max<std::int64_t>(shape[d], 1));
     stride = std::int64_t(std::uint64_t(stride) * size);
   }

@@ -19,7 +19,7 @@ CudaDriver load_cuda_driver(const char* library) {
   opened.fill(#symbol, &api->member);
 #include "fusebook/cuda/cuda_calls.def"
 #undef CUDA_CALL
-  // As the library stays open.
+  // The library stays open, too.
   if (opened.missing().empty()) return {keep_forever(std::move(api)), {}};
   return {nullptr,
           "the driver's library '" + std::string(library) +

@@ -7,8 +7,8 @@
 
 namespace fuse {
 
-/// Keeps an object for the rest of the process, exit included: what other threads
-/// may still call then. Returns it.
+/// Keeps an object until the process is gone, past the end of static objects, since
+/// other threads may still use it then. Returns it.
 template <class T>
 T* keep_forever(std::unique_ptr<T> object) {
   static std::mutex mutex;

@@ -187,8 +187,8 @@ class Optimizer(_Parameters):
         self._noted = self.state, len(self.state)
 
     def _see_state(self) -> None:
-        """Takes states from `state` if it was replaced, or something was removed from
-        it or added: what is not there begins anew."""
+        """If `state` was replaced, or entries were removed or added, takes what it
+        holds: a parameter without an entry begins anew."""
         shown, size = self._noted
         if self.state is not shown or len(self.state) != size:
             self._restore_held()

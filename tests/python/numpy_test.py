@@ -222,7 +222,7 @@ class State(unittest.TestCase):
         def replaced(opt):
             opt.state = {0: {}, 1: {}}
 
-        # A step of 1 after the first, of 1.5 after the second; then 1 or 1.75.
+        # Steps of 1 and 1.5, then of 1 if the momentum begins anew, else of 1.75.
         for change, first in ((removed, -4.25), (emptied, -3.5), (replaced, -3.5)):
             arrays = np.zeros(2), np.zeros(3)
             opt = fusebook.SGD(arrays, lr=1.0, momentum=0.5)
