@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "fusebook/compile/compiled_function.h"
+#include "fusebook/compile/function_kernels.h"
+#include "fusebook/reports/recompile.h"
 #include "fusebook/runtime/parallel.h"
 #include "fusebook/support/error.h"
 #include "fusebook/support/join.h"
@@ -110,7 +112,7 @@ Device Function::device() const {
   for (const CallEvent& event : last_call_) {
     if (event.launched != nullptr) return device_of(event.launched->program);
   }
-  if (const auto* const latest = kernels_.latest()) {
+  if (const auto* const latest = kernels_->store.latest()) {
     return device_of(latest->program);
   }
   throw Error(where() +
@@ -136,7 +138,9 @@ void Function::refuse_given_numbers(const CompiledProgram& known,
   std::optional<std::int32_t> found;
   for (const std::int32_t scalar : given_numbers(known.plan)) {
     const Origin& origin = program.scalars()[scalar].origin;
-    if (is_plain(program, scalar) && promotion_.may_bake(origin)) continue;
+    if (is_plain(program, scalar) && kernels_->promotion.may_bake(origin)) {
+      continue;
+    }
     if (!found) found = scalar;
     if (!has_moved(origin, reports_)) continue;
     // numbers that never moved may merely be passed along with it
@@ -163,11 +167,12 @@ void Function::refuse_parts(const Program& program) const {
 const CompiledProgram& Function::bind_captured(const Program& program) {
   refuse_scheduled_numbers(program);
   const Request request(program);
-  CompiledProgram* const known = kernels_.find(request);
+  CompiledProgram* const known = kernels_->store.find(request);
   if (known == nullptr) {
     refuse_parts(program);
     const RecompileReport why = explain_for(request, 0);
-    const KernelLimit limit = limit_for(options_.policy, kernels_, request, 0);
+    const KernelLimit limit =
+        limit_for(options_.policy, kernels_->store, request, 0);
     throw Error(where() + (limit == KernelLimit::none
                                ? missing_text(why)
                                : eager_text(limit, why)));

@@ -8,7 +8,8 @@
 #include "fusebook/codegen/emit_kernel.h"
 #include "fusebook/codegen/keep_source.h"
 #include "fusebook/codegen/print_plan.h"
-#include "fusebook/compile/fusion_report.h"
+#include "fusebook/compile/function_kernels.h"
+#include "fusebook/compile/plan_text.h"
 #include "fusebook/compile/run_eagerly.h"
 #include "fusebook/device/backend.h"
 #include "fusebook/ir/plan_reuse.h"
@@ -16,6 +17,7 @@
 #include "fusebook/programs/plan_observer.h"
 #include "fusebook/programs/trace_launch.h"
 #include "fusebook/reports/log.h"
+#include "fusebook/reports/recompile.h"
 #include "fusebook/runtime/parallel.h"
 #include "fusebook/support/error.h"
 #include "fusebook/support/source_place.h"
@@ -48,6 +50,18 @@ Device device_of(const Program& program) {
   return cpu_device;
 }
 
+struct Function::Choice {
+  CompiledProgram* compiled = nullptr;
+  KernelLimit limit = KernelLimit::none;
+};
+
+Function::Function(CompileOptions options, std::source_location place)
+    : options_(std::move(options)),
+      place_(place),
+      kernels_(std::make_unique<FunctionKernels>(options_.policy)) {}
+
+Function::~Function() = default;
+
 std::uint64_t Function::next_id() {
   static std::atomic<std::uint64_t> last = 0;
   return ++last;
@@ -58,7 +72,7 @@ void Function::begin() {
   segment_ = 0;
   launches_before_ = counters_.launches;
   inlined_into_.clear();
-  kernels_.begin_call();
+  kernels_->store.begin_call();
   facts_.clear();
   last_call_.clear();
   break_.clear();
@@ -84,13 +98,13 @@ void Function::refuse_threads() const {
 
 void Function::execute(const Program& program) {
   const Request request(program);
-  if (SplitProgram* const split = splits_.find(request)) {
+  if (SplitProgram* const split = kernels_->splits.find(request)) {
     return run_parts(*split, program);
   }
-  CompiledProgram* known = kernels_.find(request);
+  CompiledProgram* known = kernels_->store.find(request);
   const bool fits = known != nullptr && bind(*known, program);
   if (!fits && !eager_) {
-    if (SplitProgram* const split = splits_.add(request)) {
+    if (SplitProgram* const split = kernels_->splits.add(request)) {
       return run_parts(*split, program);
     }
   }
@@ -125,14 +139,16 @@ void Function::run_parts(SplitProgram& split, const Program& program) {
 // The kernel that serves a program, or the limit that denies it one.
 Function::Choice Function::choose(const Request& request, int segment) {
   if (request.program.stores().empty()) return {};
-  if (CompiledProgram* const known = kernels_.find(request)) return {known};
+  if (CompiledProgram* const known = kernels_->store.find(request)) {
+    return {known};
+  }
   facts_.collect();
   if (!eager_) {
-    if (CompiledProgram* const fits = kernels_.adapt(request, facts_)) {
+    if (CompiledProgram* const fits = kernels_->store.adapt(request, facts_)) {
       return {fits};
     }
     const KernelLimit limit =
-        limit_for(options_.policy, kernels_, request, segment);
+        limit_for(options_.policy, kernels_->store, request, segment);
     if (limit != KernelLimit::none) return {nullptr, limit};
   }
   return {&compile(request, segment)};
@@ -168,7 +184,7 @@ CompiledProgram& Function::compile(const Request& request, int segment) {
   made->facts = facts_;
   made->plan = plan_for(request, segment);
   made->segment = segment;
-  made->new_operations = !eager_ && kernels_.has_new_operations(request);
+  made->new_operations = !eager_ && kernels_->store.has_new_operations(request);
   made->counts_as_launch = !eager_ || touches_elements(made->plan);
   if (eager_) {
     keep_quick_source(made->plan);
@@ -179,20 +195,26 @@ CompiledProgram& Function::compile(const Request& request, int segment) {
       make_kernel(made->plan, options_.backend, device_of(request.program));
   if (!eager_) count({.compilations = 1, .recompiles = again ? 1 : 0});
   if (again) reports_.push_back(std::move(why));
-  return kernels_.add(std::move(made));
+  return kernels_->store.add(std::move(made));
 }
 
 // False for the first kernel of a segment between graph breaks.
 bool Function::is_recompile(const Request& request, int segment) const {
-  return segment < segments_ || kernels_.has_moved(request);
+  return segment < segments_ || kernels_->store.has_moved(request);
+}
+
+RecompileReport Function::explain_for(const Request& request, int segment) {
+  facts_.collect();
+  return explain(options_.name, place_, kernels_->store, request, facts_,
+                 segment);
 }
 
 void Function::prepare_recompile(const RecompileReport& why,
                                  const Request& request) {
   if (options_.policy == Policy::fail_on_recompile) throw RecompileError(why);
   write_log(Log::recompiles, to_string(why), why.places());
-  for (const auto& known : kernels_.programs()) {
-    promotion_.promote(known->plan, request.program, request.pieces());
+  for (const auto& known : kernels_->store.programs()) {
+    kernels_->promotion.promote(known->plan, request.program, request.pieces());
   }
 }
 
@@ -200,11 +222,12 @@ void Function::prepare_recompile(const RecompileReport& why,
 // launch with: groups of parameters come and go.
 Plan Function::plan_for(const Request& request, int segment) {
   const auto may_bake = [this](const Origin& origin) {
-    return promotion_.may_bake(origin);
+    return kernels_->promotion.may_bake(origin);
   };
   Plan plan = make_plan(request.program, request.pieces(), may_bake);
   if (eager_) return plan;
-  for (const CompiledProgram* known : kernels_.companions(request, segment)) {
+  for (const CompiledProgram* known :
+       kernels_->store.companions(request, segment)) {
     add_bodies(plan, known->plan, may_bake);
   }
   return plan;
@@ -256,7 +279,7 @@ void Function::launch(CompiledProgram& compiled) {
   const bool launches =
       compiled.counts_as_launch && !compiled.table.rows().empty();
   compiled.kernel->launch(compiled.table);
-  kernels_.use(compiled, segment_);
+  kernels_->store.use(compiled, segment_);
   if (launches) trace_launch(compiled);
   if (launches && !eager_) last_call_.push_back({&compiled, ""});
   count(counted(compiled));
@@ -273,7 +296,7 @@ Counters Function::counted(const CompiledProgram& compiled) {
 }
 
 void Function::relaunch() {
-  CompiledProgram* const latest = kernels_.latest();
+  CompiledProgram* const latest = kernels_->store.latest();
   if (latest == nullptr) {
     throw Error("function " + options_.name +
                 " was never called, so there is nothing to relaunch");
@@ -308,14 +331,14 @@ void Function::count_outside(const char* what, int launches,
 }
 
 std::string Function::output_code() const {
-  const CompiledProgram* const newest = kernels_.newest();
+  const CompiledProgram* const newest = kernels_->store.newest();
   return newest == nullptr
              ? ""
              : code_text(newest->plan, target_of(newest->program));
 }
 
 std::string Function::summary() const {
-  const CompiledProgram* const newest = kernels_.newest();
+  const CompiledProgram* const newest = kernels_->store.newest();
   return newest == nullptr ? "" : fuse::summary(newest->plan);
 }
 

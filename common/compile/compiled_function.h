@@ -8,15 +8,18 @@
 
 #include "fusebook/device/device.h"
 #include "fusebook/programs/compile_options.h"
-#include "fusebook/programs/kernel_store.h"
-#include "fusebook/programs/promotion.h"
-#include "fusebook/programs/split_program.h"
 #include "fusebook/reports/counters.h"
 #include "fusebook/reports/guard_report.h"
-#include "fusebook/reports/recompile.h"
+#include "fusebook/trace/facts.h"
 #include "fusebook/trace/recorder.h"
 
 namespace fuse {
+
+class Request;
+class SplitProgram;
+enum class KernelLimit;
+struct CompiledProgram;
+struct FunctionKernels;
 
 /// One event in a call of a function, for reports.
 struct CallEvent {
@@ -28,10 +31,8 @@ struct CallEvent {
 class Function final : public Executor {
  public:
   /// `place` is where it was compiled; what runs eagerly has none.
-  explicit Function(CompileOptions options, std::source_location place = {})
-      : options_(std::move(options)),
-        place_(place),
-        promotion_(options_.policy) {}
+  explicit Function(CompileOptions options, std::source_location place = {});
+  ~Function() override;
 
   /// Starts a call: what it executes before a graph break is its first segment.
   void begin();
@@ -91,11 +92,7 @@ class Function final : public Executor {
   void set_eager() { eager_ = true; }
 
  private:
-  // What runs a program.
-  struct Choice {
-    CompiledProgram* compiled = nullptr;
-    KernelLimit limit = KernelLimit::none;
-  };
+  struct Choice;  // what runs a program
 
   Choice choose(const Request& request, int segment);
   void run(const Request& request, Choice choice);
@@ -103,10 +100,7 @@ class Function final : public Executor {
   void end_segment();
   CompiledProgram& compile(const Request& request, int segment);
   bool is_recompile(const Request& request, int segment) const;
-  RecompileReport explain_for(const Request& request, int segment) {
-    facts_.collect();
-    return explain(options_.name, place_, kernels_, request, facts_, segment);
-  }
+  RecompileReport explain_for(const Request& request, int segment);
   void prepare_recompile(const RecompileReport& why, const Request& request);
   Plan plan_for(const Request& request, int segment);
   void observe(const Program& program, const Plan& plan) const;
@@ -137,11 +131,9 @@ class Function final : public Executor {
   std::int64_t launches_before_ = 0;  // before the current call
   std::vector<CallEvent> last_call_;
   std::string break_;  // the text of a graph break until its launch is over
-  Promotion promotion_;
   std::vector<RecompileReport> reports_;
-  KernelStore kernels_;
   Facts facts_;  // of the current call
-  SplitStore splits_;
+  std::unique_ptr<FunctionKernels> kernels_;
   std::unique_ptr<Function> eagerly_;  // runs programs without a kernel
   bool warned_of_values_ = false;
   bool warned_of_operations_ = false;

@@ -5,6 +5,7 @@
 #include "fusebook/device/allocator.h"
 #include "fusebook/device/device_registry.h"
 #include "fusebook/device/gpu_backend.h"
+#include "fusebook/programs/compiled_program.h"
 #include "fusebook/support/error.h"
 
 namespace fuse {

@@ -3,6 +3,7 @@
 #include <typeinfo>
 
 #include "fusebook/optim_base/optimizer.h"
+#include "fusebook/optim_base/recent_batches.h"
 #include "fusebook/trace/recorder.h"
 
 namespace fuse {
@@ -31,9 +32,9 @@ void Optimizer::Kept::tell(Facts& facts) const {
   if (owner == nullptr) return;
   // Groups may have been added or removed since the step.
   const std::size_t count =
-      std::min(owner->group_count(), owner->batches_.group_count());
+      std::min(owner->group_count(), owner->batches_->group_count());
   for (std::size_t g = 0; g < count; ++g) {
-    facts.begin_group(std::int64_t(owner->batches_.updated(g)));
+    facts.begin_group(std::int64_t(owner->batches_->updated(g)));
     owner->group(g).tell(facts);
   }
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fusebook/optim_base/each_scalar.h"
+#include "fusebook/optim_base/like_groups.h"
 #include "fusebook/optim_base/optimizer.h"
 #include "fusebook/optim_base/same_options.h"
 #include "fusebook/optim_base/set_options.h"

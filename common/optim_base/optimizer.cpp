@@ -10,6 +10,8 @@
 
 #include "fusebook/foreach/foreach.h"
 #include "fusebook/optim_base/as_floats.h"
+#include "fusebook/optim_base/like_groups.h"
+#include "fusebook/optim_base/recent_batches.h"
 #include "fusebook/reports/class_name.h"
 #include "fusebook/support/call_place.h"
 #include "fusebook/support/error.h"
@@ -78,15 +80,19 @@ struct Optimizer::Keeper final : GradientKeeper {
   std::vector<std::vector<Tensor>> lists_to_come() const override {
     std::vector<GroupToUpdate> groups;
     owner.gather_groups(groups);
-    return owner.batches_.lists_to_come(groups);
+    return owner.batches_->lists_to_come(groups);
   }
 
   Optimizer& owner;
 };
 
-Optimizer::Optimizer() : keeper_(std::make_shared<const Keeper>(*this)) {
+Optimizer::Optimizer()
+    : keeper_(std::make_shared<const Keeper>(*this)),
+      batches_(std::make_unique<RecentBatches>()) {
   announce(keeper_);
 }
+
+Optimizer::~Optimizer() { kept_->owner = nullptr; }
 
 Optimizer::Optimizer(Optimizer&& other) noexcept : Optimizer() {
   *this = std::move(other);
@@ -167,7 +173,7 @@ void Optimizer::make_step(const GradientSource& gradients,
     note_facts(place);
     if (recorder == nullptr) rehearse_batches(options);
     begun = true;
-    for (JoinedBatch& joined : batches_.batches()) update(joined, options);
+    for (JoinedBatch& joined : batches_->batches()) update(joined, options);
   } catch (...) {
     if (recorder != nullptr && begun) recorder->fail();
     kept_->undo();
@@ -209,7 +215,7 @@ void Optimizer::update(JoinedBatch& joined, const StepOptions& options) const {
 
 // A batch is on one device, as one recording requires.
 void Optimizer::rehearse_batches(const StepOptions& options) {
-  for (JoinedBatch& joined : batches_.batches()) {
+  for (JoinedBatch& joined : batches_->batches()) {
     const ListImpl* const grads = joined.batch.grads.impl().get();
     const bool moved = joined.rehearsed != grads->content_hash;
     rehearse([&] { update(joined, options); },
@@ -217,7 +223,7 @@ void Optimizer::rehearse_batches(const StepOptions& options) {
                return joined.is_new || (moved && &list == grads);
              });
   }
-  for (JoinedBatch& joined : batches_.batches()) {
+  for (JoinedBatch& joined : batches_->batches()) {
     joined.rehearsed = joined.batch.grads.impl()->content_hash;
     joined.is_new = false;
   }
@@ -239,12 +245,12 @@ void Optimizer::refresh_batches(const GradientSource& gradients) {
                     [](const ListImpl&) { return false; });
   };
   const auto change =
-      batches_.refresh(groups, kept_->states, gradients, try_update);
+      batches_->refresh(groups, kept_->states, gradients, try_update);
   if (change == RecentBatches::Change::nothing) return;
   if (change == RecentBatches::Change::params) {
     check_parameters(groups_of(*this));
   }
-  batches_.rebuild(groups, kept_->states, gradients, try_update);
+  batches_->rebuild(groups, kept_->states, gradients, try_update);
   if (change == RecentBatches::Change::params) kept_->states.drop_unreachable();
 }
 
@@ -341,7 +347,7 @@ std::vector<TensorList> Optimizer::gradient_lists(std::source_location place) {
   const CallPlace call(place);
   refresh_batches({});
   std::vector<TensorList> lists;
-  for (const JoinedBatch& joined : batches_.batches()) {
+  for (const JoinedBatch& joined : batches_->batches()) {
     lists.push_back(joined.batch.grads);
   }
   return lists;
@@ -358,7 +364,7 @@ void Optimizer::zero_grad(bool set_to_none, std::source_location place) const {
   // List by list, as `step` does, so that both fuse. The groups are only read.
   std::vector<GroupToUpdate> groups;
   const_cast<Optimizer&>(*this).gather_groups(groups);
-  for (const auto& params : batches_.params_by_list(groups)) {
+  for (const auto& params : batches_->params_by_list(groups)) {
     std::vector<Tensor> grads;
     std::set<const void*> known;  // several may share a gradient
     for (const Tensor& param : params) {

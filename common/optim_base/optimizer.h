@@ -15,7 +15,6 @@
 #include "fusebook/optim_base/hooks.h"
 #include "fusebook/optim_base/param_group.h"
 #include "fusebook/optim_base/param_names.h"
-#include "fusebook/optim_base/recent_batches.h"
 #include "fusebook/optim_base/state_dict.h"
 #include "fusebook/optim_base/state_store.h"
 #include "fusebook/optim_base/step_options.h"
@@ -24,6 +23,10 @@
 #include "fusebook/trace/undo.h"
 
 namespace fuse {
+
+class RecentBatches;
+struct GroupToUpdate;
+struct JoinedBatch;
 
 /// Bytes, as Optimizer::memory counts them.
 struct OptimizerMemory {
@@ -36,7 +39,7 @@ struct OptimizerMemory {
 /// schedulers and training loops need.
 class Optimizer {
  public:
-  virtual ~Optimizer() { kept_->owner = nullptr; }
+  virtual ~Optimizer();
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
@@ -285,7 +288,7 @@ class Optimizer {
   std::shared_ptr<StepHooks> before_step_ = std::make_shared<StepHooks>();
   std::shared_ptr<StepHooks> after_step_ = std::make_shared<StepHooks>();
   std::vector<GroupToUpdate> groups_;  // as they were at the last step
-  RecentBatches batches_;
+  std::unique_ptr<RecentBatches> batches_;
 };
 
 }  // namespace fuse

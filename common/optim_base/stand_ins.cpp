@@ -49,7 +49,7 @@ class StandIns::InPlace {
       optimizer.group(g).params.swap(all_.params_[g]);
       optimizer.group(g).param_names.swap(all_.names_[g]);
     }
-    std::swap(optimizer.batches_, all_.batches_);
+    std::swap(*optimizer.batches_, all_.batches_);
     optimizer.kept_.swap(all_.kept_);
   }
 

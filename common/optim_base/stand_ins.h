@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fusebook/optim_base/optimizer.h"
+#include "fusebook/optim_base/recent_batches.h"
 
 namespace fuse {
 

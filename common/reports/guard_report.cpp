@@ -9,6 +9,8 @@
 #include <tuple>
 
 #include "fusebook/device/device.h"
+#include "fusebook/ir/plan.h"
+#include "fusebook/reports/recording_diff.h"
 #include "fusebook/support/join.h"
 #include "fusebook/support/number_text.h"
 #include "fusebook/support/same_bytes.h"

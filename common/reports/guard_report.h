@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "fusebook/ir/plan.h"
 #include "fusebook/reports/log.h"
-#include "fusebook/reports/recording_diff.h"
 #include "fusebook/support/error.h"
 
 namespace fuse {
+
+class Program;
+struct Plan;
+struct RecordingDiff;
 
 /// A number that differs from the value a kernel was made for.
 struct GuardFailure {

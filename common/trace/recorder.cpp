@@ -100,6 +100,11 @@ class ReadFirst {
 
 }  // namespace
 
+Recorder::Recorder(Executor& executor, bool bake)
+    : executor_(executor), bake_(bake) {}
+
+Recorder::~Recorder() { abandon(); }
+
 // Empty lists have no device.
 const ListImpl* Recorder::first_placed() const {
   for (const auto& list : held_) {

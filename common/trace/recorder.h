@@ -62,9 +62,9 @@ struct Reduction {
 class Recorder final : public Tracer {
  public:
   /// If `bake`, plain numbers are recorded as constants, else as arguments.
-  Recorder(Executor& executor, bool bake) : executor_(executor), bake_(bake) {}
+  Recorder(Executor& executor, bool bake);
   /// Discards whatever was not flushed.
-  ~Recorder() { abandon(); }
+  ~Recorder();
 
   /// The recorder of this thread, or nullptr outside `compile`.
   static Recorder* current() {

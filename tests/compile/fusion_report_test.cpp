@@ -8,6 +8,7 @@
 #include "fusebook/codegen/emit_kernel.h"
 #include "fusebook/codegen/print_plan.h"
 #include "fusebook/compile/compile.h"
+#include "fusebook/compile/plan_text.h"
 #include "fusebook/foreach/foreach.h"
 #include "fusebook/foreach/foreach_map.h"
 #include "fusebook/reports/log.h"

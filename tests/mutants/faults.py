@@ -490,7 +490,7 @@ ORDER = (
           "compile_test"),
     fault("groups that joined after a step are counted as stepped",
           "common/optim_base/group_facts.cpp",
-          "std::min(owner->group_count(), owner->batches_.group_count());",
+          "std::min(owner->group_count(), owner->batches_->group_count());",
           "owner->group_count();", "recompile_test"),
     fault("a recompile names the first option that moved",
           "common/reports/recording_diff.cpp",
@@ -750,8 +750,8 @@ GRAPHS = (
           "  refuse_scheduled_numbers(program);\n", "", "cuda_graph_test"),
     fault("numbers that never moved cannot be captured",
           "common/compile/capture_checks.cpp",
-          "    if (is_plain(program, scalar) && promotion_.may_bake(origin)) "
-          "continue;\n",
+          "    if (is_plain(program, scalar) && "
+          "kernels_->promotion.may_bake(origin)) {\n      continue;\n    }\n",
           "", "cuda_graph_test"),
     fault("a graph repeats what was not recorded", "common/trace/recorder.cpp",
           "  if (write) recorder->outside_write(tensor);\n", "",

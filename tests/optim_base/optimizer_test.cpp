@@ -10,6 +10,7 @@
 #include "fusebook/compile/compile.h"
 #include "fusebook/optim/adam.h"
 #include "fusebook/optim/sgd.h"
+#include "fusebook/optim_base/group_batches.h"
 #include "fusebook/reports/counters.h"
 #include "fusebook/support/error.h"
 #include "support/step_testing.h"

@@ -2,6 +2,7 @@
 
 #include <source_location>
 
+#include "fusebook/programs/compiled_program.h"
 #include "rows.h"
 
 using namespace fuse;
