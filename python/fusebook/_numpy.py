@@ -90,7 +90,12 @@ class PlainParameters:
         self._restore({i: dict(each) for i, each in held.items()})
 
     def _states_held(self, places: Iterable[int]) -> dict[int, dict[str, Any]]:
-        return {i: dict(self.state.get(i, {})) for i in places}
+        shown, _, arrays = self._noted
+        if self.state is not shown:  # the caller's, by the places of now
+            return {i: dict(self.state.get(i, {})) for i in places}
+        before = {id(array): i for i, array in enumerate(arrays)}
+        now = self._all_params()
+        return {i: dict(self.state.get(before.get(id(now[i]), -1), {})) for i in places}
 
     def _see_new_params(self, places: list[int]) -> None:
         # Arrays may be in other places than before.

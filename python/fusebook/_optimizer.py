@@ -184,12 +184,12 @@ class Optimizer(_Parameters):
         self._note_state()
 
     def _note_state(self) -> None:
-        self._noted = self.state, len(self.state)
+        self._noted = self.state, len(self.state), self._all_params()
 
     def _see_state(self) -> None:
         """If `state` was replaced, or entries were removed or added, takes what it
         holds: a parameter without an entry begins anew."""
-        shown, size = self._noted
+        shown, size, _ = self._noted
         if self.state is not shown or len(self.state) != size:
             self._restore_held()
 

@@ -235,6 +235,22 @@ class State(unittest.TestCase):
             self.assertEqual(list(opt.state[1]["momentum_buffer"]), [1.0] * 3)
             self.assertEqual(opt.memory().states, 8 * (2 + 3 + 4))
 
+    def test_an_array_and_a_state_that_go_at_once(self):
+        a, b, c = np.zeros(2), np.zeros(2), np.zeros(2)
+        opt = fusebook.SGD([a, b, c], lr=1.0, momentum=0.5)
+        opt.step([np.full(2, each) for each in (1.0, 2.0, 3.0)])
+        del opt.param_groups[0]["params"][0]
+        del opt.state[1]  # of b, which is in place 0 now
+        opt.step([np.ones(2), np.ones(2)])
+        self.assertEqual([list(each) for each in (a, b, c)],
+                         [[-1.0] * 2, [-3.0] * 2, [-5.5] * 2])
+        self.assertEqual([list(opt.state[i]["momentum_buffer"]) for i in range(2)],
+                         [[1.0] * 2, [2.5] * 2])
+        del opt.param_groups[0]["params"][0]
+        opt.state = {0: dict(opt.state[1])}  # of c, by its place of now
+        opt.step([np.ones(2)])
+        self.assertEqual(list(c), [-7.75] * 2)
+
     def test_states_stay_with_arrays_that_get_other_places(self):
         a, b = np.zeros(2), np.zeros(3)
         opt = fusebook.SGD([a, b], lr=1.0, momentum=0.5)

@@ -23,6 +23,9 @@ MOST_FILES = 40
 MOST_LINES = 400
 # Made when a copy is installed.
 INSTALLED = {"fusebook/support/headers.h"}
+# How kernels are made and launched: every program includes fusebook.h, and neither
+# wants to compile this nor to be compiled again when it changes.
+NOT_IN_PROGRAMS = {"codegen", "cpu", "nvrtc", "runtime"}
 _ROW = re.compile(r"^\| `((?:kernels|common)/\w+)/` \| (.+) \| (.+) \|$", re.M)
 _CALL = re.compile(r"^fuse_room\(([^)]*)\)", re.M)
 _LIBRARY = re.compile(r"^\| ([\w-]+) \| [^|]+ \| (`[^|]+) \|$", re.M)
@@ -131,6 +134,23 @@ class Rooms(unittest.TestCase):
             with self.subTest(library=library):
                 self.assertEqual(set(re.findall(r"[\w/]+", where[library])),
                                  rooms_of_it)
+
+    def test_programs_do_not_include_how_kernels_are_made(self):
+        texts = files()
+
+        def refuse(path, way):
+            with self.subTest(" <- ".join(way)):
+                self.assertNotIn(path.split("/")[1], NOT_IN_PROGRAMS)
+            for include in _INCLUDE.findall(texts[path]):
+                _, room, name = include.split("/")
+                next_path = f"{self.names[room]}/{name}"
+                if include not in INSTALLED and next_path not in seen:
+                    seen.add(next_path)
+                    refuse(next_path, [next_path, *way])
+
+        seen = {"common/fusebook.h"}
+        refuse("common/fusebook.h", ["common/fusebook.h"])
+        self.assertGreater(len(seen), 50)
 
     def test_no_circle_of_files(self):
         graph = {}
