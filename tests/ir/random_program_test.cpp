@@ -38,6 +38,7 @@
 #include "support/exact_values.h"
 #include "support/reduction_order.h"
 #include "support/reference.h"
+#include "support/sanitized.h"
 #include "support/sim_device.h"
 #include "support/strided_testing.h"
 #include "support/testing.h"
@@ -50,6 +51,7 @@ using testing::OtherSimDevice;
 using testing::Placement;
 using testing::Random;
 using testing::same_value;
+using testing::sanitized;
 
 namespace {
 
@@ -80,13 +82,6 @@ struct Register {
 };
 
 constexpr int number_count = 3;
-
-// Sanitizers make everything several times slower.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#else
-constexpr bool sanitized = false;
-#endif
 
 constexpr int most_threads = 64;
 const std::vector<int> thread_counts =

@@ -10,6 +10,7 @@
 #include "fusebook/lr_scheduler/all.h"
 #include "fusebook/optim/all.h"
 #include "support/lr_scheduler_rows.h"
+#include "support/sanitized.h"
 #include "support/step_testing.h"
 
 using namespace fuse;
@@ -163,7 +164,7 @@ Outcome run(const ScheduleRow& row, const Kind& kind, const Start& rates,
   Outcome outcome;
   // Eager steps take most of the time: with tensors all are made, with numbers
   // enough to pass every recompile.
-  const int eager_steps = tensors ? kSteps : 150;
+  const int eager_steps = tensors && !testing::sanitized ? kSteps : 150;
   Baked baked(read_values(*compiled.opt, kind));
   for (int n = 0; n < kSteps; ++n) {
     if (n == attach_at) {
