@@ -10,4 +10,12 @@ inline constexpr bool sanitized = true;
 inline constexpr bool sanitized = false;
 #endif
 
+/// True under that of threads, which delivers no signal in a child of a process with
+/// several threads.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool holds_signals_back = true;
+#else
+inline constexpr bool holds_signals_back = false;
+#endif
+
 }  // namespace testing
