@@ -6,8 +6,8 @@
 
 namespace fuse {
 
-/// What a compiled function has made for the programs that it was given. Not part
-/// of its header, which every program that compiles a step includes.
+/// What a compiled function has made for the programs that it was given. It is kept
+/// out of compiled_function.h, which every program that compiles a step includes.
 struct FunctionKernels {
   explicit FunctionKernels(Policy policy) : promotion(policy) {}
 

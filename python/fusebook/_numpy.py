@@ -91,8 +91,9 @@ class PlainParameters:
 
     def _states_held(self, places: Iterable[int]) -> dict[int, dict[str, Any]]:
         shown, _, arrays = self._noted
-        if self.state is not shown:  # the caller's, by the places of now
+        if self.state is not shown:  # the caller's own, by current places
             return {i: dict(self.state.get(i, {})) for i in places}
+        # Ours has the places that the arrays had when it was shown.
         before = {id(array): i for i, array in enumerate(arrays)}
         now = self._all_params()
         return {i: dict(self.state.get(before.get(id(now[i]), -1), {})) for i in places}

@@ -619,7 +619,7 @@ TEST_CASE("a reader that went away is an error") {
 }
 
 TEST_CASE("Ctrl-C ends with 130 and leaves no files" *
-          doctest::skip(testing::holds_signals_back)) {
+          doctest::skip(testing::thread_sanitized)) {
   const TempDir folder;
   const int status = status_in_child(
       {"--json", folder / "a", "--record", folder / "b"},

@@ -163,8 +163,9 @@ Outcome run(const ScheduleRow& row, const Kind& kind, const Start& rates,
   auto step = compile([&] { compiled.step(); });
   Outcome outcome;
   // Eager steps take most of the time: with tensors all are made, with numbers
-  // enough to pass every recompile.
-  const int eager_steps = tensors && !testing::sanitized ? kSteps : 150;
+  // enough to pass every recompile. With all of them, the thread sanitizer takes
+  // more than an hour.
+  const int eager_steps = tensors && !testing::thread_sanitized ? kSteps : 150;
   Baked baked(read_values(*compiled.opt, kind));
   for (int n = 0; n < kSteps; ++n) {
     if (n == attach_at) {

@@ -247,7 +247,7 @@ class State(unittest.TestCase):
         self.assertEqual([list(opt.state[i]["momentum_buffer"]) for i in range(2)],
                          [[1.0] * 2, [2.5] * 2])
         del opt.param_groups[0]["params"][0]
-        opt.state = {0: dict(opt.state[1])}  # of c, by its place of now
+        opt.state = {0: dict(opt.state[1])}  # of c, by its current place
         opt.step([np.ones(2)])
         self.assertEqual(list(c), [-7.75] * 2)
 

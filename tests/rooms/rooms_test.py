@@ -23,8 +23,8 @@ MOST_FILES = 40
 MOST_LINES = 400
 # Made when a copy is installed.
 INSTALLED = {"fusebook/support/headers.h"}
-# How kernels are made and launched: every program includes fusebook.h, and neither
-# wants to compile this nor to be compiled again when it changes.
+# How kernels are made and launched. Every program includes fusebook.h: it should not
+# have to read this, nor be compiled again when this changes.
 NOT_IN_PROGRAMS = {"codegen", "cpu", "nvrtc", "runtime"}
 _ROW = re.compile(r"^\| `((?:kernels|common)/\w+)/` \| (.+) \| (.+) \|$", re.M)
 _CALL = re.compile(r"^fuse_room\(([^)]*)\)", re.M)

@@ -2,20 +2,19 @@
 
 namespace testing {
 
-/// True under a sanitizer, where everything takes several times as long: what is
-/// drawn or repeated is less there.
+/// True under a sanitizer, where everything takes several times as long.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool sanitized = true;
 #else
 inline constexpr bool sanitized = false;
 #endif
 
-/// True under that of threads, which delivers no signal in a child of a process with
-/// several threads.
+/// True under the thread sanitizer, which takes longest, and which does not deliver
+/// signals in a child of a multithreaded process.
 #if defined(__SANITIZE_THREAD__)
-inline constexpr bool holds_signals_back = true;
+inline constexpr bool thread_sanitized = true;
 #else
-inline constexpr bool holds_signals_back = false;
+inline constexpr bool thread_sanitized = false;
 #endif
 
 }  // namespace testing

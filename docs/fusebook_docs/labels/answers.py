@@ -47,7 +47,7 @@ def _of_answer(book, recipe, exercise, whole):
         try:
             theirs = book.answer_path(recipe, other).read_text(encoding="utf-8")
         except FileNotFoundError:
-            continue  # which is said where answers are read
+            continue  # reported where answers are read
         if theirs.strip() == whole.strip():
             yield f"is the answer to {other!r} as well"
         elif _may_be(book, recipe, exercise, theirs) and _may_be(

@@ -1,6 +1,7 @@
 """Labels that were put on something else: each is told by its own check."""
 
 import unittest
+from unittest import mock
 
 from planted import BOOK, Planted
 from support import ROOT
@@ -51,6 +52,19 @@ class Lies(Planted):
                   "is said of the graph", place=".. graph-picture::")
         self.swap(bars, BENCHMARKS, ":case: 10 x 1024 x 1024", ":case: 1000 x 64",
                   "stands where large tensors are spoken of", place=".. measured-bars::")
+
+    def test_an_answer_that_is_not_there(self):
+        """It is reported where answers are read, not by the others' checks."""
+        path = BOOK.answer_path
+
+        def answer_path(_, recipe, exercise):
+            found = path(recipe, exercise)
+            return found.with_suffix(".gone") if exercise == "small_blocks" else found
+
+        whole = path("fewer_bytes", "lion").read_text(encoding="utf-8")
+        with mock.patch.object(type(BOOK), "answer_path", answer_path):
+            self.assertEqual(
+                list(answers._of_answer(BOOK, "fewer_bytes", "lion", whole)), [])
 
     def test_a_term_that_is_another(self):
         self.lie(link_names, "docs/index.rst", "`gradients <gradient>`",
