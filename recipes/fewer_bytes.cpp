@@ -123,15 +123,15 @@ static void fewer_bytes(const Options& options) {
 //    Let every :constant:`32 <coded, 256, #)>` codes share a scale, by the last
 //    argument of ``use_8bit_states``. What do scales cost now?
 //
+// .. exercise:: no_companding
+//
+//    What would even steps do to training? Leave small states in float32, and
+//    after each step round them to even steps of the largest of their block.
+//
 // .. exercise:: lion
 //
 //    Write Lion in place of ``Adam``: its steps are signs of an average of
 //    gradients. Does it learn as well with codes, of which it says no word?
-//
-// .. exercise:: no_masters
-//
-//    Round weights without masters to the nearest, by leaving out the call that
-//    rounds them by random bits. What does the loss say?
 
 int main(int argc, char** argv) {
   return run_recipe(argc, argv, fewer_bytes, width_option(1 << 19));
