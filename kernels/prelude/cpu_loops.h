@@ -24,9 +24,15 @@ struct Line {
 
 #if !defined(FUSE_GPU)  // gpu_loops.h has other loops
 // Within a row hardware fetches ahead, but only to the end of a page: the first
-// elements of the next one come too late, unless a loop asks for them in time.
+// elements of the next one come too late, unless a loop asks for them in time. On
+// AMD's processors loops are faster without: there, no tensor has so many elements.
 constexpr i64 elements_a_turn = 64;
+#if defined(__znver1__) || defined(__znver2__) || defined(__znver3__) || \
+    defined(__znver4__) || defined(__znver5__)
+constexpr i64 elements_ahead = i64(1) << 40;
+#else
 constexpr i64 elements_ahead = 512;
+#endif
 
 // Asks for what one turn takes, from `first` on.
 template <class T>

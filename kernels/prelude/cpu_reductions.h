@@ -79,9 +79,10 @@ class Reducer {
   }
 
   // Farther ahead than other loops: a row is too much work for the next page's first
-  // elements to be asked for in time.
+  // elements to be asked for in time. Not at all where they do not ask.
   static FUSE_FN void want_row(const typename Body::Pointers& at, i64 i) {
     constexpr i64 ahead = 16 * reduction_lanes;
+    if (ahead < elements_ahead) return;
     for (i64 k = 0; k < reduction_lanes; k += elements_a_turn) {
       Body::want(at, i + ahead + k);
     }

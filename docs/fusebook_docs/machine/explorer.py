@@ -1,9 +1,10 @@
 """A link that opens a kernel in Compiler Explorer. All of it stands in the link:
-JSON, compressed by zlib, in base 64."""
+JSON, compressed by zlib, in base 64 with the letters for URLs: Compiler Explorer
+reads it by Node's `Buffer.from`, which takes both alphabets, with padding or
+without."""
 
 import base64
 import json
-import urllib.parse
 import zlib
 
 from ..errors import BookError
@@ -19,7 +20,7 @@ def link(source, options):
         "id": 1, "language": "c++", "source": source,
         "compilers": [{"id": COMPILER, "options": " ".join(options)}]}]}
     data = zlib.compress(json.dumps(state, separators=(",", ":")).encode(), 9)
-    text = urllib.parse.quote(base64.b64encode(data).decode(), safe="")
+    text = base64.urlsafe_b64encode(data).decode().rstrip("=")
     if len(_PREFIX) + len(text) > LONGEST:
         raise BookError(f"the link to Compiler Explorer has "
                         f"{len(_PREFIX) + len(text)} characters; {LONGEST} "
@@ -31,8 +32,9 @@ def opened(url):
     """What a link opens: source, options, compiler."""
     if not url.startswith(_PREFIX):
         raise BookError(f"not a link of Compiler Explorer: {url[:60]}")
-    packed = urllib.parse.unquote(url[len(_PREFIX):])
-    state = json.loads(zlib.decompress(base64.b64decode(packed)))
+    packed = url[len(_PREFIX):]
+    data = base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
+    state = json.loads(zlib.decompress(data))
     session, = state["sessions"]
     compiler, = session["compilers"]
     return session["source"], compiler["options"].split(" "), compiler["id"]
