@@ -84,9 +84,9 @@ Tensor GradScaler::scale(const Tensor& loss) {
 
 const GradScaler::Progress* GradScaler::find(const Optimizer& optimizer) const {
   const auto found = std::find_if(
-      progress_.begin(), progress_.end(),
+      progress_->begin(), progress_->end(),
       [&](const auto& each) { return each.optimizer == &optimizer; });
-  return found == progress_.end() ? nullptr : &*found;
+  return found == progress_->end() ? nullptr : &*found;
 }
 
 // Finds out whether gradients are finite, and takes the scale out of them, unless
@@ -94,9 +94,16 @@ const GradScaler::Progress* GradScaler::find(const Optimizer& optimizer) const {
 const GradScaler::Progress& GradScaler::look_at(Optimizer& optimizer,
                                                 bool may_keep_scaled,
                                                 std::source_location place) {
+  if (optimizer.has_parts()) {
+    refuse("unscale_", optimizer,
+           "it is shared by ranks; give the scaler to the step of the "
+           "ShardedOptimizer",
+           place);
+  }
   const std::vector<TensorList> grads = optimizer.gradient_lists(place);
   if (grads.empty()) {
-    return progress_.emplace_back(Progress{&optimizer, Stage::unscaled, {}});
+    return progress_.change().emplace_back(
+        Progress{&optimizer, Stage::unscaled, {}});
   }
   place_numbers(grads.front().impl()->device);
   Scalar finite = all_finite(grads.front(), place);
@@ -109,7 +116,7 @@ const GradScaler::Progress& GradScaler::look_at(Optimizer& optimizer,
     const Scalar inverse = Scalar(1.0, place) / Scalar(scale_, place);
     for (const TensorList& list : grads) foreach_mul_(list, inverse, place);
   }
-  return progress_.emplace_back(
+  return progress_.change().emplace_back(
       Progress{&optimizer, Stage::unscaled, negated(finite, place), scaled});
 }
 
@@ -138,12 +145,18 @@ void GradScaler::step(Optimizer& optimizer, std::source_location place) {
            place);
   }
   if (!own->found_inf) {
+    if (known != nullptr) {
+      refuse("step", optimizer,
+             "no parameter had a gradient when unscale_() was called", place);
+    }
+    progress_.change().pop_back();
     refuse("step", optimizer, "no parameter has a gradient", place);
   }
   StepOptions given = {.skip = own->found_inf};
   if (own->scaled) given.grad_scale = Scalar(scale_, place);
   optimizer.step(given, place);
-  progress_[std::size_t(own - progress_.data())].stage = Stage::stepped;
+  const auto index = std::size_t(own - progress_->data());
+  progress_.change()[index].stage = Stage::stepped;
 }
 
 void GradScaler::note_step(const Optimizer& optimizer, const Scalar& found_inf,
@@ -157,13 +170,13 @@ void GradScaler::note_step(const Optimizer& optimizer, const Scalar& found_inf,
            place);
   }
   place_numbers(device);
-  progress_.push_back({&optimizer, Stage::stepped, found_inf});
+  progress_.change().push_back({&optimizer, Stage::stepped, found_inf});
 }
 
 void GradScaler::update(std::source_location place) {
   if (!options_.enabled) return;
   std::optional<Scalar> any;
-  for (const Progress& each : progress_) {
+  for (const Progress& each : *progress_) {
     if (!each.found_inf) continue;
     any = any ? *any + *each.found_inf : *each.found_inf;
   }
@@ -174,7 +187,7 @@ void GradScaler::update(std::source_location place) {
         at(CallPlace::or_else(place))));
   }
   move_scale(*any, place);
-  progress_.clear();
+  progress_.change().clear();
 }
 
 // The kernel decides; the host does not know.
@@ -209,7 +222,7 @@ void GradScaler::update(const Scalar& new_scale, std::source_location place) {
   } else {
     options_.init_scale = new_scale.value();
   }
-  progress_.clear();
+  progress_.change().clear();
 }
 
 std::optional<Scalar> GradScaler::found_inf(const Optimizer& optimizer) const {

@@ -7,6 +7,7 @@
 
 #include "fusebook/optim_base/optimizer.h"
 #include "fusebook/tensor/tensor.h"
+#include "fusebook/trace/revertible.h"
 #include "fusebook/trace/scalar.h"
 
 namespace fuse {
@@ -129,7 +130,7 @@ class GradScaler {
   Tensor scale_;    // float32, 0-d, beside the gradients; undefined at first
   Tensor tracker_;  // float64, likewise
   double first_tracker_ = 0;
-  std::vector<Progress> progress_;  // since the last update
+  Revertible<std::vector<Progress>> progress_;  // since the last update
 };
 
 }  // namespace fuse

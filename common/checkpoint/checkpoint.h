@@ -10,9 +10,9 @@
 namespace fuse {
 
 /// Saves a training run so that it can be resumed: the parameters, all
-/// optimizer state, the hyper-parameters, and the schedulers. For a
-/// SequentialLR or ChainedScheduler pass only the scheduler itself: its parts
-/// are included.
+/// optimizer state that belongs to its options, the hyper-parameters, and the
+/// schedulers. For a SequentialLR or ChainedScheduler pass only the scheduler
+/// itself: its parts are included.
 ///
 ///     save_checkpoint("run.safetensors", opt, {&sched});
 ///

@@ -31,7 +31,8 @@ void put_group(RunContents& out, Optimizer& optimizer, std::size_t g) {
   }
   for (std::size_t i = 0; i < group.params.size(); ++i) {
     out.tensors[param_place(g, i)] = group.params[i];
-    for (const auto& [name, tensor] : optimizer.states(group.params[i])) {
+    for (const auto& [name, tensor] :
+         optimizer.states_in_use(g, group.params[i])) {
       out.tensors[state_place(g, i) + name] = tensor;
     }
   }

@@ -175,6 +175,7 @@ class Replay {
     if (slot >= 0) return program_.lists()[slot];
     const Node& node = program_.node(id);
     for (int k = 0; k < node.arity; ++k) {
+      if (is_number(node.in[k])) continue;
       const Rate rate = program_.node(node.in[k]).rate;
       if (rate != node.rate && !is_reduction(node.op)) continue;
       return values_[node.in[k]].view;

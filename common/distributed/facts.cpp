@@ -63,7 +63,8 @@ std::vector<std::string> facts_of_optimizer(Optimizer& optimizer) {
 
 std::vector<std::string> facts_of_params(
     const std::vector<Tensor>& params, const std::vector<std::size_t>& group) {
-  std::vector<std::string> facts;
+  std::vector<std::string> facts = {
+      fmt::format("parameters: {}", params.size())};
   for (std::size_t p = 0; p < params.size(); ++p) {
     facts.push_back(fmt::format(
         "parameter {} in group {} with shape {}, strides {} and {} on {}", p,

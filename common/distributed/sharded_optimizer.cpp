@@ -19,6 +19,7 @@
 #include "fusebook/prelude/sums.h"
 #include "fusebook/support/call_place.h"
 #include "fusebook/support/source_place.h"
+#include "fusebook/tensor/move_tensors.h"
 #include "fusebook/trace/recorder.h"
 
 namespace fuse {
@@ -115,7 +116,9 @@ ShardedOptimizer::ShardedOptimizer(Ranks& ranks, Optimizer& optimizer,
 }
 
 ShardedOptimizer::~ShardedOptimizer() {
-  if (guard_) guard_->remove();
+  if (!guard_) return;
+  guard_->remove();
+  optimizer_.set_wholes({});
 }
 
 // It knows this rank's shares alone, and no gradients.
@@ -139,6 +142,7 @@ void ShardedOptimizer::take_params() {
       group_of_.push_back(g);
     }
   }
+  check_apart(params_, "ShardedOptimizer");
 }
 
 void ShardedOptimizer::share_out() {
@@ -159,6 +163,8 @@ void ShardedOptimizer::share_out() {
     }
     optimizer_.restore_states(params_[p], {});
   }
+  optimizer_.set_wholes(params_);
+  moves_seen_ = moves_so_far();
   for (std::size_t g = 0; g < groups.size(); ++g) {
     optimizer_.group(g).params = std::move(groups[g]);
     optimizer_.group(g).param_names = std::move(names[g]);
@@ -202,12 +208,19 @@ void ShardedOptimizer::check_params(const char* call,
   const bool are_those = std::equal(
       now.begin(), now.end(), own_.begin(), own_.end(),
       [](const Tensor& a, const Tensor& b) { return a.impl() == b.impl(); });
-  if (are_those) return;
+  if (are_those) return follow_params();
   throw Error(
       fmt::format("ShardedOptimizer::{} at {}: the parameters of {} are no "
                   "longer those that "
                   "ranks share; add parameters before it is shared",
                   call, at(place), optimizer_.name()));
+}
+
+// Views stay where they were when a parameter moves.
+void ShardedOptimizer::follow_params() const {
+  if (moves_seen_ == moves_so_far()) return;
+  move_views(own_, shares_, ranks_.rank(), params_);
+  moves_seen_ = moves_so_far();
 }
 
 // True if some rank had gradients.

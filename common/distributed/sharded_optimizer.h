@@ -60,8 +60,10 @@ class ShardedOptimizer {
   /// of this rank's shares from now on. Rates, schedulers and hooks are attached
   /// to it as ever; states that it has are shared, too. Both must outlive this.
   /// Copies the parameters of rank 0 to all. `options` say how the step is
-  /// compiled. Throws RanksDisagree if the optimizers differ. As long as this
-  /// lives, the step of `optimizer` itself throws Error.
+  /// compiled. Throws RanksDisagree if the optimizers differ or parameters share
+  /// memory. As long as this lives, the step of `optimizer` itself throws Error; its
+  /// `zero_grad` removes the gradients of whole parameters. Parameters may move
+  /// (`Tensor::set_data`, `flatten_`).
   ShardedOptimizer(
       Ranks& ranks, Optimizer& optimizer, const CompileOptions& options = {},
       std::source_location place = std::source_location::current());
@@ -99,7 +101,10 @@ class ShardedOptimizer {
   /// Who owns which part of them.
   const std::vector<Share>& shares() const { return shares_; }
   /// The views of this rank's shares, in the order of `shares`.
-  const std::vector<Tensor>& own() const { return own_; }
+  const std::vector<Tensor>& own() const {
+    follow_params();
+    return own_;
+  }
   /// What the launches of this rank have done that add gradients, look at them,
   /// and step.
   Counters counters() const;
@@ -124,6 +129,7 @@ class ShardedOptimizer {
                          ShardedResult& result);
   void check_usable(const char* call, std::source_location place) const;
   void check_params(const char* call, std::source_location place) const;
+  void follow_params() const;
   RemovableHandle guard(std::source_location place);
 
   Ranks& ranks_;
@@ -133,6 +139,7 @@ class ShardedOptimizer {
   std::vector<std::vector<std::string>> names_;  // of each group
   std::vector<Share> shares_;
   std::vector<Tensor> own_;
+  mutable std::uint64_t moves_seen_ = 0;  // of tensors, when `own_` was made
   std::unique_ptr<StepRecorder> recorder_;
   std::unique_ptr<Parts> parts_;
   std::optional<RemovableHandle> guard_;

@@ -1,6 +1,9 @@
 #include "fusebook/distributed/shares.h"
 
 #include <algorithm>
+#include <vector>
+
+#include "fusebook/tensor/move_tensors.h"
 
 namespace fuse {
 namespace {
@@ -73,6 +76,20 @@ Tensor view_of(const Share& share, const Tensor& param) {
   Tensor own = param.detach();
   if (share.count == param.numel()) return own;
   return own.view({-1}).narrow(0, share.begin, share.count);
+}
+
+void move_views(const std::vector<Tensor>& views,
+                const std::vector<Share>& shares, int rank,
+                const std::vector<Tensor>& params) {
+  std::vector<Move> moves;
+  auto view = views.begin();
+  for (const Share& share : shares) {
+    if (share.owner != rank) continue;
+    Tensor now = view_of(share, params[share.param]);
+    if (now.raw_data() != view->raw_data()) moves.push_back({*view, now});
+    ++view;
+  }
+  move_tensors(moves, "step");
 }
 
 }  // namespace fuse

@@ -34,4 +34,10 @@ std::vector<Share> make_shares(const std::vector<Shareable>& params, int ranks);
 /// shape if it is whole, else one dimension.
 Tensor view_of(const Share& share, const Tensor& param);
 
+/// Moves the views of a rank's shares, in the order of these, to where their
+/// parameters are now.
+void move_views(const std::vector<Tensor>& views,
+                const std::vector<Share>& shares, int rank,
+                const std::vector<Tensor>& params);
+
 }  // namespace fuse

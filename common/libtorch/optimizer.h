@@ -60,18 +60,18 @@ class Optimizer : public Kind::Base {
       const c10::AutoGradMode recorded(true);
       loss = closure();
     }
-    engine_->step(*this);
+    engine().step(*this);
     return loss;
   }
 
   /// Takes the state of this class, or of LibTorch's of that name. Throws
-  /// LibTorch's errors and, for states that do not fit, Error; then nothing has
-  /// changed.
+  /// LibTorch's errors and, for what is of another class and for states that do not
+  /// fit, Error; then nothing has changed.
   void load(::torch::serialize::InputArchive& archive) override {
     const Before before(*this);
     try {
       Kind::Base::load(archive);
-      engine_->take(*this);
+      engine().take(*this);
     } catch (...) {
       before.put_back(*this);
       throw;
@@ -79,17 +79,17 @@ class Optimizer : public Kind::Base {
   }
 
   /// Launches, compilations, recompiles and more, of all steps so far.
-  const Counters& counters() const { return engine_->compiled().counters(); }
+  const Counters& counters() const { return engine().compiled().counters(); }
   /// Why each recompile happened, the oldest first.
   std::vector<std::string> recompile_reports() const {
     std::vector<std::string> texts;
-    for (const auto& each : engine_->compiled().recompile_reports()) {
+    for (const auto& each : engine().compiled().recompile_reports()) {
       texts.push_back(to_string(each));
     }
     return texts;
   }
   /// What the last step fused and, if something was not fused, why.
-  std::string report() const { return engine_->compiled().report(); }
+  std::string report() const { return engine().compiled().report(); }
 
  private:
   // Stays where it is when the optimizer is moved.
@@ -143,6 +143,12 @@ class Optimizer : public Kind::Base {
     detail::StateMap states_;
     std::vector<std::unique_ptr<::torch::optim::OptimizerOptions>> options_;
   };
+
+  Engine& engine() const {
+    if (engine_ != nullptr) return *engine_;
+    throw Error(
+        "this optimizer was moved from; use the one that has its parameters");
+  }
 
   std::unique_ptr<Engine> engine_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <c10/util/StringUtil.h>
+#include <c10/util/Type.h>
 #include <torch/optim/optimizer.h>
 #include <torch/optim/serialize.h>
 #include <torch/serialize/archive.h>
@@ -8,9 +9,13 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <tuple>
+#include <typeinfo>
 #include <utility>
 #include <vector>
+
+#include "fusebook/support/error.h"
 
 namespace fuse::libtorch {
 
@@ -37,6 +42,23 @@ void read(::torch::serialize::InputArchive& archive, const char* name,
   if (archive.try_read(name, found)) value = found.to<Value>();
 }
 
+/// So that options are not taken for those of another class, which may have the same
+/// names.
+template <class Options>
+void write_class(::torch::serialize::OutputArchive& archive) {
+  write(archive, "class", c10::demangle(typeid(Options).name()));
+}
+
+template <class Options>
+void check_class(::torch::serialize::InputArchive& archive) {
+  const std::string own = c10::demangle(typeid(Options).name());
+  std::string found = "options of another class";
+  read(archive, "class", found);
+  if (found == own) return;
+  throw Error("cannot load the optimizer: the file has " + found + ", not " +
+              own);
+}
+
 }  // namespace detail
 
 /// Options of an optimizer that LibTorch does not have. `Derived::each(self, visit)`
@@ -45,11 +67,13 @@ template <class Derived>
 class OwnOptions : public ::torch::optim::OptimizerCloneableOptions<Derived> {
  public:
   void serialize(::torch::serialize::InputArchive& archive) override {
+    detail::check_class<Derived>(archive);
     Derived::each(self(), [&](const char* name, auto& value) {
       detail::read(archive, name, value);
     });
   }
   void serialize(::torch::serialize::OutputArchive& archive) const override {
+    detail::write_class<Derived>(archive);
     Derived::each(static_cast<const Derived&>(*this),
                   [&](const char* name, const auto& value) {
                     detail::write(archive, name, value);

@@ -38,8 +38,11 @@ inline DType dtype_of(const std::string& what, const at::Tensor& tensor) {
   }
 }
 
-inline at::ScalarType scalar_type_of(DType dtype) {
+/// The same in the other direction.
+inline at::ScalarType scalar_type_of(const std::string& what, DType dtype) {
   switch (dtype) {
+    case DType::float32:
+      return at::kFloat;
     case DType::float64:
       return at::kDouble;
     case DType::float16:
@@ -49,7 +52,8 @@ inline at::ScalarType scalar_type_of(DType dtype) {
     case DType::int16:
       return at::kShort;
     default:
-      return at::kFloat;
+      refuse(what, "elements of the type ", name_of(dtype),
+             " are not supported; LibTorch has no such type");
   }
 }
 
@@ -111,7 +115,8 @@ inline Tensor view(const at::Tensor& tensor) {
 }
 
 /// The same in the other direction. Pending work on the tensor runs first. Throws
-/// Error if it is undefined or not in host memory.
+/// Error if it is undefined, not in host memory, or of a type that LibTorch does not
+/// have, as states in 8 bits are.
 inline at::Tensor view(const Tensor& tensor) {
   if (!tensor.device().is_cpu()) {
     throw Error("view: the tensor is not in host memory; copy it to the CPU");
@@ -119,7 +124,7 @@ inline at::Tensor view(const Tensor& tensor) {
   return at::from_blob(
       tensor.address(true), tensor.shape(), tensor.strides(),
       [tensor](void*) {},
-      at::TensorOptions(detail::scalar_type_of(tensor.dtype())));
+      at::TensorOptions(detail::scalar_type_of("view", tensor.dtype())));
 }
 
 }  // namespace fuse::libtorch

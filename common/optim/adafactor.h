@@ -153,7 +153,8 @@ class Adafactor : public ListOptimizer<AdafactorOptions> {
   }
 
   // Averages of rows and columns and their means, one behind the other, so that
-  // one loop takes both.
+  // one loop takes both. What they become waits beside them for the last launch: a
+  // step that fails before it has changed none.
   struct Factors {
     explicit Factors(const Batch& batch)
         : means(batch.grads, {}),
@@ -161,7 +162,10 @@ class Adafactor : public ListOptimizer<AdafactorOptions> {
           new_means(joined(means.rows(), means.columns()), "means"),
           steps(TensorList::per_tensor(joined(batch.steps, batch.steps),
                                        "steps")),
-          of_rows(batch.states[0], {.rows = false}) {}
+          rows(empty_like_each(batch.states[0]), "next rows"),
+          columns(empty_like_each(batch.states[1]), "next columns"),
+          next(joined(rows, columns), "next factors"),
+          of_rows(rows, {.rows = false}) {}
 
     static std::vector<Tensor> joined(const TensorList& a,
                                       const TensorList& b) {
@@ -169,25 +173,34 @@ class Adafactor : public ListOptimizer<AdafactorOptions> {
       both.insert(both.end(), b.begin(), b.end());
       return both;
     }
+    static std::vector<Tensor> empty_like_each(const TensorList& list) {
+      std::vector<Tensor> tensors;
+      for (const Tensor& each : list) tensors.push_back(empty_like(each));
+      return tensors;
+    }
 
     MatrixMeans means;
     TensorList all;
     TensorList new_means;
     TensorList steps;
+    TensorList rows;
+    TensorList columns;
+    TensorList next;  // of `all`
     MatrixMeans of_rows;
   };
 
   // The steps are not counted yet.
   static TensorList factored_squares(const AdafactorOptions& o,
                                      const Scalar& eps, const Batch& batch) {
-    const TensorList& rows = batch.states[0];
-    const TensorList& columns = batch.states[1];
     auto& factors = batch.keep("factors", [&] { return Factors(batch); });
     factors.means.take(batch.grads, true);
-    foreach_lerp_(factors.all, factors.new_means,
-                  foreach_pow(foreach_add(factors.steps, 1.0), o.beta2_decay));
-    factors.of_rows.take(rows);
-    return foreach_div(foreach_mul(rows, columns),
+    foreach_copy_(factors.next,
+                  foreach_lerp(factors.all, factors.new_means,
+                               foreach_pow(foreach_add(factors.steps, 1.0),
+                                           o.beta2_decay)));
+    factors.of_rows.take(factors.rows);
+    foreach_copy_(factors.all, factors.next);
+    return foreach_div(foreach_mul(factors.rows, factors.columns),
                        foreach_maximum(factors.of_rows.columns(), eps));
   }
 };

@@ -254,6 +254,12 @@ void Optimizer::refresh_batches(const GradientSource& gradients) {
   if (change == RecentBatches::Change::params) kept_->states.drop_unreachable();
 }
 
+ParamStates Optimizer::states_in_use(std::size_t group_index,
+                                     const Tensor& param) const {
+  check_group(group_index, {});
+  return fuse::states_in_use(specs_of(group_index), param, states(param));
+}
+
 void Optimizer::check_states(const std::string& place, std::size_t group_index,
                              const Tensor& param,
                              const ParamStates& states) const {
@@ -359,6 +365,7 @@ void Optimizer::zero_grad(bool set_to_none, std::source_location place) const {
     for (Tensor& param : parameters()) {
       if (param.defined()) param.set_grad(Tensor());
     }
+    for (Tensor& whole : kept_->wholes) whole.set_grad(Tensor());
     return;
   }
   // List by list, as `step` does, so that both fuse. The groups are only read.
@@ -372,6 +379,9 @@ void Optimizer::zero_grad(bool set_to_none, std::source_location place) const {
       grads.push_back(without_repeats(param.grad()));
     }
     foreach_zero_(TensorList(std::move(grads), "grads"));
+  }
+  for (const Tensor& whole : kept_->wholes) {
+    if (whole.grad().defined()) whole.grad().fill_(0);
   }
 }
 

@@ -140,6 +140,8 @@ class Optimizer {
   /// Call it before the first step: later, a step throws Error if there are states in
   /// 16 bits. A step throws Error for a parameter in float16. A second step in one
   /// recording is a graph break.
+  /// Switched off again, like masters of either kind, it leaves states in float32, also
+  /// those of parameters that are stepped for the first time beside them.
   void use_stochastic_rounding(bool on = true, std::uint32_t seed = 0);
   /// True if some group updates its 16-bit parameters in float32: it has masters of
   /// either kind switched on, or stochastic rounding.
@@ -185,6 +187,9 @@ class Optimizer {
   ParamStates states(const Tensor& param) const {
     return kept_->states.states(param);
   }
+  /// Those of them that a parameter of this group has with its options, which are what
+  /// checkpoints and state dicts hold. What was switched off is not among them.
+  ParamStates states_in_use(std::size_t group, const Tensor& param) const;
   void check_states(const std::string& place, std::size_t group,
                     const Tensor& param, const ParamStates& states) const;
   /// The dtype of a state of a parameter of a group, if it is not in 8 bits: what
@@ -211,6 +216,13 @@ class Optimizer {
   void set_part(const Tensor& part, PartOf of) {
     kept_->states.set_part(part, of);
   }
+  /// The groups hold parts of these parameters, as ranks share them: `zero_grad`
+  /// removes their gradients as well.
+  void set_wholes(std::vector<Tensor> params) {
+    kept_->wholes = std::move(params);
+  }
+  /// Whether the groups hold parts of parameters, whose gradients are elsewhere.
+  bool has_parts() const { return !kept_->wholes.empty(); }
   void restore_steps(std::int64_t steps) { kept_->steps = steps; }
 
   /// Everything but the parameters: their states, the options of the groups and
@@ -269,6 +281,7 @@ class Optimizer {
     Optimizer* owner = nullptr;  // the optimizer that recorded, while it exists
     std::int64_t steps = 0;
     StateStore states;
+    std::vector<Tensor> wholes;  // if the groups hold parts of parameters
   };
 
   void make_step(const GradientSource& gradients, const StepOptions& options,

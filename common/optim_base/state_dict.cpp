@@ -157,7 +157,7 @@ StateDict Optimizer::state_dict() {
     out.initial_lr = own.initial_lr;
     out.param_names = own.param_names;
     for (const Tensor& param : own.params) {
-      if (ParamStates kept = states(param); !kept.empty()) {
+      if (ParamStates kept = states_in_use(g, param); !kept.empty()) {
         all.state.emplace(next, std::move(kept));
       }
       out.params.push_back(next++);

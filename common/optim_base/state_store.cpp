@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include "fusebook/support/error.h"
 
@@ -34,9 +35,11 @@ DType plain_dtype_of(const StateSpec& spec, const Tensor& param) {
                                                       : param.dtype();
 }
 
-// What a step converts, so that it may be either in a checkpoint.
+// What may be in a checkpoint: a step converts codes, and states of 16-bit parameters
+// stay in float32 when masters or stochastic rounding are switched off.
 bool fits(DType dtype, DType wanted) {
-  return dtype == wanted || in_blocks(dtype) || in_blocks(wanted);
+  return dtype == wanted || in_blocks(dtype) || in_blocks(wanted) ||
+         (dtype == DType::float32 && is_half(wanted));
 }
 
 // Codes are of states that could be in 8 bits, with a sign where those have one.
@@ -71,6 +74,19 @@ std::string kind_of(const Shape& shape, DType dtype) {
 }
 
 }  // namespace
+
+ParamStates states_in_use(std::span<const StateSpec> specs, const Tensor& param,
+                          ParamStates kept) {
+  if (kept.empty()) return kept;
+  check_defined(param, "the parameter");
+  std::erase_if(kept, [&](const auto& state) {
+    return state.first != step_spec.name &&
+           std::ranges::none_of(specs, [&](const StateSpec& spec) {
+             return spec.name == state.first && has_state(spec, param);
+           });
+  });
+  return kept;
+}
 
 void check_states(const std::string& place, const Tensor& param,
                   std::span<const StateSpec> specs, const ParamStates& states) {
@@ -207,17 +223,37 @@ void StateStore::create_steps(std::span<const Tensor> params) {
   for (std::size_t i = 0; i < fresh.size(); ++i) fresh[i]->step = steps[i];
 }
 
+// Of 16-bit parameters whose masters were switched off, some have states in float32;
+// with the others they are one list for each dtype of parameters.
+std::array<bool, dtype_count> StateStore::kept_wide(
+    std::span<const Tensor> params, const StateSpec& spec) const {
+  std::array<bool, dtype_count> wide = {};
+  for (const Tensor& param : params) {
+    if (!is_half(param.dtype()) || spec.rate == Rate::entry) continue;
+    const Tensor kept = state(param, spec.name);
+    const bool is_wide = kept.defined() && kept.dtype() == DType::float32;
+    if (is_wide && is_half(state_dtype(spec, param))) {
+      wide[std::size_t(param.dtype())] = true;
+    }
+  }
+  return wide;
+}
+
 void StateStore::create_states(std::span<const Tensor> params,
                                const StateSpec& spec) {
   std::vector<Tensor*> numbers;
   std::vector<Tensor> theirs;
+  const auto wide = kept_wide(params, spec);
   for (const Tensor& param : params) {
     if (!has_state(spec, param)) continue;
     Tensor& tensor =
         entries_[param.impl().get()].tensors[std::string(spec.name)];
+    const DType own = state_dtype(spec, param);
+    const bool widened = is_half(own) && wide[std::size_t(param.dtype())];
+    const DType dtype = widened ? DType::float32 : own;
     if (tensor.defined()) {
       check_kept_dtype(tensor, spec, param);
-      convert(tensor, spec, param);
+      convert(tensor, spec, param, dtype);
       continue;
     }
     made_.push_back({param.impl().get(), spec.name, {}});
@@ -225,8 +261,7 @@ void StateStore::create_states(std::span<const Tensor> params,
       numbers.push_back(&tensor);
       theirs.push_back(param);
     } else {
-      tensor = empty_beside(param, state_shape(spec, param),
-                            state_dtype(spec, param));
+      tensor = empty_beside(param, state_shape(spec, param), dtype);
       tensor.fill_(spec.initial);
     }
   }
@@ -237,12 +272,13 @@ void StateStore::create_states(std::span<const Tensor> params,
   }
 }
 
-// To codes of 8 bits, or from them, as the option now says.
+// To codes of 8 bits, or from them, as the option now says, and to float32 beside
+// others of its list.
 void StateStore::convert(Tensor& state, const StateSpec& spec,
-                         const Tensor& param) {
-  const DType wanted = state_dtype(spec, param);
+                         const Tensor& param, DType wanted) {
   if (state.dtype() == wanted) return;
-  if (!in_blocks(state.dtype()) && !in_blocks(wanted)) return;
+  const bool widens = is_half(state.dtype()) && wanted == DType::float32;
+  if (!in_blocks(state.dtype()) && !in_blocks(wanted) && !widens) return;
   const Tensor converted = state.to(wanted);
   made_.push_back({param.impl().get(), spec.name, state});
   state = converted;

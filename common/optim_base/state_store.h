@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -126,6 +127,10 @@ bool has_8bit_states(std::span<const StateSpec> specs, const Tensor& param);
 /// its first step.
 using ParamStates = std::map<std::string, Tensor, std::less<>>;
 
+/// The states that a parameter has with these options, of those that are kept.
+ParamStates states_in_use(std::span<const StateSpec> specs, const Tensor& param,
+                          ParamStates kept);
+
 /// Throws Error, with a message starting with `place`, unless these could be
 /// the states of `param`: known names, and tensors of the right shape and
 /// dtype.
@@ -194,7 +199,10 @@ class StateStore {
                             const StateSpec& spec);
   void drop(std::span<const Tensor> params, std::string_view name);
   const PartOf* part_of(const Tensor& param) const;
-  void convert(Tensor& state, const StateSpec& spec, const Tensor& param);
+  std::array<bool, dtype_count> kept_wide(std::span<const Tensor> params,
+                                          const StateSpec& spec) const;
+  void convert(Tensor& state, const StateSpec& spec, const Tensor& param,
+               DType wanted);
 
   struct Made {
     const TensorImpl* param;

@@ -77,6 +77,15 @@ TensorList closer_to_orthogonal(const MuonOptions& o, const TensorList& x) {
   return next;
 }
 
+// What the step will make orthogonal. Products come between this and the last
+// launch, so the averages change only there: a step that fails has changed nothing.
+TensorList direction(const MuonOptions& o, const Batch& batch) {
+  const TensorList averages =
+      foreach_lerp(batch.states[0], batch.grads, 1.0 - o.momentum);
+  return o.nesterov ? foreach_lerp(batch.grads, averages, o.momentum)
+                    : averages;
+}
+
 double ratio_for(const std::string& adjust, const Shape& shape) {
   const auto rows = double(shape[0]);
   const auto columns = double(shape[1]);
@@ -130,14 +139,13 @@ void Muon::update(const MuonOptions& o, const Batch& batch) const {
   for (const Tensor& each : shapes_of(*params.impl()).models()) {
     check_matrix(each);
   }
-  foreach_add_(batch.steps, 1.0);
-  foreach_lerp_(averages, batch.grads, 1.0 - o.momentum);
-  TensorList x =
-      o.nesterov ? foreach_lerp(batch.grads, averages, o.momentum) : averages;
+  TensorList x = direction(o, batch);
   if (is_reduced(params.impl()->dtype)) x = foreach_to(x, DType::float32);
   x = foreach_div(x, foreach_maximum(foreach_norm(x), o.eps));
   for (int step = 0; step < o.ns_steps; ++step) x = closer_to_orthogonal(o, x);
 
+  foreach_add_(batch.steps, 1.0);
+  foreach_lerp_(averages, batch.grads, 1.0 - o.momentum);
   if (!is_off(o.weight_decay)) {
     foreach_mul_(params, 1.0 - o.lr * o.weight_decay);
   }

@@ -14,6 +14,7 @@
 #include "fusebook/tensor/kept_gradients.h"
 #include "fusebook/tensor/list_registry.h"
 #include "fusebook/tensor/tensor_layout.h"
+#include "fusebook/tensor/tracer.h"
 
 namespace fuse {
 namespace {
@@ -139,10 +140,15 @@ void fetch_ahead(const std::vector<Tensor>& params, std::size_t i) {
   }
 }
 
+bool is_recorded(const ListImpl& list) {
+  const Tracer* const recorder = Tracer::current();
+  return recorder != nullptr && recorder->uses(list);
+}
+
 // Points a list to the address that `find(list, i, address)` gives for each tensor;
-// if it returns false, the list can no longer be used. It is in use elsewhere if
-// there are more than so many handles. This is done for every tensor in every
-// step, so `find` is an object whose call can be inlined.
+// if it returns false, the list can no longer be used. It is in use elsewhere if it
+// was recorded or there are more than so many handles. This is done for every tensor
+// in every step, so `find` is an object whose call can be inlined.
 template <class Find>
 Change follow(TensorList& handle, Find find, int handles = 1) {
   std::shared_ptr<ListImpl> list = handle.impl();
@@ -155,7 +161,8 @@ Change follow(TensorList& handle, Find find, int handles = 1) {
       return Change::other;
     }
     if (address == list->addresses[i]) continue;
-    if (change == Change::none && list.use_count() > handles + 1) {
+    if (change == Change::none &&
+        (list.use_count() > handles + 1 || is_recorded(*list))) {
       list = copy_of(*list);
     }
     change = Change::moved;

@@ -135,7 +135,9 @@ std::vector<TensorList> lists_to_come(Open& open) {
       std::vector<Tensor> grads;
       grads.reserve(params.size());
       for (const Tensor& param : params) grads.push_back(param.grad());
-      lists.emplace_back(std::move(grads), "grads");
+      for (TensorList& list : lists_by_dtype(grads, "grads")) {
+        lists.push_back(std::move(list));
+      }
     }
   }
   return lists;

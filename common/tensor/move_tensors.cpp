@@ -63,9 +63,11 @@ void check_alike(const std::vector<Tensor>& params) {
   }
 }
 
+}  // namespace
+
 // Neighbours in memory alone can share bytes if each starts behind the furthest
 // end before it.
-void check_apart(const std::vector<Tensor>& params) {
+void check_apart(const std::vector<Tensor>& params, const char* call) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < params.size(); ++i) {
     if (params[i].numel() > 0) order.push_back(i);
@@ -85,13 +87,11 @@ void check_apart(const std::vector<Tensor>& params) {
       }
       const auto [first, second] = std::minmax(order[k], order[l]);
       throw Error(fmt::format(
-          "flatten_: parameters {} and {} share memory; name each tensor once",
+          "{}: parameters {} and {} share memory; name each tensor once", call,
           first, second));
     }
   }
 }
-
-}  // namespace
 
 std::uint64_t moves_so_far() {
   return moves_made.load(std::memory_order_relaxed);
@@ -123,7 +123,7 @@ void Tensor::set_data(const Tensor& data) const {
 Tensor flatten_(const std::vector<Tensor>& params) {
   if (params.empty()) return empty({0});
   check_alike(params);
-  check_apart(params);
+  check_apart(params, "flatten_");
   std::int64_t numel = 0;
   for (const Tensor& param : params) numel += param.numel();
   const Tensor buffer = empty({numel}, params[0].dtype(), params[0].device());

@@ -22,6 +22,9 @@ void move_tensors(std::span<const Move> moves, const char* call);
 /// addresses from step to step.
 std::uint64_t moves_so_far();
 
+/// Throws Error, with a message that starts with `call`, if two of them share memory.
+void check_apart(const std::vector<Tensor>& params, const char* call);
+
 /// Moves parameters into one new buffer, one behind the other in row-major
 /// order, and returns it: a 1-d tensor, of which they are parts from now on. What
 /// is done to the buffer (a sum over ranks, a copy, a clamp) is done to all of

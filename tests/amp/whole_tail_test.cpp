@@ -14,6 +14,7 @@
 #include "fusebook/foreach/reductions.h"
 #include "fusebook/optim/all.h"
 #include "fusebook/swa_utils/averaged_model.h"
+#include "support/jit_testing.h"
 #include "support/sim_device.h"
 #include "support/step_testing.h"
 #include "support/tested_device.h"
@@ -121,6 +122,27 @@ TEST_CASE("the whole tail of a step is one launch with the bits of its parts") {
     CHECK(step.counters().compilations == 1);
     CHECK(step.counters().launches == 12);
   }
+}
+
+TEST_CASE("the tail has the same bits where it runs one by one") {
+  Training fused;
+  Training eager;
+  jit_testing::CapturedStderr captured;
+  auto step = compile([&] { fused.tail(); }, {.backend = Backend::interpreted,
+                                              .policy = Policy::specialize});
+  for (int n = 0; n < 12; ++n) {  // a rate more than there may be kernels
+    for (Training* each : {&fused, &eager}) {
+      each->adam.param_groups[0]["lr"] = 0.01 / (n + 1);
+      each->set_gradients(n, is_bad(n));
+    }
+    step();
+    eager.tail();
+    CHECK(same_bits(fused.params, eager.params));
+    CHECK(same_bits(fused.averaged, eager.averaged));
+    CHECK(fused.scaler.state_dict() == eager.scaler.state_dict());
+  }
+  CHECK(testing::contains(captured.stop(), "runs eagerly from now on"));
+  CHECK(step.counters().launches > 12);
 }
 
 // Numbers that a later phase needs are read before they are overwritten: the

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "distributed/run_testing.h"
+#include "fusebook/amp/grad_scaler.h"
 #include "fusebook/optim/all.h"
 #include "support/tested_device.h"
 #include "support/testing.h"
@@ -73,6 +74,14 @@ TEST_CASE("other sizes, dtypes, classes") {
   });
   CHECK(contains(shape, "parameter 0 in group 0 with shape [3]"));
   CHECK(contains(shape, "parameter 0 in group 0 with shape [4]"));
+  const std::string count = agreed_message([&] {
+    std::vector<Tensor> params = {zeros({4})};
+    if (is_last()) params.push_back(zeros({2}));
+    SGD opt(params);
+    const ShardedOptimizer sharded(*given_ranks, opt);
+  });
+  CHECK(contains(count, "has parameters: 1"));
+  CHECK(contains(count, "has parameters: 2"));
   const std::string dtype = agreed_message([&] {
     SGD opt({zeros({4}, is_last() ? DType::float64 : DType::float32)});
     const ShardedOptimizer sharded(*given_ranks, opt);
@@ -366,6 +375,40 @@ TEST_CASE("the optimizer of shares is not stepped by itself") {
   add_own_gradients(training.sharded, small, training.params, 1);
   training.sharded.step();
   CHECK(training.opt.steps() == 2);
+}
+
+TEST_CASE(
+    "zero_grad of the optimizer removes the gradients of whole parameters") {
+  Training training;
+  for (const bool to_none : {true, false}) {
+    for (Tensor& each : training.params) {
+      each.set_grad(full(each.shape(), 3.0, each.dtype()));
+    }
+    training.opt.zero_grad(to_none);
+    for (const Tensor& each : training.params) {
+      CHECK(each.grad().defined() == !to_none);
+      if (!to_none) CHECK(each.grad().to_vector()[0] == 0);
+    }
+  }
+}
+
+TEST_CASE("a scaler does not look at shares") {
+  Training training;
+  GradScaler scaler;
+  CHECK(contains(message_of<Error>([&] { scaler.unscale_(training.opt); }),
+                 "it is shared by ranks; give the scaler to the step of the "
+                 "ShardedOptimizer"));
+}
+
+TEST_CASE("parameters that share memory are refused on any number of ranks") {
+  const Tensor memory = zeros({20000});
+  std::vector<Tensor> params = {memory.narrow(0, 0, 12000),
+                                memory.narrow(0, 8000, 12000)};
+  SGD opt(params);
+  CHECK(contains(agreed_message([&] {
+                   const ShardedOptimizer sharded(*given_ranks, opt);
+                 }),
+                 "parameters 0 and 1 share memory"));
 }
 
 TEST_CASE("afterwards it is an optimizer as any other") {

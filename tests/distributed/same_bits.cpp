@@ -10,6 +10,7 @@
 #include "fusebook/lr_scheduler/all.h"
 #include "fusebook/optim/all.h"
 #include "fusebook/optim_products/muon.h"
+#include "fusebook/tensor/move_tensors.h"
 #include "support/optimizer_rules.h"
 #include "support/tested_device.h"
 
@@ -359,4 +360,27 @@ TEST_CASE("an optimizer that has stepped before it is shared") {
     sharded.step();
   }
   CHECK(bitwise_equal(alone, shared));
+}
+
+TEST_CASE("parameters that move are followed") {
+  const Model model = {
+      {{{8192 * 5 + 1}, DType::float32}, {{6}, DType::float32}}};
+  auto alone = model.params();
+  AdamW one(alone);
+  auto shared = model.params();
+  AdamW many(shared);
+  ShardedOptimizer sharded(*given_ranks, many,
+                           {.backend = Backend::interpreted});
+  for (int step = 0; step < 4; ++step) {
+    if (step == 1) flatten_(shared);
+    if (step == 2) shared[1].set_data(shared[1].clone());
+    one.zero_grad();
+    for (int m = 0; m < micro_gradients; ++m) {
+      model.add_gradients(alone, step, m);
+    }
+    one.step();
+    add_own_gradients(sharded, model, shared, step);
+    sharded.step();
+    CHECK(bitwise_equal(alone, shared));
+  }
 }

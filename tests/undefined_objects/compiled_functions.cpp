@@ -3,6 +3,7 @@
 #include <source_location>
 
 #include "fusebook/programs/compiled_program.h"
+#include "fusebook/trace/revertible.h"
 #include "rows.h"
 
 using namespace fuse;
@@ -14,6 +15,13 @@ using Step = Compiled<std::function<void()>>;
 
 Step gone() {
   return left_of(compile(std::function<void()>([] {})));
+}
+
+// A copy of what was there: there is always a value.
+Revertible<int> left_value() {
+  Revertible<int> value;
+  value.change() = 3;
+  return left_of(std::move(value));
 }
 
 // Never called: it has made nothing yet.
@@ -50,6 +58,10 @@ Rows rows_of_compiled_functions() {
       {"Compiled::function", [] { use(gone().function()); }},
       {"Compiled::check_fused", [=] { gone().check_fused(1, here); }},
       {"assert_fused", [] { assert_fused(gone()); }, "Compiled::check_fused: "},
+      answer("Revertible::change", [] { CHECK(left_value().change() == 3); }),
+      answer("Revertible::operator*", [] { CHECK(*left_value() == 3); }),
+      answer("Revertible::operator->",
+             [] { CHECK(*left_value().operator->() == 3); }),
       {"compile", [] { compile(std::function<void()>()); }},
       {"compile", [] { compile(static_cast<void (*)()>(nullptr)); }},
       {"capture_graph",

@@ -28,6 +28,8 @@ Rows rows_of_tensors() {
       {"codes_to_dlpack_unversioned",
        [=] { use(codes_to_dlpack_unversioned(none())); }},
       {"flatten_", [] { use(flatten_(nothing_in_it())); }},
+      {"check_apart", [] { check_apart(nothing_in_it(), "here"); },
+       "Tensor::numel: "},
       answer("Tensor::defined", [=] { CHECK(!none().defined()); }),
       answer("Tensor::impl", [=] { CHECK(none().impl() == nullptr); }),
       {"Tensor::shape", [=] { use(none().shape()); }},

@@ -206,6 +206,42 @@ TEST_CASE("a file of other parameters is refused, and nothing has changed") {
   CHECK(trained.adam.counters().launches == 4);
 }
 
+TEST_CASE("a file of another class is refused, and nothing has changed") {
+  const torch::Tensor param = torch::ones({3}, torch::requires_grad());
+  torch::optim::Adam adam({param}, 0.1);
+  fuse::libtorch::RAdam radam({param}, 0.1);
+  param.sum().backward();
+  adam.step();
+  std::stringstream file;
+  torch::save(adam, file);
+  const torch::Tensor before = param.detach().clone();
+  check_says(
+      message_of([&] { torch::load(radam, file); }),
+      "cannot load the optimizer: the file has options of another class, "
+      "not fuse::libtorch::RAdamOptions");
+  CHECK(radam.state().empty());
+  CHECK(torch::equal(param, before));
+
+  fuse::libtorch::NAdam nadam({param}, 0.1);
+  nadam.step();
+  std::stringstream other;
+  torch::save(nadam, other);
+  check_says(message_of([&] { torch::load(radam, other); }),
+             "the file has fuse::libtorch::NAdamOptions, not "
+             "fuse::libtorch::RAdamOptions");
+}
+
+TEST_CASE("an optimizer that was moved from says so") {
+  const torch::Tensor param = torch::ones({2}, torch::requires_grad());
+  Adam adam({param});
+  param.sum().backward();
+  Adam other = std::move(adam);
+  // NOLINTNEXTLINE(bugprone-use-after-move): that is what is tried.
+  check_says(message_of([&] { adam.step(); }), "this optimizer was moved from");
+  other.step();
+  CHECK(other.counters().launches == 1);
+}
+
 TEST_CASE("an exception of the closure goes through, and nothing has changed") {
   Trained trained;
   const auto before = trained.everything();
