@@ -1,5 +1,5 @@
-// A compiled call that throws has launched nothing, and the scaler has not been
-// called.
+// A call that throws has done nothing to the scaler: a compiled one has launched
+// nothing.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -69,6 +69,16 @@ TEST_CASE("what a scaler was told before a call that throws counts") {
   CHECK_THROWS_AS(rest(), std::runtime_error);
   CHECK(training.param.to_vector() == std::vector{1.0, 2.0});
   CHECK_THROWS_AS(training.scaler.unscale_(training.sgd), Error);
+  training.scaler.step(training.sgd);
+  training.scaler.update();
+  CHECK(training.param.to_vector() == std::vector{0.5, 1.5});
+}
+
+TEST_CASE("a step without gradients is no step") {
+  Training training(false);
+  CHECK_THROWS_AS(training.scaler.step(training.sgd), Error);
+  CHECK_THROWS_AS(training.scaler.update(), Error);
+  training.scaled_gradient();
   training.scaler.step(training.sgd);
   training.scaler.update();
   CHECK(training.param.to_vector() == std::vector{0.5, 1.5});
