@@ -95,7 +95,7 @@ const GradScaler::Progress& GradScaler::look_at(Optimizer& optimizer,
                                                 bool may_keep_scaled,
                                                 std::source_location place) {
   if (optimizer.has_parts()) {
-    refuse("unscale_", optimizer,
+    refuse(may_keep_scaled ? "step" : "unscale_", optimizer,
            "it is shared by ranks; give the scaler to the step of the "
            "ShardedOptimizer",
            place);

@@ -24,8 +24,8 @@ struct Line {
 
 #if !defined(FUSE_GPU)  // gpu_loops.h has other loops
 // Within a row hardware fetches ahead, but only to the end of a page: the first
-// elements of the next one come too late, unless a loop asks for them in time. On
-// AMD's processors loops are faster without: there, no tensor has so many elements.
+// elements of the next one come too late, unless a loop asks for them in time. AMD's
+// processors are faster where loops never ask: no tensor is as long as this distance.
 constexpr i64 elements_a_turn = 64;
 #if defined(__znver1__) || defined(__znver2__) || defined(__znver3__) || \
     defined(__znver4__) || defined(__znver5__)

@@ -124,13 +124,13 @@ TEST_CASE("the whole tail of a step is one launch with the bits of its parts") {
   }
 }
 
-TEST_CASE("the tail has the same bits where it runs one by one") {
+TEST_CASE("the tail has the same bits where its operations run one by one") {
   Training fused;
   Training eager;
   jit_testing::CapturedStderr captured;
   auto step = compile([&] { fused.tail(); }, {.backend = Backend::interpreted,
                                               .policy = Policy::specialize});
-  for (int n = 0; n < 12; ++n) {  // a rate more than there may be kernels
+  for (int n = 0; n < 12; ++n) {  // more rates than there may be kernels
     for (Training* each : {&fused, &eager}) {
       each->adam.param_groups[0]["lr"] = 0.01 / (n + 1);
       each->set_gradients(n, is_bad(n));

@@ -334,6 +334,16 @@ TEST_CASE("an exception may leave a group of one: nobody waits for it") {
   CHECK(next.size() == 1);
 }
 
+// As one process does it.
+static void step_alone(const Model& model, AdamW& opt,
+                       std::vector<Tensor>& params, int step) {
+  opt.zero_grad();
+  for (int m = 0; m < micro_gradients; ++m) {
+    model.add_gradients(params, step, m);
+  }
+  opt.step();
+}
+
 TEST_CASE("an optimizer that has stepped before it is shared") {
   const Model model = {
       {{{8192 * 5 + 1}, DType::float32}, {{6}, DType::float32}}};
@@ -341,21 +351,13 @@ TEST_CASE("an optimizer that has stepped before it is shared") {
   AdamW one(alone);
   auto shared = model.params();
   AdamW many(shared);
-  const auto step_alone = [&](AdamW& opt, std::vector<Tensor>& params,
-                              int step) {
-    opt.zero_grad();
-    for (int m = 0; m < micro_gradients; ++m) {
-      model.add_gradients(params, step, m);
-    }
-    opt.step();
-  };
-  step_alone(one, alone, 0);
-  step_alone(many, shared, 0);
+  step_alone(model, one, alone, 0);
+  step_alone(model, many, shared, 0);
   many.zero_grad();
   ShardedOptimizer sharded(*given_ranks, many,
                            {.backend = Backend::interpreted});
   for (int step = 1; step < 4; ++step) {
-    step_alone(one, alone, step);
+    step_alone(model, one, alone, step);
     add_own_gradients(sharded, model, shared, step);
     sharded.step();
   }
@@ -374,11 +376,7 @@ TEST_CASE("parameters that move are followed") {
   for (int step = 0; step < 4; ++step) {
     if (step == 1) flatten_(shared);
     if (step == 2) shared[1].set_data(shared[1].clone());
-    one.zero_grad();
-    for (int m = 0; m < micro_gradients; ++m) {
-      model.add_gradients(alone, step, m);
-    }
-    one.step();
+    step_alone(model, one, alone, step);
     add_own_gradients(sharded, model, shared, step);
     sharded.step();
     CHECK(bitwise_equal(alone, shared));

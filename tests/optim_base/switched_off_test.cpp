@@ -3,11 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <functional>
-#include <map>
-#include <string>
 #include <vector>
 
-#include "fusebook/compile/compile.h"
 #include "fusebook/optim/all.h"
 #include "support/step_testing.h"
 

@@ -46,7 +46,6 @@ TEST_CASE("what cannot be seen is refused") {
   CHECK_THROWS_WITH_AS(
       fuse::libtorch::view(fuse::full({512}, 1.0).to(fuse::block8)),
       "view: elements of the type block8 are not supported; LibTorch has no "
-      "such "
-      "type",
+      "such type",
       fuse::Error);
 }
