@@ -51,16 +51,23 @@ struct Arrays {
   float* at[Reads];
 };
 
+/// What a pass without stores would not need to load: the compiler must.
+template <class Vector>
+[[gnu::always_inline]] inline void keep(const Vector& loaded) {
+  asm volatile("" : : "m"(loaded));
+}
+
 /// The elements of one vector starting at `i`, unrolled for every array: in a
 /// loop, compilers keep the values on the stack. They cannot know that the
 /// stored bits are those already there.
 template <class Vector, int Writes, int... k>
 [[gnu::always_inline]] inline void sweep_at(
     const Arrays<int(sizeof...(k))>& arrays, Bits flips, std::int64_t i,
-    std::integer_sequence<int, k...>) {
+    Vector& seen, std::integer_sequence<int, k...>) {
   Vector values[sizeof...(k)];
   (std::memcpy(&values[k], arrays.at[k] + i, sizeof(Vector)), ...);
   const Vector turned = (values[k] ^ ...) & flips;
+  if constexpr (Writes == 0) seen ^= turned;
   ((k < Writes ? void(values[k] ^= turned) : void()), ...);
   ((k < Writes ? void(std::memcpy(arrays.at[k] + i, &values[k], sizeof(Vector)))
                : void()),
@@ -84,18 +91,24 @@ template <class Vector, int Reads, int Writes, std::int64_t ahead = 0>
   constexpr std::make_integer_sequence<int, Reads> all;
   Arrays<Reads> arrays{};
   std::copy_n(addresses, Reads, arrays.at);
+  Vector seen{};
+  Bits last = 0;
   std::int64_t i = begin;
   if (soon != nullptr) {
     for (; i + vector_length <= std::min(end, most_asked); i += vector_length) {
       prefetch(soon, i, all);
-      sweep_at<Vector, Writes>(arrays, flips, i, all);
+      sweep_at<Vector, Writes>(arrays, flips, i, seen, all);
     }
   }
   for (; i + vector_length <= end; i += vector_length) {
     if constexpr (ahead > 0) prefetch(arrays.at, i + ahead, all);
-    sweep_at<Vector, Writes>(arrays, flips, i, all);
+    sweep_at<Vector, Writes>(arrays, flips, i, seen, all);
   }
-  for (; i < end; ++i) sweep_at<Bits, Writes>(arrays, flips, i, all);
+  for (; i < end; ++i) sweep_at<Bits, Writes>(arrays, flips, i, last, all);
+  if constexpr (Writes == 0) {
+    keep(seen);
+    keep(last);
+  }
 }
 
 template <int Reads, int Writes>
@@ -166,8 +179,7 @@ template <int Reads, int... Writes>
 Pass pass_with_writes(int writes, Width width,
                       std::integer_sequence<int, Writes...>) {
   Pass pass = nullptr;
-  ((writes == Writes + 1 ? void(pass = best_sweep<Reads, Writes + 1>(width))
-                         : void()),
+  ((writes == Writes ? void(pass = best_sweep<Reads, Writes>(width)) : void()),
    ...);
   return pass;
 }
@@ -178,7 +190,7 @@ Pass find_pass(int reads, int writes, Width width,
   Pass pass = nullptr;
   ((reads == Reads + 1
         ? void(pass = pass_with_writes<Reads + 1>(
-                   writes, width, std::make_integer_sequence<int, Reads + 1>()))
+                   writes, width, std::make_integer_sequence<int, Reads + 2>()))
         : void()),
    ...);
   return pass;
@@ -240,10 +252,11 @@ AccessPattern::AccessPattern(std::vector<std::vector<Tensor>> arrays,
 }
 
 void AccessPattern::check() const {
-  if (1 <= writes_ && writes_ <= reads_ && reads_ <= most_arrays) return;
+  const bool reads = 1 <= reads_ && reads_ <= most_arrays;
+  if (reads && 0 <= writes_ && writes_ <= reads_) return;
   throw Error(fmt::format(
-      "invalid access pattern of {} reads and {} writes; 1 <= writes "
-      "<= reads <= 8 must hold",
+      "invalid access pattern of {} reads and {} writes; 1 <= reads <= 8 and "
+      "0 <= writes <= reads must hold",
       reads_, writes_));
 }
 

@@ -12,8 +12,9 @@ namespace fuse {
 
 /// The memory traffic of an optimizer step with almost no arithmetic: a pass
 /// over `reads` float32 tensors of every size, the first `writes` of which are
-/// also written, with their old contents. The time of `run` is the machine's
-/// limit for any step with this memory access.
+/// also written, with their old contents; none of them for a pass that only
+/// reads. The time of `run` is the machine's limit for any step with this memory
+/// access.
 ///
 /// Adam reads the parameter, two averages and the gradient, and writes all but
 /// the gradient: 4 and 3, the defaults.
@@ -41,7 +42,7 @@ class AccessPattern {
                                      Width::bytes64_ahead};
 
   /// One entry in `sizes` per tensor, in elements. Throws Error for negative
-  /// sizes or unless 1 <= writes <= reads <= 8.
+  /// sizes or unless 0 <= writes <= reads and 1 <= reads <= 8.
   explicit AccessPattern(std::vector<std::int64_t> sizes, int reads = 4,
                          int writes = 3, Bases bases = Bases::allocated);
   /// The same over existing tensors in host memory: `arrays[k][i]` is the

@@ -1,6 +1,7 @@
 #include "fusebook/bench/bandwidth.h"
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <bit>
@@ -64,6 +65,7 @@ long count_wrong(const AccessPattern& pattern, std::size_t reads,
 TEST_CASE("bytes of one pass") {
   CHECK(AccessPattern({1024, 1024}).bytes() == 2048 * 4 * 7);
   CHECK(AccessPattern({10}, 2, 1).bytes() == 10 * 4 * 3);
+  CHECK(AccessPattern({10}, 2, 0).bytes() == 10 * 4 * 2);
   CHECK(AccessPattern({}).bytes() == 0);
 }
 
@@ -80,6 +82,19 @@ TEST_CASE("a pass reads and writes every element once") {
     }
   }
   set_thread_count(0);
+}
+
+// Loads alone: on memory that cannot be written, a store would end the program.
+TEST_CASE("a pass that only reads stores nothing") {
+  const std::size_t bytes = std::size_t(70000) * sizeof(float);
+  void* const memory =
+      mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(memory != MAP_FAILED);
+  {
+    const AccessPattern pattern({{Tensor::from_memory(memory, {70000})}}, 0);
+    for (const auto width : AccessPattern::widths) pattern.run(width, all_bits);
+  }
+  CHECK(munmap(memory, bytes) == 0);
 }
 
 TEST_CASE("a pass leaves what it finds, whatever numbers these are") {
@@ -170,13 +185,14 @@ TEST_CASE("passes over nothing") {
 
 TEST_CASE("every allowed pattern runs, others are refused") {
   for (int reads = 1; reads <= 8; ++reads) {
-    for (int writes = 1; writes <= reads; ++writes) {
+    for (int writes = 0; writes <= reads; ++writes) {
       const AccessPattern pattern({33}, reads, writes);
       for (const auto width : AccessPattern::widths) pattern.run(width);
     }
   }
   CHECK_THROWS_AS(AccessPattern({1}, 4, 5), Error);
-  CHECK_THROWS_AS(AccessPattern({1}, 4, 0), Error);
+  CHECK_THROWS_AS(AccessPattern({1}, 4, -1), Error);
+  CHECK_THROWS_AS(AccessPattern({1}, 0, 0), Error);
   CHECK_THROWS_AS(AccessPattern({1}, 9, 1), Error);
   CHECK_THROWS_AS(AccessPattern({-1}), Error);
 }
