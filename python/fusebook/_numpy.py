@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from typing import Any
 
@@ -89,21 +90,33 @@ class PlainParameters:
         self._finish()
         self._restore({i: dict(each) for i, each in held.items()})
 
-    def _states_held(self, places: Iterable[int]) -> dict[int, dict[str, Any]]:
-        shown, _, arrays = self._noted
-        if self.state is not shown:  # the caller's own, by current places
-            return {i: dict(self.state.get(i, {})) for i in places}
-        # Ours has the places that the arrays had when it was shown.
-        before = {id(array): i for i, array in enumerate(arrays)}
+    def _entries(self) -> list[Any]:
+        """What `state` has for each array."""
+        shown, arrays, *_ = self._noted
         now = self._all_params()
-        return {i: dict(self.state.get(before.get(id(now[i]), -1), {})) for i in places}
+        # The caller's own has current places; ours has those that the arrays had
+        # when it was shown.
+        places = {id(array): i
+                  for i, array in enumerate(arrays if self.state is shown else now)}
+        return [self.state.get(places.get(id(array), -1), {}) for array in now]
+
+    def _states_held(self, places: Iterable[int]) -> dict[int, dict[str, Any]]:
+        entries = self._entries()
+        return {i: {name: value for name, value in entries[i].items()
+                    if self._is_ours(i, name)}
+                for i in places}
 
     def _see_new_params(self, places: list[int]) -> None:
-        # Arrays may be in other places than before.
+        now, before = self._all_params(), self._noted[1]
+        if len(now) == len(before) and all(map(operator.is_, now, before)):
+            return
+        entries = dict(enumerate(self._entries()))
         self.state.clear()
-        self._show_states(range(len(self._all_params())))
+        self.state.update(entries)
+        self._show_states(entries)
 
     def _show_state(self, i: int, param: Any, state: dict[str, Any]) -> None:
+        self._add_others(i, state, self.state.get(i, {}))
         if state:
             self.state[i] = state
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +97,7 @@ class Optimizer(_Parameters):
         self.__class__ = _class_over(type(self), base)
         self._stepper = _core.Stepper(self._name)
         self._options: list[dict[str, Any]] = []
+        self._forget_shown()
         base.__init__(self, given, defaults)
         self._note_state()
         self._take_groups()
@@ -108,6 +110,7 @@ class Optimizer(_Parameters):
         """Makes the compiled part of a copy."""
         self._stepper = _core.Stepper(self._name)
         self._options = []
+        self._forget_shown()
         self._note_state()
         self._take_groups()
 
@@ -177,20 +180,45 @@ class Optimizer(_Parameters):
     def _all_params(self) -> list[Any]:
         return [each for group in self._params() for each in group]
 
+    def _forget_shown(self) -> None:
+        # Our entries of `state`, by id, and how many states were shown in each.
+        self._own: dict[int, tuple[dict[str, Any], int]] = {}
+        self._names: set[str] = set()  # of all states that were ever shown
+
     def _show_states(self, places: Iterable[int]) -> None:
         params = self._all_params()
         for i in places:
-            self._show_state(i, params[i], self._state_of(i, params[i]))
+            state = self._state_of(i, params[i])
+            self._names.update(state)
+            self._own[id(state)] = state, len(state)
+            self._show_state(i, params[i], state)
         self._note_state()
 
+    def _is_ours(self, i: int, name: Any) -> bool:
+        """Whether an entry of `state` has it from us: others may put theirs there."""
+        return name in self._names or self._stepper.knows(i, name)
+
+    def _add_others(self, i: int, state: dict[str, Any], before: Mapping[Any, Any]) -> None:
+        """Behind our states comes what others had put beside them."""
+        state.update((name, value) for name, value in before.items()
+                     if not self._is_ours(i, name))
+
     def _note_state(self) -> None:
-        self._noted = self.state, len(self.state), self._all_params()
+        entries = list(self.state.values())
+        self._own = {id(each): self._own[id(each)] for each in entries
+                     if id(each) in self._own}
+        # What others put there may hold anything, at any time.
+        nothing: tuple[dict[str, Any], int] = {}, 0
+        ours = (self._own.get(id(each), nothing) for each in entries)
+        self._noted = (self.state, self._all_params(), entries,
+                       [tuple(itertools.islice(state.values(), count))
+                        for state, count in ours])
 
     def _see_state(self) -> None:
-        """If `state` was replaced, or entries were removed or added, takes what it
-        holds: a parameter without an entry begins anew."""
-        shown, size, _ = self._noted
-        if self.state is not shown or len(self.state) != size:
+        """If `state` was replaced, or something in it was replaced, removed or added,
+        takes what it holds: a parameter without an entry begins anew."""
+        shown, _, entries, values = self._noted
+        if self.state is not shown or not _core.still_shows(shown, entries, values):
             self._restore_held()
 
     def _restore_held(self) -> None:

@@ -95,7 +95,8 @@ class TorchParameters(torch.optim.Optimizer):
         """What `state` has for parameters, by place."""
         params = self._all_params()
         return {i: {name: _beside(params[i], value)
-                    for name, value in self.state.get(params[i], {}).items()}
+                    for name, value in self.state.get(params[i], {}).items()
+                    if self._is_ours(i, name)}
                 for i in places}
 
     def _see_new_params(self, places: list[int]) -> None:
@@ -113,6 +114,7 @@ class TorchParameters(torch.optim.Optimizer):
                 for i, (param, key) in enumerate(zip(params, keys, strict=True))}
 
     def _show_state(self, i: int, param: Any, state: dict[str, Any]) -> None:
+        self._add_others(i, state, self.state.get(param, {}))
         if state:
             self.state[param] = state
         else:

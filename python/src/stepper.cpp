@@ -313,12 +313,14 @@ void define_stepper(nb::module_& module) {
       .def_ro("graph_breaks", &Counters::graph_breaks)
       .def_ro("uploads", &Counters::uploads)
       .def_ro("bytes_moved", &Counters::bytes_moved);
+  module.def("still_shows", &still_shows);
   nb::class_<Stepper>(module, "Stepper")
       .def(nb::init<const std::string&>())
       .def("set_groups", &Stepper::set_groups)
       .def("set_options", &Stepper::set_options)
       .def("step", &Stepper::step, nb::arg("params"), nb::arg("grads").none())
       .def("states", &Stepper::states)
+      .def("knows", &Stepper::knows)
       .def("restore", &Stepper::restore)
       .def("memory", &Stepper::memory)
       .def("counters", &Stepper::counters, nb::rv_policy::copy)

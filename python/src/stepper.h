@@ -36,6 +36,9 @@ class Stepper {
                         const nanobind::object& grads);
   /// The states of a parameter, by name.
   nanobind::dict states(std::size_t param) const;
+  /// Whether the optimizer, with the options of the parameter's group, has a state
+  /// of this name.
+  bool knows(std::size_t param, const nanobind::handle& name) const;
   /// Restores the states of parameters, each by its place among all. Copies.
   void restore(const nanobind::dict& states);
 
@@ -92,6 +95,12 @@ class Stepper {
 };
 
 /// Adds Stepper to the module.
+/// Whether `state` still has these entries, in this order and no others, and each
+/// begins with the values of its tuple: the same objects, whatever they hold. It
+/// takes nanoseconds an entry.
+bool still_shows(const nanobind::handle& state, const nanobind::list& entries,
+                 const nanobind::list& values);
+
 void define_stepper(nanobind::module_& module);
 
 }  // namespace fuse::python

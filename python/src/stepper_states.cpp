@@ -25,7 +25,35 @@ std::optional<DType> type_of(const nb::handle& object) {
   }
 }
 
+// Whether these are the first values of a dict; what others added stands behind.
+bool begins_with(PyObject* entry, const nb::handle& values) {
+  PyObject* key = nullptr;
+  PyObject* value = nullptr;
+  Py_ssize_t at = 0;
+  for (const nb::handle shown : nb::cast<nb::tuple>(values)) {
+    if (PyDict_Next(entry, &at, &key, &value) == 0) return false;
+    if (value != shown.ptr()) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+bool still_shows(const nb::handle& state, const nb::list& entries,
+                 const nb::list& values) {
+  // Another mapping than a dict is asked for no more than its length.
+  if (!PyDict_Check(state.ptr())) return nb::len(state) == entries.size();
+  if (nb::len(state) != entries.size()) return false;
+  PyObject* key = nullptr;
+  PyObject* entry = nullptr;
+  Py_ssize_t at = 0;
+  for (std::size_t i = 0; PyDict_Next(state.ptr(), &at, &key, &entry) != 0;
+       ++i) {
+    if (entry != entries[i].ptr() || !begins_with(entry, values[i]))
+      return false;
+  }
+  return true;
+}
 
 nb::dict Stepper::states(std::size_t param) const {
   const Turn turn(busy_);
@@ -35,6 +63,18 @@ nb::dict Stepper::states(std::size_t param) const {
     all[name.c_str()] = nb::cast(Array{tensor});
   }
   return all;
+}
+
+bool Stepper::knows(std::size_t param, const nb::handle& name) const {
+  if (!nb::isinstance<nb::str>(name)) return false;
+  try {
+    any_.optimizer->plain_state_dtype("", group_of(param),
+                                      params_.at(param).tensor,
+                                      nb::cast<std::string>(name));
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
 }
 
 std::size_t Stepper::group_of(std::size_t param) const {

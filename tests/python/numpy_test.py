@@ -235,6 +235,58 @@ class State(unittest.TestCase):
             self.assertEqual(list(opt.state[1]["momentum_buffer"]), [1.0] * 3)
             self.assertEqual(opt.memory().states, 8 * (2 + 3 + 4))
 
+    def test_what_is_replaced_in_the_state_is_taken(self):
+        def emptied(opt):
+            opt.state[1] = {}
+
+        def zeroed(opt):
+            opt.state[1]["momentum_buffer"] = np.zeros(3)
+
+        def doubled(opt):
+            opt.state[1]["momentum_buffer"] = 2 * opt.state[1]["momentum_buffer"]
+
+        # The momentum is 1.5 after two steps; half of it is added to the third.
+        for change, last in ((emptied, -3.5), (zeroed, -3.5), (doubled, -5.0)):
+            arrays = np.zeros(2), np.zeros(3)
+            opt = fusebook.SGD(arrays, lr=1.0, momentum=0.5)
+            for _ in range(2):
+                opt.step([np.ones(2), np.ones(3)])
+            change(opt)
+            for _ in range(2):
+                opt.state[1]["of_others"] = opt.counters.launches
+            opt.step([np.ones(2), np.ones(3)])
+            self.assertEqual([list(each) for each in arrays],
+                             [[-4.25] * 2, [last] * 3], change)
+            self.assertEqual(opt.state[1]["of_others"], 2)
+            self.assertEqual(list(opt.state[1]["momentum_buffer"]), [-2.5 - last] * 3)
+
+    def test_what_others_put_beside_a_state_is_theirs(self):
+        array = np.zeros(2)
+        opt = fusebook.SGD([array], lr=1.0, momentum=0.5)
+        opt.step([np.ones(2)])
+        shown = opt.state[0]["momentum_buffer"]
+        opt.state[0]["count"] = 1
+        for _ in range(3):
+            opt.state[0]["count"] += 1
+            opt.step([np.ones(2)])
+            # Nothing was taken anew.
+            self.assertIs(opt.state[0]["momentum_buffer"], shown)
+        self.assertEqual(opt.state[0]["count"], 4)
+        self.assertEqual(list(array), [-1 - 1.5 - 1.75 - 1.875] * 2)
+
+    def test_a_state_that_does_not_fit_is_refused(self):
+        array = np.zeros(2)
+        opt = fusebook.SGD([array], lr=1.0, momentum=0.5)
+        opt.step([np.ones(2)])
+        opt.state[0]["momentum_buffer"] = np.zeros(3)
+        for _ in range(2):
+            with self.assertRaisesRegex(fusebook.Error, "momentum_buffer has shape"):
+                opt.step([np.ones(2)])
+        self.assertEqual(list(array), [-1.0] * 2)
+        opt.state[0]["momentum_buffer"] = np.zeros(2)
+        opt.step([np.ones(2)])
+        self.assertEqual(list(array), [-2.0] * 2)
+
     def test_an_array_and_a_state_that_go_at_once(self):
         a, b, c = np.zeros(2), np.zeros(2), np.zeros(2)
         opt = fusebook.SGD([a, b, c], lr=1.0, momentum=0.5)

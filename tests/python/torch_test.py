@@ -196,11 +196,15 @@ class Tensors(unittest.TestCase):
         def the_whole(opt):
             opt.state = collections.defaultdict(dict)
 
+        def emptied(opt):
+            opt.state[opt.param_groups[0]["params"][0]] = {}
+
         def none(opt):
             opt.state["calls"] = {"count": 5}
+            opt.state[opt.param_groups[0]["params"][0]]["slow"] = torch.ones(1)
 
         for name in NAMES:
-            for change in (one, all_of_them, the_whole, none):
+            for change in (one, all_of_them, the_whole, emptied, none):
                 runs = [Trainer(library, name, lambda opt: lr_scheduler.StepLR(opt, 5))
                         for library in (fusebook, torch.optim)]
                 for each in runs:
@@ -213,6 +217,38 @@ class Tensors(unittest.TestCase):
                 ours = runs[0].opt
                 count = ours.state[ours.param_groups[0]["params"][0]]["step"]
                 self.assertEqual(count, 10 if change is none else 5)
+
+    def test_states_that_are_replaced(self):
+        def zeroed(opt):
+            for state in opt.state.values():
+                for name, value in state.items():
+                    if name != "step" and torch.is_tensor(value) and value.dim():
+                        state[name] = torch.zeros_like(value)
+
+        # As programs do that cut or lengthen their parameters while they train.
+        def halved(opt):
+            group = opt.param_groups[0]
+            for i, param in enumerate(group["params"]):
+                state = opt.state.pop(param)
+                for name, value in state.items():
+                    if name != "step" and torch.is_tensor(value) and value.dim():
+                        state[name] = value / 2
+                with torch.no_grad():
+                    param.mul_(0.5)
+                group["params"][i] = param
+                opt.state[param] = state
+
+        for name in NAMES:
+            for change in (zeroed, halved):
+                runs = [Trainer(library, name, lambda opt: lr_scheduler.StepLR(opt, 5))
+                        for library in (fusebook, torch.optim)]
+                for each in runs:
+                    each.train(5)
+                    change(each.opt)
+                    each.train(5)
+                for a, b in zip(*(each.params() for each in runs), strict=True):
+                    self.assertLess((a - b).abs().max(), ROUNDED.get(name, 1e-14),
+                                    (name, change))
 
     def leaves_for_a_while(self, library, switch=None, frozen=False):
         run = Trainer(library, "Adam", lambda opt: lr_scheduler.StepLR(opt, 5))
