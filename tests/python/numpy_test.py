@@ -274,6 +274,33 @@ class State(unittest.TestCase):
         self.assertEqual(opt.state[0]["count"], 4)
         self.assertEqual(list(array), [-1 - 1.5 - 1.75 - 1.875] * 2)
 
+    def test_a_state_is_seen_after_another_came(self):
+        arrays = np.zeros(2), np.zeros(3)
+        opt = fusebook.SGD(arrays, lr=1.0, momentum=0.5)
+        opt.step([np.ones(2), None])
+        opt.state[0] = dict(opt.state[0], count=1)
+        opt.step([np.ones(2), np.ones(3)])  # which makes a state for the second
+        shown = opt.state[0]["momentum_buffer"]
+        opt.state[0]["count"] += 1
+        opt.step([np.ones(2), np.ones(3)])
+        self.assertIs(opt.state[0]["momentum_buffer"], shown)
+        opt.state[0]["momentum_buffer"] = np.zeros(2)
+        opt.step([np.ones(2), np.ones(3)])
+        self.assertEqual(list(arrays[0]), [-1 - 1.5 - 1.75 - 1] * 2)
+        self.assertEqual(list(arrays[1]), [-1 - 1.5 - 1.75] * 3)
+        self.assertEqual(opt.state[0]["count"], 2)
+
+    def test_what_others_keep_goes_along_with_its_array(self):
+        a, b = np.zeros(2), np.zeros(3)
+        opt = fusebook.SGD([a, b], lr=1.0, momentum=0.5)
+        opt.step([np.ones(2), np.ones(3)])
+        opt.state[1]["count"] = 5
+        opt.param_groups[0]["params"] = [b]
+        opt.step([np.ones(3)])
+        self.assertEqual(list(opt.state), [0])
+        self.assertEqual(opt.state[0]["count"], 5)
+        self.assertEqual(list(b), [-2.5] * 3)
+
     def test_a_state_that_does_not_fit_is_refused(self):
         array = np.zeros(2)
         opt = fusebook.SGD([array], lr=1.0, momentum=0.5)
