@@ -51,7 +51,7 @@ struct Arrays {
   float* at[Reads];
 };
 
-/// What a pass without stores would not need to load: the compiler must.
+/// Makes the compiler load what a pass without stores has no use for.
 template <class Vector>
 [[gnu::always_inline]] inline void keep(const Vector& loaded) {
   asm volatile("" : : "m"(loaded));

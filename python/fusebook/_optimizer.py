@@ -222,7 +222,7 @@ class Optimizer(_Parameters):
             self._restore_held()
 
     def _restore_held(self) -> None:
-        self._restore(self._states_held(range(len(self._all_params()))))
+        self._restore(self._states_held(range(len(self._all_params()))), "state")
 
     def _make_step(self, grads: Any) -> None:
         self._see_state()
@@ -235,12 +235,14 @@ class Optimizer(_Parameters):
         if fresh:
             self._show_states(fresh)
 
-    def _restore(self, states: dict[int, dict[str, Any]]) -> None:
-        """Takes states by place."""
+    def _restore(self, states: dict[int, dict[str, Any]],
+                 source: str = "load_state_dict") -> None:
+        """Takes states by place; errors name their source."""
         self._take_groups()
-        self._put_states(states)
+        self._put_states(states, source)
 
-    def _put_states(self, states: dict[int, dict[str, Any]]) -> None:
+    def _put_states(self, states: dict[int, dict[str, Any]],
+                    source: str = "state") -> None:
         given = {}
         for i, state in states.items():
             own = {name: value for name, value in state.items() if value is not None}
@@ -248,7 +250,7 @@ class Optimizer(_Parameters):
                 # Torch's does not count: a buffer alone says that it is not new.
                 own = {"step": self._one, "momentum_steps": self._one, **own}
             given[i] = own
-        self._stepper.restore(given)
+        self._stepper.restore(given, source)
         self._show_states(given)
 
     # -- how weights and states are kept

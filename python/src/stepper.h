@@ -39,8 +39,9 @@ class Stepper {
   /// Whether the optimizer, with the options of the parameter's group, has a state
   /// of this name.
   bool knows(std::size_t param, const nanobind::handle& name) const;
-  /// Restores the states of parameters, each by its place among all. Copies.
-  void restore(const nanobind::dict& states);
+  /// Restores the states of parameters, each by its place among all. Copies. `from`
+  /// says in errors where they were.
+  void restore(const nanobind::dict& states, const std::string& from);
 
   /// Bytes of all parameters, and of the states that there are. None if these are not
   /// the parameters of before.
@@ -76,7 +77,8 @@ class Stepper {
   bool is_outdated(std::size_t i, const std::string& name,
                    const nanobind::handle& object) const;
   Tensor state_from(std::size_t i, const std::string& name,
-                    const nanobind::handle& object) const;
+                    const nanobind::handle& object,
+                    const std::string& from) const;
   std::string name_of(std::size_t i) const;
 
   std::string name_;
@@ -96,8 +98,7 @@ class Stepper {
 
 /// Adds Stepper to the module.
 /// Whether `state` still has these entries, in this order and no others, and each
-/// begins with the values of its tuple: the same objects, whatever they hold. It
-/// takes nanoseconds an entry.
+/// begins with the values of its tuple: the same objects, whatever they hold.
 bool still_shows(const nanobind::handle& state, const nanobind::list& entries,
                  const nanobind::list& values);
 

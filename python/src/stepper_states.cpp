@@ -41,9 +41,8 @@ bool begins_with(PyObject* entry, const nb::handle& values) {
 
 bool still_shows(const nb::handle& state, const nb::list& entries,
                  const nb::list& values) {
-  // Another mapping than a dict is asked for no more than its length.
-  if (!PyDict_Check(state.ptr())) return nb::len(state) == entries.size();
   if (nb::len(state) != entries.size()) return false;
+  if (!PyDict_Check(state.ptr())) return true;  // nothing else is looked at
   PyObject* key = nullptr;
   PyObject* entry = nullptr;
   Py_ssize_t at = 0;
@@ -109,11 +108,12 @@ bool Stepper::is_outdated(std::size_t i, const std::string& name,
 
 // A copy of a state that is somewhere else, in the type that a step takes.
 Tensor Stepper::state_from(std::size_t i, const std::string& name,
-                           const nb::handle& object) const {
+                           const nb::handle& object,
+                           const std::string& from) const {
   const Tensor& param = params_[i].tensor;
   const std::string what = fmt::format("\"{}\" of {}", name, name_of(i));
   const auto dtype = any_.optimizer->plain_state_dtype(
-      "load_state_dict: " + name_of(i) + ": ", group_of(i), param, name);
+      from + ": " + name_of(i) + ": ", group_of(i), param, name);
   if (dtype && is_coded(object)) {
     return state_from_codes(object, what.c_str(), param.shape(),
                             storage_of(i).state_block_size);
@@ -123,7 +123,7 @@ Tensor Stepper::state_from(std::size_t i, const std::string& name,
                : given.cpu().to(DType::float64).clone();
 }
 
-void Stepper::restore(const nb::dict& states) {
+void Stepper::restore(const nb::dict& states, const std::string& from) {
   const Turn turn(busy_);
   std::vector<Tensor> params;
   std::vector<ParamStates> all;
@@ -133,16 +133,16 @@ void Stepper::restore(const nb::dict& states) {
     ParamStates own;
     for (const auto& [name, object] : nb::cast<nb::dict>(value)) {
       if (!nb::isinstance<nb::str>(name)) {
-        throw Error(
-            fmt::format("load_state_dict: {}: {} is not the name of a state",
-                        name_of(i), nb::cast<std::string>(nb::repr(name))));
+        throw Error(fmt::format("{}: {}: {} is not the name of a state", from,
+                                name_of(i),
+                                nb::cast<std::string>(nb::repr(name))));
       }
       const auto text = nb::cast<std::string>(name);
       if (is_outdated(i, text, object)) continue;
-      own[text] = state_from(i, text, object);
+      own[text] = state_from(i, text, object, from);
     }
-    any_.optimizer->check_states("load_state_dict: " + name_of(i) + ": ",
-                                 group_of(i), param, own);
+    any_.optimizer->check_states(from + ": " + name_of(i) + ": ", group_of(i),
+                                 param, own);
     params.push_back(param);
     all.push_back(std::move(own));
   }

@@ -2,9 +2,12 @@
 
 #include <doctest/doctest.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
+#include <csignal>
 #include <cstdint>
 #include <vector>
 
@@ -93,6 +96,30 @@ TEST_CASE("a pass that only reads stores nothing") {
   {
     const AccessPattern pattern({{Tensor::from_memory(memory, {70000})}}, 0);
     for (const auto width : AccessPattern::widths) pattern.run(width, all_bits);
+  }
+  CHECK(munmap(memory, bytes) == 0);
+}
+
+// On memory that cannot be read, a load ends the program.
+TEST_CASE("a pass that only reads loads all of it") {
+  constexpr std::size_t bytes = std::size_t(2048) * sizeof(float);
+  void* const memory =
+      mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(memory != MAP_FAILED);
+  REQUIRE(mprotect(static_cast<char*>(memory) + bytes / 2, bytes / 2,
+                   PROT_NONE) == 0);
+  const AccessPattern pattern({{Tensor::from_memory(memory, {2048})}}, 0);
+  for (const auto width : AccessPattern::widths) {
+    const pid_t child = fork();
+    if (child == 0) {
+      std::signal(SIGSEGV, SIG_DFL);
+      pattern.run(width);
+      _exit(0);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status));
+    CHECK(WTERMSIG(status) == SIGSEGV);
   }
   CHECK(munmap(memory, bytes) == 0);
 }

@@ -203,20 +203,24 @@ class Tensors(unittest.TestCase):
             opt.state["calls"] = {"count": 5}
             opt.state[opt.param_groups[0]["params"][0]]["slow"] = torch.ones(1)
 
-        for name in NAMES:
-            for change in (one, all_of_them, the_whole, emptied, none):
-                runs = [Trainer(library, name, lambda opt: lr_scheduler.StepLR(opt, 5))
-                        for library in (fusebook, torch.optim)]
-                for each in runs:
-                    each.train(5)
-                    change(each.opt)
-                    each.train(5)
-                for a, b in zip(*(each.params() for each in runs), strict=True):
-                    self.assertLess((a - b).abs().max(), ROUNDED.get(name, 1e-14),
-                                    (name, change))
-                ours = runs[0].opt
-                count = ours.state[ours.param_groups[0]["params"][0]]["step"]
+        for change in (one, all_of_them, the_whole, emptied, none):
+            for opt in self.changed_midway(change):
+                count = opt.state[opt.param_groups[0]["params"][0]]["step"]
                 self.assertEqual(count, 10 if change is none else 5)
+
+    def changed_midway(self, change):
+        """Ours of each class, after torch's was trained and changed alike."""
+        for name in NAMES:
+            runs = [Trainer(library, name, lambda opt: lr_scheduler.StepLR(opt, 5))
+                    for library in (fusebook, torch.optim)]
+            for each in runs:
+                each.train(5)
+                change(each.opt)
+                each.train(5)
+            for a, b in zip(*(each.params() for each in runs), strict=True):
+                self.assertLess((a - b).abs().max(), ROUNDED.get(name, 1e-14),
+                                (name, change))
+            yield runs[0].opt
 
     def test_states_that_are_replaced(self):
         def zeroed(opt):
@@ -225,30 +229,34 @@ class Tensors(unittest.TestCase):
                     if name != "step" and torch.is_tensor(value) and value.dim():
                         state[name] = torch.zeros_like(value)
 
-        # As programs do that cut or lengthen their parameters while they train.
-        def halved(opt):
-            group = opt.param_groups[0]
-            for i, param in enumerate(group["params"]):
-                state = opt.state.pop(param)
-                for name, value in state.items():
-                    if name != "step" and torch.is_tensor(value) and value.dim():
-                        state[name] = value / 2
-                with torch.no_grad():
-                    param.mul_(0.5)
-                group["params"][i] = param
-                opt.state[param] = state
+        self.assertEqual(len(list(self.changed_midway(zeroed))), len(NAMES))
 
-        for name in NAMES:
-            for change in (zeroed, halved):
-                runs = [Trainer(library, name, lambda opt: lr_scheduler.StepLR(opt, 5))
-                        for library in (fusebook, torch.optim)]
-                for each in runs:
-                    each.train(5)
-                    change(each.opt)
-                    each.train(5)
-                for a, b in zip(*(each.params() for each in runs), strict=True):
-                    self.assertLess((a - b).abs().max(), ROUNDED.get(name, 1e-14),
-                                    (name, change))
+    # As programs do that model scenes with points.
+    def cut_and_lengthened(self, library, name):
+        param = Parameter(torch.linspace(-1, 1, 12).double().reshape(6, 2))
+        opt = getattr(library, name)([param], lr=0.1)
+        for sizes in (slice(0, 4), slice(None), slice(1, None)):
+            for step in range(1, 4):
+                param.grad = step * param.detach() + 1
+                opt.step()
+            changed = Parameter(torch.cat([param.detach()[sizes], torch.ones(1, 2)]))
+            state = opt.state.pop(param)
+            for key, value in state.items():
+                if torch.is_tensor(value) and value.shape == param.shape:
+                    state[key] = torch.cat([value[sizes], torch.zeros(1, 2)])
+            opt.param_groups[0]["params"][0] = param = changed
+            opt.state[param] = state
+        param.grad = param.detach() + 1
+        opt.step()
+        self.assertEqual(opt.state[param]["step"], 10)
+        return param.detach()
+
+    def test_parameters_that_are_cut_and_lengthened(self):
+        for name in ("Adam", "AdamW", "RAdam", "Adamax"):
+            ours, theirs = (self.cut_and_lengthened(library, name)
+                            for library in (fusebook, torch.optim))
+            self.assertEqual(ours.shape, (6, 2))
+            self.assertLess((ours - theirs).abs().max(), 1e-14, name)
 
     def leaves_for_a_while(self, library, switch=None, frozen=False):
         run = Trainer(library, "Adam", lambda opt: lr_scheduler.StepLR(opt, 5))
