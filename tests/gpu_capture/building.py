@@ -3,20 +3,33 @@
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import sys
 
 from running import run
 
 PROGRAMS = ("bench_gpu",)
-# Suites, as ROOM/SUITE; those of a room are one program.
-TESTS = ("device/gpu_device_test", "device/device_test",
+# Suites, as ROOM/SUITE; those of a room are one program. These come first, and a
+# simulated GPU, which every test run has, gets no others.
+FIRST = ("device/gpu_device_test", "device/device_test",
          "trace/gpu_numbers_test", "compile/cuda_graph_test",
          "tensor/device_copies_test", "tensor/sums_of_tensors_test")
+_TESTS_A_DEVICE = re.compile(r'support/tested_device\.h|FUSEBOOK_TEST_DEVICE')
 
 
 class CannotBuild(Exception):
     """Nothing can be captured without programs."""
+
+
+def suites(root, gpu):
+    """The suites for a device: of a real one, all that look at which is tested."""
+    if gpu.simulated:
+        return FIRST
+    known = sorted((root / "tests").glob("*/*_test.cpp"))
+    found = [f"{path.parent.name}/{path.stem}" for path in known
+             if _TESTS_A_DEVICE.search(path.read_text("utf-8"))]
+    return (*FIRST, *(suite for suite in found if suite not in FIRST))
 
 
 def program_of(suite):
@@ -80,7 +93,8 @@ def _build_rest(report, root, folder, recipes, end):
     targets = [f"{recipe}.{exercise}" for recipe in recipes
                for exercise in exercises_of(root, recipe)]
     if _has_doctest(folder):
-        targets = [*dict.fromkeys(map(program_of, TESTS)), *targets]
+        programs = map(program_of, suites(root, report.gpu))
+        targets = [*dict.fromkeys(programs), *targets]
     else:
         report.left_out("tests: doctest is not installed (doctest-dev; "
                         "the variable doctest_DIR may name a copy's folder "

@@ -398,6 +398,19 @@ exit 0""")
         self.assertNotIn("skipped", out)
         self.assertNotIn("FAILED", out)
 
+    def test_a_real_gpu_gets_all_suites_that_look_at_the_device(self):
+        simulated = gpu.Gpu("cuda-sim", "CUDA sim", "")
+        real = gpu.Gpu("cuda", "NVIDIA H200", "")
+        first = building.suites(ROOT, simulated)
+        every = building.suites(ROOT, real)
+        self.assertEqual(every[:len(first)], first)
+        self.assertEqual(len(set(every)), len(every))
+        for suite in ("ir/device_program_test", "optim/states_8bit_test",
+                      "amp/grad_scaler_test", "foreach/reductions_test"):
+            self.assertIn(suite, every)
+        for suite in every:
+            self.assertTrue((ROOT / "tests" / f"{suite}.cpp").is_file(), suite)
+
     def test_what_is_missing_is_left_out_with_a_line(self):
         folder, out, calls = self.build(
             "doctest_DIR:PATH=doctest_DIR-NOTFOUND", "make")

@@ -1,11 +1,13 @@
 """Tests, samples and the benchmark: what this project says of the device."""
 
 import json
+import os
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
-from building import TESTS, exercises_of, program_of
-from running import run
+from building import exercises_of, program_of, suites
+from running import end_all, run
 
 # Small enough for a device that is simulated thread by thread.
 _TINY = ("--layers", "2", "--width", "8")
@@ -13,21 +15,46 @@ _TINY_SCALE = "65536"
 
 
 def run_tests(report, root, programs, limit):
+    """Much of a suite is compiling kernels and loops on the host, so on a real GPU
+    some run side by side."""
     report.stage("Tests on the device")
     end = report.left - limit
-    for suite in TESTS:
+
+    def outcome_of(suite):
         name = suite.partition("/")[2]
-        program = programs / "tests" / program_of(suite)
-        if not program.exists():
-            report.left_out(f"{name}: not built")
-            continue
-        done = run([program, f"--source-file=*/{name}.cpp"], report.log(name),
-                   report.left - end, root,
-                   FUSEBOOK_TEST_DEVICE=report.gpu.device)
-        if done.status == 0:
-            report.good(f"{name}: {_counts(done)}")
-        else:
-            report.failed(f"{name}: {done.ending}")
+        return run([programs / "tests" / program_of(suite),
+                    f"--source-file=*/{name}.cpp"], report.log(name),
+                   report.left - end, root, **_of_device(report.gpu))
+
+    some = suites(root, report.gpu)
+    built = [suite for suite in some
+             if (programs / "tests" / program_of(suite)).exists()]
+    for suite in some:
+        if suite not in built:
+            report.left_out(f"{suite.partition('/')[2]}: not built")
+    at_once = 1 if report.gpu.simulated else max(1, (os.cpu_count() or 1) // 2)
+    with ThreadPoolExecutor(at_once) as pool:
+        asked = {pool.submit(outcome_of, suite): suite for suite in built}
+        try:
+            for done in as_completed(asked):
+                _tell(report, asked[done].partition("/")[2], done.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            end_all()
+            raise
+
+
+def _of_device(gpu):
+    """What suites are told; a real GPU has time for more programs."""
+    programs = {} if gpu.simulated else {"FUSEBOOK_DEVICE_PROGRAMS": "1000"}
+    return {"FUSEBOOK_TEST_DEVICE": gpu.device, **programs}
+
+
+def _tell(report, name, done):
+    if done.status == 0:
+        report.good(f"{name}: {_counts(done)}")
+    else:
+        report.failed(f"{name}: {done.ending}")
 
 
 def _counts(done):

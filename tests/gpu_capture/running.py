@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 
 GRACE = 3.0  # seconds between asking a program to end and killing it
+_running = set()
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,18 @@ def run(command, log, seconds, folder, **environment):
         except OSError as error:
             file.write(f"cannot be run: {error.strerror}\n".encode())
             return Outcome(127, 0.0, log)
-        status = _wait(process, seconds)
+        _running.add(process)
+        try:
+            status = _wait(process, seconds)
+        finally:
+            _running.discard(process)
     return Outcome(status, time.monotonic() - begin, log)
+
+
+def end_all():
+    """Ends what other threads run."""
+    for process in list(_running):
+        _signal(process, signal.SIGKILL)
 
 
 def _wait(process, seconds):

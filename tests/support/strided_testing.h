@@ -61,8 +61,10 @@ class Placement {
     return offset;
   }
 
-  fuse::Tensor tensor(void* block, fuse::DType dtype) const {
-    const fuse::Tensor whole = fuse::from_blob(block, base_, dtype);
+  fuse::Tensor tensor(void* block, fuse::DType dtype,
+                      const fuse::Device& device = fuse::cpu_device) const {
+    const auto whole =
+        fuse::Tensor::from_memory(block, base_, {}, dtype, device);
     if (lie_ == Lie::transposed) {
       fuse::Shape dims(shape_.size());
       for (std::size_t d = 0; d < dims.size(); ++d) {
