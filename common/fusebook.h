@@ -14,6 +14,7 @@
 #include "fusebook/cuda_sim/gpu_sim_block.h"
 #include "fusebook/device/cuda_kernel.h"
 #include "fusebook/device/device_registry.h"
+#include "fusebook/device/streams.h"
 #include "fusebook/dlpack/dlpack.h"
 #include "fusebook/foreach/clip_grad.h"
 #include "fusebook/foreach/foreach.h"

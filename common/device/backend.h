@@ -69,6 +69,16 @@ class DeviceBackend {
   /// Waits until all issued work has run.
   virtual void synchronize(int index) = 0;
 
+  // -- turns with other libraries, for devices that have streams; null is
+  // CUDA's default stream
+
+  /// Work issued from now on runs after what is on `stream` by now. The host
+  /// does not wait. Throws Error if the stream is being captured in a graph.
+  virtual void run_after(int /*index*/, void* /*stream*/) {}
+  /// What is put on `stream` from now on runs after all work issued so far.
+  /// Throws like run_after.
+  virtual void run_before(int /*index*/, void* /*stream*/) {}
+
   // -- kernels
 
   /// The language of the kernels' source.

@@ -105,6 +105,12 @@ class CudaBackend final : public GpuBackend {
     return gpu(index)->device().name + ", CUDA " +
            cuda_version_text(cuda_platform().status().driver_version);
   }
+  void run_after(int index, void* stream) override {
+    gpu(index)->order().run_after(static_cast<cuda::Stream>(stream));
+  }
+  void run_before(int index, void* stream) override {
+    gpu(index)->order().run_before(static_cast<cuda::Stream>(stream));
+  }
   std::string architecture(int index) const override {
     return "sm_" + std::to_string(gpu(index)->device().capability);
   }

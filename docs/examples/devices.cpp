@@ -45,6 +45,19 @@ EXAMPLE(where_it_runs) {
   }
 }
 
+EXAMPLE(between_other_streams) {
+  const Device device = gpu_or_simulator();
+  Tensor param = tensor({1.0, 2.0}).to(device);
+  SGD sgd({param}, {.lr = 0.5});
+  void* const stream = nullptr;  // a cudaStream_t, the default one
+  // Here your code would put on it what computes the gradients.
+  param.set_grad(tensor({2.0, 2.0}).to(device));
+  run_after(device, stream);
+  sgd.step();
+  run_before(device, stream);  // what comes there next sees the step
+  print(param);
+}
+
 EXAMPLE(kernel_of_your_own) {
   const Device device = parse_device("cuda-sim");
   const CudaKernel twice(device, R"(

@@ -4,7 +4,7 @@
 
     [[words]]
     page = "docs/commands.md"
-    says = "`cuda_graph_test` use, `#` by default"
+    says = "what a GPU does, `#` by default"
     code = ["tests/support/tested_device.h: name : \"#\""]
 
 has # in the place of one word that both have in common (of several, each has a line of

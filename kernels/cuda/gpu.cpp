@@ -37,6 +37,7 @@ Gpu::Gpu(const CudaApi& api, const std::string& platform,
     : context_(api, platform, device),
       memory_(context_),
       staging_(context_),
+      order_(context_),
       compiler_(std::move(compiler)) {}
 
 std::shared_ptr<GpuModule> Gpu::find_module(const std::string& source) {

@@ -12,6 +12,7 @@
 #include "fusebook/cuda/gpu_module.h"
 #include "fusebook/cuda/gpu_staging.h"
 #include "fusebook/cuda/module_compiler.h"
+#include "fusebook/cuda/stream_order.h"
 
 namespace fuse {
 
@@ -26,6 +27,7 @@ class Gpu {
   GpuContext& context() { return context_; }
   GpuMemory& memory() { return memory_; }
   GpuStaging& staging() { return staging_; }
+  StreamOrder& order() { return order_; }
   /// "cuda:0".
   const std::string& label() const { return context_.label(); }
   const GpuDevice& device() const { return context_.device(); }
@@ -66,6 +68,7 @@ class Gpu {
   GpuContext context_;
   GpuMemory memory_;
   GpuStaging staging_;
+  StreamOrder order_;
   std::shared_ptr<ModuleCompiler> compiler_;
   std::mutex compiling_;
   std::mutex mutex_;  // protects the known modules

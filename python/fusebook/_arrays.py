@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+CPU = 1  # DLPack's number of that device
+
 
 def is_torch(array: Any) -> bool:
     """Whether it is a torch tensor; nobody has one without importing torch."""
@@ -13,11 +15,14 @@ def is_torch(array: Any) -> bool:
 
 
 def like(array: Any, ours: Any) -> Any:
-    """One of our arrays as one of the library that made `array`, without a copy."""
-    if is_torch(array):
-        import torch
-
-        return torch.from_dlpack(ours)
+    """One of our arrays as one of the library that made `array`, without a copy. As
+    it is on a GPU, for a library without a from_dlpack: it has __dlpack__ itself."""
+    name = "torch" if is_torch(array) else type(array).__module__.partition(".")[0]
+    take = getattr(sys.modules.get(name), "from_dlpack", None)
+    if take is not None:
+        return take(ours)
+    if ours.__dlpack_device__()[0] != CPU:
+        return ours
     import numpy
 
     return numpy.from_dlpack(ours)

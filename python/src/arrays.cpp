@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "caller_streams.h"
 #include "fusebook/device/allocator.h"
 #include "fusebook/dlpack/dlpack.h"
 #include "fusebook/support/error.h"
@@ -22,13 +23,6 @@ namespace {
 
 constexpr const char* versioned_name = "dltensor_versioned";
 constexpr const char* legacy_name = "dltensor";
-
-// What the pending exception says in its first line; it is none afterwards.
-std::string take_exception() {
-  const nb::python_error error;
-  const auto text = nb::cast<std::string>(nb::str(error.value()));
-  return text.substr(0, text.find('\n'));  // torch adds where it was thrown
-}
 
 // The functions by which a type lends its tensors, or null.
 const DLPackExchangeAPI* table_of(PyTypeObject* type) {
@@ -55,19 +49,6 @@ const DLPackExchangeAPI* kept_table_of(PyTypeObject* type) {
   Py_INCREF(type);
   known->emplace(type, table);
   return table;
-}
-
-// A step asks for every parameter and gradient, which are of one or two types.
-const DLPackExchangeAPI* exchange_of(PyTypeObject* type) {
-  struct Known {
-    PyTypeObject* type = nullptr;
-    const DLPackExchangeAPI* table = nullptr;
-  };
-  static Known recent[2];
-  if (recent[0].type == type) return recent[0].table;
-  std::swap(recent[0], recent[1]);
-  if (recent[0].type != type) recent[0] = {type, kept_table_of(type)};
-  return recent[0].table;
 }
 
 std::uint8_t code_of(char format) {
@@ -126,21 +107,23 @@ nb::object lent_by(nb::handle object) {
 
 // A capsule with that name is still full, and empty when it is renamed.
 template <class Managed>
-Tensor take(const nb::object& capsule, const char* name, const char* used) {
+Tensor take(const nb::object& capsule, nb::handle object, const char* name,
+            const char* used) {
   auto* const lent =
       static_cast<Managed*>(PyCapsule_GetPointer(capsule.ptr(), name));
+  CallerStreams::join(object.ptr(), lent->dl_tensor.device);
   const Tensor tensor = from_dlpack(lent);
   PyCapsule_SetName(capsule.ptr(), used);
   return tensor;
 }
 
-Tensor tensor_in(const nb::object& capsule) {
+Tensor tensor_in(const nb::object& capsule, nb::handle object) {
   if (PyCapsule_IsValid(capsule.ptr(), versioned_name) != 0) {
-    return take<DLManagedTensorVersioned>(capsule, versioned_name,
+    return take<DLManagedTensorVersioned>(capsule, object, versioned_name,
                                           "used_dltensor_versioned");
   }
   if (PyCapsule_IsValid(capsule.ptr(), legacy_name) != 0) {
-    return take<DLManagedTensor>(capsule, legacy_name, "used_dltensor");
+    return take<DLManagedTensor>(capsule, object, legacy_name, "used_dltensor");
   }
   throw Error("its __dlpack__() returned no tensor");
 }
@@ -166,6 +149,7 @@ Tensor read(nb::handle object, bool writes) {
       throw Error(take_exception());
     }
     try {
+      CallerStreams::join(object.ptr(), lent->dl_tensor.device);
       return from_dlpack(lent);
     } catch (...) {
       if (lent->deleter != nullptr) lent->deleter(lent);
@@ -180,7 +164,7 @@ Tensor read(nb::handle object, bool writes) {
         "it is not an array: use a torch tensor, a NumPy array, or an object "
         "with __dlpack__()");
   }
-  return tensor_in(lent_by(object));
+  return tensor_in(lent_by(object), object);
 }
 
 template <class Managed>
@@ -198,15 +182,46 @@ nb::object capsule_of(Managed* lent, const char* name) {
   return nb::steal(capsule);
 }
 
-nb::object lend(const Array& array,
-                const std::optional<std::tuple<int, int>>& max_version) {
-  if (max_version && std::get<0>(*max_version) >= 1) {
-    return capsule_of(codes_to_dlpack(array.tensor), versioned_name);
+template <class Managed>
+nb::object lend(Managed* lent, const Borrower& borrower, const char* name) {
+  try {
+    take_turns(lent, borrower);
+  } catch (...) {
+    lent->deleter(lent);
+    throw;
   }
-  return capsule_of(codes_to_dlpack_unversioned(array.tensor), legacy_name);
+  return capsule_of(lent, name);
+}
+
+nb::object lend(const Array& array, std::optional<long long> stream,
+                const std::optional<std::tuple<int, int>>& max_version) {
+  const Borrower borrower(array.tensor.device(), stream.value_or(1));
+  if (max_version && std::get<0>(*max_version) >= 1) {
+    return lend(codes_to_dlpack(array.tensor), borrower, versioned_name);
+  }
+  return lend(codes_to_dlpack_unversioned(array.tensor), borrower, legacy_name);
 }
 
 }  // namespace
+
+std::string take_exception() {
+  const nb::python_error error;
+  const auto text = nb::cast<std::string>(nb::str(error.value()));
+  return text.substr(0, text.find('\n'));  // torch adds where it was thrown
+}
+
+// A step asks for every parameter and gradient, which are of one or two types.
+const DLPackExchangeAPI* exchange_of(PyTypeObject* type) {
+  struct Known {
+    PyTypeObject* type = nullptr;
+    const DLPackExchangeAPI* table = nullptr;
+  };
+  static Known recent[2];
+  if (recent[0].type == type) return recent[0].table;
+  std::swap(recent[0], recent[1]);
+  if (recent[0].type != type) recent[0] = {type, kept_table_of(type)};
+  return recent[0].table;
+}
 
 void Description::release() {
   if (has_buffer_) PyBuffer_Release(&buffer_);
@@ -270,13 +285,13 @@ void define_arrays(nb::module_& module) {
   nb::class_<Array>(module, "Array")
       .def(
           "__dlpack__",
-          [](const Array& array, const nb::object&,
+          [](const Array& array, std::optional<long long> stream,
              const std::optional<std::tuple<int, int>>& max_version,
              const nb::object&, const std::optional<bool>& copy) {
             if (copy.value_or(false)) {
-              return lend({array.tensor.clone()}, max_version);
+              return lend({array.tensor.clone()}, stream, max_version);
             }
-            return lend(array, max_version);
+            return lend(array, stream, max_version);
           },
           nb::kw_only(), nb::arg("stream") = nb::none(),
           nb::arg("max_version") = nb::none(),

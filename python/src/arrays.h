@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "fusebook/dlpack/dlpack_abi.h"
@@ -40,6 +41,12 @@ class Description {
 /// Error, with `what` and why, for anything but an array of numbers in host
 /// memory or on a GPU.
 Tensor tensor_of(nanobind::handle object, const char* what, bool writes);
+
+/// The functions by which a type lends its tensors, or null.
+const DLPackExchangeAPI* exchange_of(PyTypeObject* type);
+
+/// The first line of the pending exception, which is none afterwards.
+std::string take_exception();
 
 /// True for an object that may move its elements while it is shown: a torch
 /// tensor. A NumPy array, whose buffer is taken, refuses to.

@@ -25,6 +25,7 @@ class Layouts {
   /// The same dtype on the same device.
   bool same_kind(std::size_t i, const DLTensor& told) const;
   bool is_empty(std::size_t i) const { return all_[i].is_empty; }
+  const DLDevice& device(std::size_t i) const { return all_[i].device; }
 
  private:
   struct Layout {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "arrays.h"
+#include "caller_streams.h"
 #include "fusebook/compile/compile.h"
 #include "fusebook/foreach/foreach_map.h"
 #include "fusebook/reports/counters.h"
@@ -35,6 +36,7 @@ class Map {
     if (function_.is_valid()) {
       throw Error("foreach_map: the function calls foreach_map with itself");
     }
+    const CallerStreams streams;
     const Clear clear{*this};
     function_ = std::move(function);
     outputs_ = outputs;

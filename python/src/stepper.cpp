@@ -6,9 +6,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
+#include "caller_streams.h"
 #include "fusebook/compile/turn.h"
 #include "fusebook/device/allocator.h"
 #include "fusebook/reports/guard_report.h"
@@ -37,6 +39,7 @@ std::string Stepper::name_of(std::size_t i) const {
 std::vector<std::size_t> Stepper::set_groups(const nb::list& params,
                                              const nb::list& options) {
   const Turn turn(busy_);
+  const CallerStreams streams;
   std::unordered_map<PyObject*, Param> known;
   for (const Param& each : params_) known.emplace(each.object.ptr(), each);
   std::vector<Param> all;
@@ -64,9 +67,27 @@ std::vector<std::size_t> Stepper::set_groups(const nb::list& params,
   params_ = std::move(all);
   layouts_.clear();
   for (const Param& each : params_) layouts_.add(*each.tensor.impl());
+  find_gpus();
   sizes_.clear();
   for (const auto& each : groups) sizes_.push_back(each.size());
   return added;
+}
+
+void Stepper::find_gpus() {
+  on_gpus_.clear();
+  std::vector<Device> known = {cpu_device};
+  for (std::size_t i = 0; i < params_.size(); ++i) {
+    const Device device = params_[i].tensor.device();
+    if (std::ranges::find(known, device) != known.end()) continue;
+    known.push_back(device);
+    on_gpus_.push_back(i);
+  }
+}
+
+void Stepper::join_streams() const {
+  for (const std::size_t i : on_gpus_) {
+    CallerStreams::join(params_[i].object.ptr(), layouts_.device(i));
+  }
 }
 
 void Stepper::set_options(std::size_t group, const nb::dict& options) {
@@ -259,6 +280,8 @@ nb::object Stepper::step(const nb::list& params, const nb::object& grads) {
       for (Given& each : given) each = {};
     }
   } const release{given_};
+  const CallerStreams streams;
+  join_streams();
   const std::optional<nb::list> all = listed(grads);
   if (const auto moves = collect(all); !moves.empty()) {
     move_tensors(moves, "step");

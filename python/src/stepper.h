@@ -70,6 +70,8 @@ class Stepper {
   std::optional<nanobind::list> listed(const nanobind::object& grads) const;
   std::vector<Move> collect(const std::optional<nanobind::list>& grads);
   void collect(std::size_t i, nanobind::object gradient);
+  void find_gpus();
+  void join_streams() const;
   void run();
   void run_with_tensors();
   std::size_t group_of(std::size_t param) const;
@@ -84,8 +86,9 @@ class Stepper {
   std::string name_;
   AnyOptimizer any_;
   std::vector<Param> params_;
-  Layouts layouts_;                 // of the parameters
-  std::vector<std::size_t> sizes_;  // parameters in each group
+  Layouts layouts_;                   // of the parameters
+  std::vector<std::size_t> on_gpus_;  // one parameter of each GPU
+  std::vector<std::size_t> sizes_;    // parameters in each group
   std::vector<Given> given_;
   std::vector<const void*> addresses_;
   std::uint64_t changes_ = 0;  // of states, as they were shown
@@ -96,12 +99,12 @@ class Stepper {
   Compiled<std::function<void()>> step_;
 };
 
-/// Adds Stepper to the module.
 /// Whether `state` still has these entries, in this order and no others, and each
 /// begins with the values of its tuple: the same objects, whatever they hold.
 bool still_shows(const nanobind::handle& state, const nanobind::list& entries,
                  const nanobind::list& values);
 
+/// Adds Stepper to the module.
 void define_stepper(nanobind::module_& module);
 
 }  // namespace fuse::python

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "caller_streams.h"
 #include "coded_states.h"
 #include "fusebook/compile/turn.h"
 #include "stepper.h"
@@ -125,6 +126,8 @@ Tensor Stepper::state_from(std::size_t i, const std::string& name,
 
 void Stepper::restore(const nb::dict& states, const std::string& from) {
   const Turn turn(busy_);
+  const CallerStreams streams;
+  join_streams();
   std::vector<Tensor> params;
   std::vector<ParamStates> all;
   for (const auto& [key, value] : states) {

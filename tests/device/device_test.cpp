@@ -10,6 +10,7 @@
 #include "fusebook/cuda/gpu_error.h"
 #include "fusebook/cuda_sim/gpu_sim_block.h"
 #include "fusebook/device/device_registry.h"
+#include "fusebook/device/streams.h"
 #include "fusebook/foreach/foreach.h"
 #include "fusebook/nn/cublas.h"
 #include "fusebook/nn/model.h"
@@ -58,6 +59,15 @@ std::vector<Tensor> parameters(const std::vector<Shape>& shapes,
 }
 
 }  // namespace
+
+TEST_CASE("devices without streams take no turns") {
+  for (const char* name : {"cpu", "cuda-sim"}) {
+    const Device device = parse_device(name);
+    CHECK_NOTHROW(run_after(device, nullptr));
+    CHECK_NOTHROW(run_before(device, &name));
+  }
+  CHECK_THROWS_AS(run_after(parse_device("cuda:63"), nullptr), Error);
+}
 
 TEST_CASE("names of devices") {
   for (const char* name : {"cpu", "cuda:0", "cuda:7", "cuda:63", "cuda-sim"}) {

@@ -1,0 +1,55 @@
+#include "fusebook/cuda/stream_order.h"
+
+#include "fusebook/support/error.h"
+
+namespace fuse {
+namespace {
+
+constexpr const char* taking_turns = "taking turns with another stream";
+
+}  // namespace
+
+StreamOrder::~StreamOrder() {
+  if (event_ == nullptr) return;
+  context_.quietly([&] { context_.api().event_destroy(event_); });
+}
+
+void StreamOrder::run_after(cuda::Stream stream) {
+  check_free(stream);
+  order(stream, context_.stream());
+}
+
+void StreamOrder::run_before(cuda::Stream stream) {
+  check_free(stream);
+  order(context_.stream(), stream);
+}
+
+void StreamOrder::check_free(cuda::Stream stream) {
+  context_.refuse_in_capture("turns with another stream");
+  const CurrentContext current(context_);
+  int status = 0;
+  context_.check(context_.api().stream_is_capturing(stream, &status),
+                 "cuStreamIsCapturing", taking_turns);
+  if (status == 0) return;
+  throw Error(context_.label() +
+              ": the stream to take turns with is being captured in a CUDA "
+              "graph, which cannot hold work of this library; step outside of "
+              "the capture");
+}
+
+// A wait is for the event as it was recorded last, so one serves for all.
+void StreamOrder::order(cuda::Stream first, cuda::Stream second) {
+  const CurrentContext current(context_);
+  const CudaApi& api = context_.api();
+  const std::lock_guard lock(mutex_);
+  if (event_ == nullptr) {
+    context_.check(api.event_create(&event_, cuda::event_disable_timing),
+                   "cuEventCreate", taking_turns);
+  }
+  context_.check(api.event_record(event_, first), "cuEventRecord",
+                 taking_turns);
+  context_.check(api.stream_wait_event(second, event_, 0), "cuStreamWaitEvent",
+                 taking_turns);
+}
+
+}  // namespace fuse
