@@ -233,6 +233,28 @@ TEST_CASE("a gradient of other strides than before") {
   }
 }
 
+// Eager and compiled could both take them for others.
+TEST_CASE("each element gets its own gradient, whatever its strides") {
+  const Tensor columns = tensor({1, 2, 3, 4, 5, 6}).view({3, 2});
+  const Tensor rows = tensor({10, 20, 30, 40, 50, 60}).view({2, 3});
+  const std::vector<double> of_columns = {1, 3, 5, 2, 4, 6};
+  for (const bool compiled : {false, true}) {
+    Tensor param = zeros({2, 3});
+    SGD sgd({param}, {.lr = 1.0});
+    auto step = compile([&] { sgd.step(); });
+    std::vector<double> expected(6, 0);
+    for (int i = 0; i < 6; ++i) {
+      const bool transposed = i % 2 == 1;
+      param.set_grad(transposed ? columns.clone().t() : rows.clone());
+      compiled ? step() : sgd.step();
+      for (std::size_t k = 0; k < expected.size(); ++k) {
+        expected[k] -= transposed ? of_columns[k] : 10 * double(k + 1);
+      }
+      CHECK(param.to_vector() == expected);
+    }
+  }
+}
+
 TEST_CASE(
     "a new gradient that lies in a parameter breaks the graph, until it "
     "moves") {

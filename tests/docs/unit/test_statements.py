@@ -207,7 +207,7 @@ class Lies(Planted):
             bound_words, page,
             ("| `auto` | the first usable", "| `cuda` | the first usable",
              "there is no '(default cuda: a GPU if there '"),
-            ("use, `cuda-sim` by default", "use, `cuda` by default",
+            ("what a GPU does, `cuda-sim` by default", "what a GPU does, `cuda` by default",
              "there is no 'name == nullptr ?"),
             ("may take, 600 by default", "may take, 900 by default",
              "FUSEBOOK_BUDGET\", \"900"),
