@@ -70,7 +70,7 @@ class DeviceBackend {
   virtual void synchronize(int index) = 0;
 
   // -- turns with other libraries, for devices that have streams; null is
-  // CUDA's default stream
+  // CUDA's legacy stream
 
   /// Work issued from now on runs after what is on `stream` by now. The host
   /// does not wait. Throws Error if the stream is being captured in a graph.

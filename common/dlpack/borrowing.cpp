@@ -63,14 +63,24 @@ Device device_of(const DLDevice& device) {
   }
 }
 
+// Gives back what it has, if anything.
+template <class Managed>
+struct Borrowed {
+  Borrowed() = default;
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  ~Borrowed() {
+    if (lent != nullptr && lent->deleter != nullptr) lent->deleter(lent);
+  }
+  Managed* lent = nullptr;
+};
+
 template <class Managed>
 Tensor take_over(Managed* lent) {
   Tensor tensor = borrow_dlpack(lent->dl_tensor);
-  const auto give_back = [](Managed* managed) {
-    if (managed->deleter != nullptr) managed->deleter(managed);
-  };
-  // Of all that may throw, this comes last: then `lent` is given back.
-  tensor.impl()->storage->block = std::shared_ptr<Managed>(lent, give_back);
+  const auto borrowed = std::make_shared<Borrowed<Managed>>();
+  tensor.impl()->storage->block = borrowed;
+  borrowed->lent = lent;  // nothing throws from here on
   return tensor;
 }
 

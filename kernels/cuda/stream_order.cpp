@@ -15,33 +15,21 @@ StreamOrder::~StreamOrder() {
 }
 
 void StreamOrder::run_after(cuda::Stream stream) {
-  check_free(stream);
-  order(stream, context_.stream());
+  order(stream, context_.stream(), stream);
 }
 
 void StreamOrder::run_before(cuda::Stream stream) {
-  check_free(stream);
-  order(context_.stream(), stream);
-}
-
-void StreamOrder::check_free(cuda::Stream stream) {
-  context_.refuse_in_capture("turns with another stream");
-  const CurrentContext current(context_);
-  int status = 0;
-  context_.check(context_.api().stream_is_capturing(stream, &status),
-                 "cuStreamIsCapturing", taking_turns);
-  if (status == 0) return;
-  throw Error(context_.label() +
-              ": the stream to take turns with is being captured in a CUDA "
-              "graph, which cannot hold work of this library; step outside of "
-              "the capture");
+  order(context_.stream(), stream, stream);
 }
 
 // A wait is for the event as it was recorded last, so one serves for all.
-void StreamOrder::order(cuda::Stream first, cuda::Stream second) {
+void StreamOrder::order(cuda::Stream first, cuda::Stream second,
+                        cuda::Stream theirs) {
+  context_.refuse_in_capture("turns with another stream");
   const CurrentContext current(context_);
   const CudaApi& api = context_.api();
   const std::lock_guard lock(mutex_);
+  refuse_captured(theirs);
   if (event_ == nullptr) {
     context_.check(api.event_create(&event_, cuda::event_disable_timing),
                    "cuEventCreate", taking_turns);
@@ -50,6 +38,17 @@ void StreamOrder::order(cuda::Stream first, cuda::Stream second) {
                  taking_turns);
   context_.check(api.stream_wait_event(second, event_, 0), "cuStreamWaitEvent",
                  taking_turns);
+}
+
+void StreamOrder::refuse_captured(cuda::Stream theirs) {
+  int status = 0;
+  context_.check(context_.api().stream_is_capturing(theirs, &status),
+                 "cuStreamIsCapturing", taking_turns);
+  if (status == 0) return;
+  throw Error(context_.label() +
+              ": the stream to take turns with is being captured in a CUDA "
+              "graph, which cannot hold work of this library; step outside of "
+              "the capture");
 }
 
 }  // namespace fuse

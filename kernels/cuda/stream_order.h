@@ -18,14 +18,14 @@ class StreamOrder {
   StreamOrder& operator=(const StreamOrder&) = delete;
 
   /// What we issue from now on runs after what is on `stream` by now; null is
-  /// that of CUDA code that names none.
+  /// the legacy default stream.
   void run_after(cuda::Stream stream);
   /// What is put on `stream` from now on runs after all that we issued so far.
   void run_before(cuda::Stream stream);
 
  private:
-  void check_free(cuda::Stream stream);
-  void order(cuda::Stream first, cuda::Stream second);
+  void order(cuda::Stream first, cuda::Stream second, cuda::Stream theirs);
+  void refuse_captured(cuda::Stream theirs);
 
   GpuContext& context_;
   std::mutex mutex_;

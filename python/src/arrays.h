@@ -45,6 +45,10 @@ Tensor tensor_of(nanobind::handle object, const char* what, bool writes);
 /// The functions by which a type lends its tensors, or null.
 const DLPackExchangeAPI* exchange_of(PyTypeObject* type);
 
+inline const DLPackExchangeAPI* library_of(nanobind::handle array) {
+  return exchange_of(Py_TYPE(array.ptr()));
+}
+
 /// The first line of the pending exception, which is none afterwards.
 std::string take_exception();
 

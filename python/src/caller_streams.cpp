@@ -1,5 +1,7 @@
 #include "caller_streams.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -14,7 +16,7 @@ bool is_on_gpu(const DLDevice& device) {
   return device.device_type == kDLCUDA || device.device_type == kDLCUDAManaged;
 }
 
-// That of a library without a table lends for CUDA's default stream.
+// A library without a table has made CUDA's legacy stream wait for its own.
 void* stream_of(PyObject* array, const DLDevice& device) {
   const DLPackExchangeAPI* const table = exchange_of(Py_TYPE(array));
   void* stream = nullptr;
@@ -25,12 +27,23 @@ void* stream_of(PyObject* array, const DLDevice& device) {
   throw Error(take_exception());
 }
 
-void give_way(const Device& device, void* stream) noexcept {
+// True if `call` throws nothing.
+template <class Call>
+bool succeeds(Call call) noexcept {
   try {
-    backend_of(device).run_before(device.index, stream);
-  } catch (const Error&) {
-    // The device is lost, which whoever uses it next is told.
+    call();
+    return true;
+  } catch (...) {
+    return false;
   }
+}
+
+// A stream that cannot wait, since it is being captured by now, finds all done. If
+// the device is lost, whoever uses it next is told.
+void give_way(const Device& device, void* stream) noexcept {
+  DeviceBackend& backend = backend_of(device);
+  if (succeeds([&] { backend.run_before(device.index, stream); })) return;
+  succeeds([&] { backend.synchronize(device.index); });
 }
 
 }  // namespace
@@ -49,22 +62,22 @@ void CallerStreams::join(PyObject* array, const DLDevice& device) {
 }
 
 void CallerStreams::add(const Device& device, void* stream) {
-  const std::pair joined(device, stream);
-  if (std::find(joined_.begin(), joined_.end(), joined) != joined_.end()) {
-    return;
-  }
   backend_of(device).run_after(device.index, stream);
-  joined_.push_back(joined);
+  const std::pair joined(device, stream);
+  if (std::ranges::find(joined_, joined) == joined_.end()) {
+    joined_.push_back(joined);
+  }
 }
 
 Borrower::Borrower(const Device& device, long long stream)
     : device_(device),
       asked_(stream != -1),
       stream_(reinterpret_cast<void*>(std::intptr_t(asked_ ? stream : 0))) {
-  if (takes_turns() && stream == 0) {
-    throw Error(
-        "__dlpack__: stream 0 could be one of two; use 1 for the "
-        "default stream, or 2 for that of each thread");
+  if (takes_turns() && asked_ && stream <= 0) {
+    throw Error(fmt::format(
+        "__dlpack__: stream {} is none; use 1 for CUDA's legacy stream, 2 for "
+        "that of each thread, -1 for no turns, or a stream's address",
+        stream));
   }
 }
 
@@ -78,11 +91,7 @@ void Borrower::may_begin() const {
 
 void Borrower::is_done() const noexcept {
   if (!takes_turns()) return;
-  try {
-    backend_of(device_).run_after(device_.index, stream_);
-  } catch (const Error&) {
-    // As in give_way.
-  }
+  succeeds([&] { backend_of(device_).run_after(device_.index, nullptr); });
 }
 
 }  // namespace fuse::python

@@ -21,7 +21,7 @@ class CallerStreams {
   CallerStreams& operator=(const CallerStreams&) = delete;
 
   /// Lets what this thread's call launches run after what the library of `array` has
-  /// issued. Does nothing for host memory. Throws Error if that library is capturing
+  /// issued by now: call it when nothing more may be issued for the call. Does nothing for host memory. Throws Error if that library is capturing
   /// a CUDA graph.
   static void join(PyObject* array, const DLDevice& device);
 
@@ -36,14 +36,16 @@ class CallerStreams {
 /// Who gets a tensor of ours, and on which stream they use it.
 class Borrower {
  public:
-  /// As `__dlpack__(stream=...)` names it: 1 is CUDA's default stream, -1 asks for
-  /// no turns, and any other number is a stream's address. Throws Error for 0.
+  /// As `__dlpack__(stream=...)` names it: 1 is CUDA's legacy stream, 2 the one of
+  /// each thread, -1 asks for no turns, and a larger number is a stream's address.
+  /// Throws Error for any other.
   Borrower(const Device& device, long long stream);
 
   /// What they issue from now on runs after our work so far. Throws Error like
   /// CallerStreams::join.
   void may_begin() const;
-  /// What we issue from now on runs after theirs.
+  /// What we issue from now on runs after what they put on CUDA's legacy stream and
+  /// on streams that wait for it. Their own stream may be gone by now.
   void is_done() const noexcept;
 
  private:

@@ -36,8 +36,8 @@ class Map {
     if (function_.is_valid()) {
       throw Error("foreach_map: the function calls foreach_map with itself");
     }
-    const CallerStreams streams;
     const Clear clear{*this};
+    const CallerStreams streams;
     function_ = std::move(function);
     outputs_ = outputs;
     for (std::size_t k = 0; k < operands.size(); ++k) {

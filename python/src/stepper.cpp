@@ -75,18 +75,26 @@ std::vector<std::size_t> Stepper::set_groups(const nb::list& params,
 
 void Stepper::find_gpus() {
   on_gpus_.clear();
-  std::vector<Device> known = {cpu_device};
+  std::vector<std::pair<Device, const DLPackExchangeAPI*>> known;
   for (std::size_t i = 0; i < params_.size(); ++i) {
     const Device device = params_[i].tensor.device();
-    if (std::ranges::find(known, device) != known.end()) continue;
-    known.push_back(device);
+    const std::pair own(device, library_of(params_[i].object));
+    if (device.is_cpu() || std::ranges::find(known, own) != known.end()) {
+      continue;
+    }
+    known.push_back(own);
     on_gpus_.push_back(i);
   }
 }
 
+// After all code of others: a property, or a list that is made when it is read, may
+// still have issued work.
 void Stepper::join_streams() const {
   for (const std::size_t i : on_gpus_) {
     CallerStreams::join(params_[i].object.ptr(), layouts_.device(i));
+  }
+  for (const std::size_t i : others_) {
+    CallerStreams::join(given_[i].object.ptr(), layouts_.device(i));
   }
 }
 
@@ -187,6 +195,10 @@ void Stepper::collect(std::size_t i, nb::object gradient) {
                         layouts_.same_kind(i, told) &&
                         layouts_.same_strides(i, told);
   as_tensors_ = as_tensors_ || !is_usual;
+  if (told.device.device_type != kDLCPU &&
+      library_of(given.object) != library_of(params_[i].object)) {
+    others_.push_back(i);
+  }
   if (told.data != nullptr) {
     addresses_[i] = static_cast<char*>(told.data) + told.byte_offset;
     return;
@@ -215,6 +227,7 @@ std::optional<nb::list> Stepper::listed(const nb::object& grads) const {
 // both lies in the same memory.
 std::vector<Move> Stepper::collect(const std::optional<nb::list>& grads) {
   as_tensors_ = false;
+  others_.clear();
   given_.resize(params_.size());
   addresses_.resize(params_.size());
   std::vector<Move> moves;
@@ -275,13 +288,13 @@ nb::object Stepper::step(const nb::list& params, const nb::object& grads) {
   if (!is_of(params)) return nb::none();
   // Gradients go when the step is done, or has failed.
   struct Release {
-    std::vector<Given>& given;
+    Stepper& own;
     ~Release() {
-      for (Given& each : given) each = {};
+      own.others_.clear();
+      for (Given& each : own.given_) each = {};
     }
-  } const release{given_};
+  } const release{*this};
   const CallerStreams streams;
-  join_streams();
   const std::optional<nb::list> all = listed(grads);
   if (const auto moves = collect(all); !moves.empty()) {
     move_tensors(moves, "step");
@@ -290,6 +303,7 @@ nb::object Stepper::step(const nb::list& params, const nb::object& grads) {
     }
     collect(all);  // beside the parameters' new strides
   }
+  join_streams();
   as_tensors_ ? run_with_tensors() : run();
   nb::list fresh;
   if (any_.optimizer->state_changes() == changes_) return fresh;

@@ -87,7 +87,8 @@ class Stepper {
   AnyOptimizer any_;
   std::vector<Param> params_;
   Layouts layouts_;                   // of the parameters
-  std::vector<std::size_t> on_gpus_;  // one parameter of each GPU
+  std::vector<std::size_t> on_gpus_;  // a parameter of each GPU and library
+  std::vector<std::size_t> others_;   // gradients of another library
   std::vector<std::size_t> sizes_;    // parameters in each group
   std::vector<Given> given_;
   std::vector<const void*> addresses_;

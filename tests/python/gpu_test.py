@@ -22,8 +22,8 @@ from fusebook import _core  # noqa: E402
 THEIRS = 0xabc0  # a stream of the other library
 
 
-def on_gpu(values):
-    tensor = lender.Tensor(values, np.float32)
+def on_gpu(values, kind=lender.Tensor):
+    tensor = kind(values, np.float32)
     tensor.device = 2
     return tensor
 
@@ -90,6 +90,42 @@ class Turns(unittest.TestCase):
         self.assertEqual(calls[-1][:2], ("wait", THEIRS))
         self.assertFalse(any(call[0] == "launch" for call in calls))
 
+    def test_gradients_that_are_made_while_they_are_read(self):
+        p, q = on_gpu([1, 2]), on_gpu([3])
+        sgd = fusebook.SGD([p, q], lr=0.5)
+
+        def grads():
+            for each in (p, q):
+                DRIVER.forget_calls()  # what is issued here comes before the step
+                yield on_gpu(each.array)
+
+        sgd.step(grads=grads())
+        self.check(calls_of(lambda: sgd.step(grads=grads())))
+
+    def test_gradients_of_another_library(self):
+        lender.OTHER_STREAM = other = THEIRS + 128
+        p = on_gpu([1, 2])
+        sgd = fusebook.SGD([p], lr=0.5)
+        p.grad = on_gpu([1, 2], lender.OtherTensor)
+        sgd.step()
+        calls = calls_of(sgd.step)
+        at = [call[0] for call in calls].index("launch")
+        for found in (
+                [call[2] for call in calls[:at] if call[0] == "record"],
+                [call[1] for call in calls[at:] if call[0] == "wait"]):
+            self.assertEqual(found, [THEIRS, other])
+
+    def test_parameters_of_two_libraries(self):
+        lender.OTHER_STREAM = other = THEIRS + 128
+        params = [on_gpu([1]), on_gpu([2], lender.OtherTensor), on_gpu([3])]
+        sgd = fusebook.SGD(params, lr=0.5)
+        for each in params:
+            each.grad = on_gpu(each.array, type(each))
+        sgd.step()
+        calls = calls_of(sgd.step)
+        self.assertEqual([call[2] for call in calls if call[0] == "record"][:2],
+                         [THEIRS, other])
+
     def test_functions_of_elements(self):
         x = on_gpu([1, 2])
 
@@ -109,8 +145,9 @@ class Turns(unittest.TestCase):
                 made.__dlpack__(stream=THEIRS, max_version=version)))  # noqa: B023
             (_, event, ours), (_, theirs, waited) = calls
             self.assertEqual((theirs, waited), (THEIRS, event))
+            # Their stream may be gone by then.
             self.assertEqual(calls_of(lent.clear),
-                             [("record", event, THEIRS), ("wait", ours, event)])
+                             [("record", event, 0), ("wait", ours, event)])
 
         def unasked():
             del [made.__dlpack__(stream=-1)][0]
@@ -118,8 +155,9 @@ class Turns(unittest.TestCase):
         self.assertEqual(calls_of(unasked),
                          [("record", event, 0), ("wait", ours, event)])
         self.assertEqual(calls_of(made.__dlpack__)[1], ("wait", 1, event))
-        with self.assertRaisesRegex(fusebook.Error, "stream 0 could be one of two"):
-            made.__dlpack__(stream=0)
+        for stream in (0, -2):
+            with self.assertRaisesRegex(fusebook.Error, f"stream {stream} is none"):
+                made.__dlpack__(stream=stream)
 
     def test_arrays_in_host_memory_need_no_turns(self):
         p = lender.Tensor([1, 2])

@@ -67,18 +67,31 @@ def _lend(given, out):
 
 
 STREAM = 0  # the current one, on any GPU
+OTHER_STREAM = 0  # that of another library
+_ASKS_STREAM = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32,
+                                ctypes.POINTER(ctypes.c_void_p))
 
 
-@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32,
-                  ctypes.POINTER(ctypes.c_void_p))
+@_ASKS_STREAM
 def _stream(_type, _index, out):
     out[0] = STREAM
     return 0
 
 
-_TABLE = Table(major=1, minor=3, lend=ctypes.cast(_lend, ctypes.c_void_p),
-               describe=ctypes.cast(_describe, ctypes.c_void_p),
-               stream=ctypes.cast(_stream, ctypes.c_void_p))
+@_ASKS_STREAM
+def _other_stream(_type, _index, out):
+    out[0] = OTHER_STREAM
+    return 0
+
+
+def _table(stream):
+    return Table(major=1, minor=3, lend=ctypes.cast(_lend, ctypes.c_void_p),
+                 describe=ctypes.cast(_describe, ctypes.c_void_p),
+                 stream=ctypes.cast(stream, ctypes.c_void_p))
+
+
+_TABLE = _table(_stream)
+_OTHER_TABLE = _table(_other_stream)
 _NAME = b"dlpack_exchange_api"
 _capsule = ctypes.pythonapi.PyCapsule_New
 _capsule.restype = ctypes.py_object
@@ -97,6 +110,12 @@ class Tensor:
         self.device = 1  # the CPU; 2 is a GPU, whose memory nobody looks into
         self.has_memory = True
         self.asked = 0
+
+
+class OtherTensor(Tensor):
+    """One of another library."""
+
+    __dlpack_c_exchange_api__ = _capsule(ctypes.addressof(_OTHER_TABLE), _NAME, None)
 
 
 class _Seen(np.ndarray):

@@ -18,6 +18,7 @@ testing::CudaStandIn& driver() {
 using testing::CudaStandIn;
 using testing::stand_in_detail::Arguments;
 
+// NOLINTBEGIN(readability-identifier-naming): names of CUDA
 // Each symbol stands for the function of the table, whatever its parameters.
 #define CUDA_CALL(member, symbol, parameters)               \
   extern "C" void (*find_##symbol())() {                    \
@@ -33,6 +34,7 @@ using testing::stand_in_detail::Arguments;
 extern "C" int cuGetExportTable(const void**, const void*) {
   return fuse::cuda::not_found;
 }
+// NOLINTEND(readability-identifier-naming)
 
 /// Forgets all calls; the first time it makes the driver.
 extern "C" void forget_calls() { driver().calls.clear(); }
