@@ -13,8 +13,7 @@ namespace fuse {
 
 /// Lends a tensor to another library: its memory lives until that library calls
 /// the `deleter`, on any thread. Pending work on the tensor is issued first; on a GPU,
-/// `run_before` lets the stream wait for it that the library uses. Throws Error, as
-/// torch does, if the tensor requires a gradient (lend its `detach()`),
+/// `run_before` lets the borrower's stream wait for it. Throws Error, as torch does, if the tensor requires a gradient (lend its `detach()`),
 /// and for a device that DLPack does not know.
 DLManagedTensorVersioned* to_dlpack(const Tensor& tensor);
 /// The same for libraries that do not know versions yet.

@@ -18,7 +18,7 @@ class StreamOrder {
   StreamOrder& operator=(const StreamOrder&) = delete;
 
   /// What we issue from now on runs after what is on `stream` by now; null is
-  /// the legacy default stream.
+  /// CUDA's legacy stream.
   void run_after(cuda::Stream stream);
   /// What is put on `stream` from now on runs after all that we issued so far.
   void run_before(cuda::Stream stream);
