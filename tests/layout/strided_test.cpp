@@ -325,6 +325,16 @@ TEST_CASE("new lists keep a dense order") {
   check(foreach_map([](auto x) { return x * 2.0; }, TensorList(tensors)));
 }
 
+TEST_CASE("states lie as their parameter does") {
+  Tensor param = zeros({5, 3}).t();
+  param.set_grad(param.clone());
+  Adam adam({param});
+  adam.step();
+  for (const char* name : {"exp_avg", "exp_avg_sq"}) {
+    CHECK(adam.state(param, name).strides() == param.strides());
+  }
+}
+
 TEST_CASE("tensors that are dense in one order run as one line each") {
   const Tensor p = zeros({50, 40});
   const Tensor g = zeros({50, 40});

@@ -395,6 +395,32 @@ TEST_CASE("numbers that move are no operations that differ") {
   CHECK(captured.stop().empty());
 }
 
+TEST_CASE("a function at its limit still has numbers that may move") {
+  jit_testing::CapturedStderr captured;
+  const auto params = make_params({{3}}, 1);
+  const TensorList list(params);
+  const TensorList twin(copies(params));
+  double shift = 1;
+  int length = 0;
+  const auto body = [&](const TensorList& all) {
+    Loop::run(all, length);
+    foreach_add_(all, shift);
+  };
+  auto step = compile([&] { body(list); });
+  const auto call = [&](int wanted) {
+    length = wanted;
+    step();
+    body(twin);
+    REQUIRE(bitwise_equal(list, twin));
+  };
+  for (int each = 1; each <= 8; ++each) call(each);
+  shift = 2;
+  call(3);
+  CHECK(step.counters().compilations == 9);
+  CHECK(step.counters().launches == 9);
+  CHECK(captured.stop().empty());
+}
+
 TEST_CASE("each segment between graph breaks has its own limit") {
   jit_testing::CapturedStderr captured;
   const TensorList list(make_params({{3}}, 1));
