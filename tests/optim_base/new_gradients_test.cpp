@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -282,6 +283,11 @@ TEST_CASE("gradients dropped inside of the compiled function are still read") {
         [&] {
           pair.adam.step();
           pair.adam.zero_grad();
+          // Would get memory that was freed by now.
+          for (std::size_t k = 0; k < pair.count(); ++k) {
+            const Tensor other = empty_like(pair.param(k));
+            std::memset(other.raw_data(), 0x7f, std::size_t(other.nbytes()));
+          }
         },
         {.fullgraph = true, .backend = backend});
     for (int i = 0; i < 10; ++i) {
