@@ -13,8 +13,9 @@ namespace fuse {
 
 /// Lends a tensor to another library: its memory lives until that library calls
 /// the `deleter`, on any thread. Pending work on the tensor is issued first; on a GPU,
-/// `run_before` lets the borrower's stream wait for it. Throws Error, as torch does, if the tensor requires a gradient (lend its `detach()`),
-/// and for a device that DLPack does not know.
+/// `run_before` lets the borrower's stream wait for it. Throws Error, as torch does, if
+/// the tensor requires a gradient (lend its `detach()`), and for a device that DLPack
+/// does not know.
 DLManagedTensorVersioned* to_dlpack(const Tensor& tensor);
 /// The same for libraries that do not know versions yet.
 DLManagedTensor* to_dlpack_unversioned(const Tensor& tensor);

@@ -15,21 +15,20 @@ StreamOrder::~StreamOrder() {
 }
 
 void StreamOrder::run_after(cuda::Stream stream) {
-  order(stream, context_.stream(), stream);
+  order(stream, context_.stream());
 }
 
 void StreamOrder::run_before(cuda::Stream stream) {
-  order(context_.stream(), stream, stream);
+  order(context_.stream(), stream);
 }
 
 // A wait is for the event as it was recorded last, so one serves for all.
-void StreamOrder::order(cuda::Stream first, cuda::Stream second,
-                        cuda::Stream theirs) {
+void StreamOrder::order(cuda::Stream first, cuda::Stream second) {
   context_.refuse_in_capture("turns with another stream");
   const CurrentContext current(context_);
   const CudaApi& api = context_.api();
   const std::lock_guard lock(mutex_);
-  refuse_captured(theirs);
+  refuse_captured(first == context_.stream() ? second : first);
   if (event_ == nullptr) {
     context_.check(api.event_create(&event_, cuda::event_disable_timing),
                    "cuEventCreate", taking_turns);

@@ -24,7 +24,7 @@ class StreamOrder {
   void run_before(cuda::Stream stream);
 
  private:
-  void order(cuda::Stream first, cuda::Stream second, cuda::Stream theirs);
+  void order(cuda::Stream first, cuda::Stream second);
   void refuse_captured(cuda::Stream theirs);
 
   GpuContext& context_;

@@ -15,8 +15,8 @@ def is_torch(array: Any) -> bool:
 
 
 def like(array: Any, ours: Any) -> Any:
-    """One of our arrays as one of the library that made `array`, without a copy. As
-    it is on a GPU, for a library without a from_dlpack: it has __dlpack__ itself."""
+    """One of our arrays as one of the library that made `array`, without a copy. If
+    that has no from_dlpack, and ours is on a GPU: ours itself, which has __dlpack__."""
     name = "torch" if is_torch(array) else type(array).__module__.partition(".")[0]
     take = getattr(sys.modules.get(name), "from_dlpack", None)
     if take is not None:

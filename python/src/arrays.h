@@ -45,6 +45,7 @@ Tensor tensor_of(nanobind::handle object, const char* what, bool writes);
 /// The functions by which a type lends its tensors, or null.
 const DLPackExchangeAPI* exchange_of(PyTypeObject* type);
 
+/// The same of an array's type: arrays of one library have one table.
 inline const DLPackExchangeAPI* library_of(nanobind::handle array) {
   return exchange_of(Py_TYPE(array.ptr()));
 }

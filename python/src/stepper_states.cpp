@@ -127,7 +127,7 @@ Tensor Stepper::state_from(std::size_t i, const std::string& name,
 void Stepper::restore(const nb::dict& states, const std::string& from) {
   const Turn turn(busy_);
   const CallerStreams streams;
-  join_streams();  // those that read what is replaced
+  join_streams();  // they may still read what is replaced
   std::vector<Tensor> params;
   std::vector<ParamStates> all;
   for (const auto& [key, value] : states) {

@@ -5,8 +5,8 @@
 //   TESTBASE=2                      others
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <memory>
-#include <numeric>
 #include <vector>
 
 #include "fusebook/compile/compile.h"
@@ -30,6 +30,7 @@ Script without_library(Script script) {
   }
   return script;
 }
+
 Cases cases_on(const Device& device, std::uint64_t first_seed) {
   Cases cases;
   for (std::uint64_t seed = first_seed; seed < first_seed + in_a_batch;
