@@ -13,7 +13,7 @@ from .errors import BookError
 
 OPERANDS = "abcd"
 DOMAINS = ("any", "positive")
-KINDS = ("plain", "arithmetic", "library", "bits", "choice")
+KINDS = ("plain", "arithmetic", "division", "library", "bits", "choice")
 _COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _ROW = re.compile(r"(OP|MOVE)\s*\(")

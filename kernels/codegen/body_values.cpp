@@ -72,7 +72,8 @@ BodyValues::BodyValues(const Body& body, Target target)
     : body_(body),
       names_(name_body(body)),
       in_lanes_(target == Target::cpu && runs_in_lanes(body)),
-      bfloat16_alone_(has_bfloat16_alone(body)) {
+      bfloat16_alone_(has_bfloat16_alone(body)),
+      parts_(in_lanes_ ? ElementParts(body) : ElementParts()) {
   find_keys();
   find_needs();
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "fusebook/codegen/element_parts.h"
 #include "fusebook/codegen/emit_body.h"
 #include "fusebook/codegen/names.h"
 #include "fusebook/ir/plan.h"
@@ -53,6 +54,8 @@ class BodyValues {
   }
   /// True when elements also run several at once, in lanes.
   bool in_lanes() const { return in_lanes_; }
+  /// The parts of the element stage.
+  const ElementParts& parts() const { return parts_; }
 
   /// Uniform values that the entry stage reads.
   const std::set<std::int32_t>& uniform_needs() const { return uniform_needs_; }
@@ -130,6 +133,7 @@ class BodyValues {
   BodyNames names_;
   bool in_lanes_;
   bool bfloat16_alone_;
+  ElementParts parts_;
   std::set<std::int32_t> keys_;
   std::set<std::int32_t> uniform_needs_;
   std::set<Need> entry_needs_;

@@ -39,6 +39,34 @@ std::string store_lanes(const BodyValues& values, const Store& store) {
               {{"slot", slot}, {"type", type}, {"next", next}});
 }
 
+std::string store_function(const char* name, const char* place,
+                           const std::string& stores) {
+  return fill(
+      R"(static FUSE_FN void @name@(const Elements<Floats>& x, const @At@& at, i64 i, i64 n) {
+  @stores@
+}
+)",
+      {{"name", name}, {"At", place}, {"stores", stores}});
+}
+
+// Each part has its results.
+std::string store_functions(const BodyValues& values, const char* place) {
+  std::string first;
+  std::string second;
+  for (const Store& store : values.body().stores) {
+    const BodySlot& slot = values.body().slots[std::size_t(store.slot)];
+    if (slot.rate != Rate::element) continue;
+    (values.parts().waits(store.value) ? second : first) +=
+        store_lanes(values, store);
+  }
+  if (!values.parts().two()) return store_function("store", place, first);
+  return store_function("store_begun", place, first) +
+         store_function("store_completed", place, second) +
+         store_function("store", place,
+                        "store_begun(x, at, i, n);\n"
+                        "store_completed(x, at, i, n);\n");
+}
+
 }  // namespace
 
 std::string lane_access(const BodyValues& values) {
@@ -46,12 +74,8 @@ std::string lane_access(const BodyValues& values) {
   values.for_element_slots([&](std::size_t s) {
     if (values.body().slots[s].loaded) loads += load_lanes(values, s);
   });
-  std::string stores;
-  for (const Store& store : values.body().stores) {
-    const BodySlot& slot = values.body().slots[std::size_t(store.slot)];
-    if (slot.rate == Rate::element) stores += store_lanes(values, store);
-  }
   const bool blocks = values.body().has_blocks();
+  const char* const place = blocks ? "Held" : "Pointers";
   const char* const length =
       is_long(values.body()) ? "static constexpr bool is_long = true;\n" : "";
   return fill(R"(
@@ -61,17 +85,15 @@ using @Lanes@ = @Loop@;
 static FUSE_FN void load(Elements<Floats>& x, const @At@& at, i64 i, i64 n) {
   @loads@
 }
-static FUSE_FN void store(const Elements<Floats>& x, const @At@& at, i64 i, i64 n) {
-  @stores@
-}
+@store@
 #endif
 )",
               {{"Lanes", blocks ? "InLanes" : "Lanes"},
                {"Loop", values.body().draws() ? "DrawnLanes" : "Floats"},
                {"length", length},
-               {"At", blocks ? "Held" : "Pointers"},
+               {"At", place},
                {"loads", loads},
-               {"stores", stores}});
+               {"store", store_functions(values, place)}});
 }
 
 }  // namespace fuse

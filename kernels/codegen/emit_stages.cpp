@@ -18,13 +18,22 @@ struct Line {
   std::string note;
 };
 
+// Of the element stage; the others are not divided.
+enum class Part : std::uint8_t { whole, first, second };
+
+bool is_in(const BodyValues& values, std::int32_t id, Part part) {
+  return part == Part::whole ||
+         values.parts().waits(id) == (part == Part::second);
+}
+
 // The operations of a stage, a line each.
 std::vector<Line> operation_lines(const BodyValues& values, Rate stage,
-                                  PlaceText place_text) {
+                                  Part part, PlaceText place_text) {
   std::vector<Line> lines;
   for (std::int32_t id = 0; id < values.count(); ++id) {
     const BodyNode& n = values.node(id);
     if (n.rate != stage || n.arity == 0 || is_reduction(n.op)) continue;
+    if (!is_in(values, id, part)) continue;
     const bool noted = place_text != nullptr && n.place.line() != 0;
     lines.push_back(
         {fill("const @type@ @name@ = @value@;",
@@ -39,8 +48,9 @@ std::vector<Line> operation_lines(const BodyValues& values, Rate stage,
 
 // Their notes stand below each other.
 std::string operations(const BodyValues& values, Rate stage,
-                       PlaceText place_text) {
-  const std::vector<Line> lines = operation_lines(values, stage, place_text);
+                       PlaceText place_text, Part part = Part::whole) {
+  const std::vector<Line> lines =
+      operation_lines(values, stage, part, place_text);
   std::size_t width = 0;
   for (const Line& line : lines) width = std::max(width, line.code.size());
   std::string text;
@@ -142,12 +152,13 @@ std::string reduced_results(const BodyValues& values) {
   return results;
 }
 
-std::string element_results(const BodyValues& values) {
+std::string element_results(const BodyValues& values, Part part) {
   if (values.body().reduces()) return reduced_results(values);
   std::string results;
   for (const Store& store : values.body().stores) {
     const auto slot = std::size_t(store.slot);
     if (values.body().slots[slot].rate != Rate::element) continue;
+    if (!is_in(values, store.value, part)) continue;
     BodyNode user;
     user.rate = Rate::element;
     user.dtype = values.body().slots[slot].dtype;
@@ -158,7 +169,7 @@ std::string element_results(const BodyValues& values) {
   return results;
 }
 
-std::string element_stage(const BodyValues& values, PlaceText place_text) {
+std::string element_loads(const BodyValues& values) {
   std::string loads;
   for (std::int32_t id = 0; id < values.count(); ++id) {
     const BodyNode& n = values.node(id);
@@ -167,6 +178,10 @@ std::string element_stage(const BodyValues& values, PlaceText place_text) {
         fill("const @type@ @name@ = x.@name@;\n",
              {{"type", values.register_type(n)}, {"name", values.name(id)}});
   }
+  return loads;
+}
+
+std::string element_stage(const BodyValues& values, PlaceText place_text) {
   return fill(R"(
 // Once per element.
 @template@
@@ -178,9 +193,62 @@ static FUSE_FN void compute(@Element@& x, const PerTensor& t) {
 )",
               {{"template", values.in_lanes() ? "template <class Float>" : ""},
                {"Element", values.in_lanes() ? "Elements<Float>" : "Element"},
-               {"loads", loads},
+               {"loads", element_loads(values)},
                {"operations", operations(values, Rate::element, place_text)},
-               {"results", element_results(values)}});
+               {"results", element_results(values, Part::whole)}});
+}
+
+// `does` for each value that crosses from the first part into the second.
+std::string for_kept(const BodyValues& values, const char* does) {
+  std::string text;
+  for (const std::int32_t id : values.parts().kept()) {
+    text += fill(does, {{"name", values.name(id)}});
+  }
+  return text;
+}
+
+std::string element_stage_in_parts(const BodyValues& values,
+                                   PlaceText place_text) {
+  const auto operations_of = [&](Part part) {
+    return operations(values, Rate::element, place_text, part);
+  };
+  return fill(
+      R"(
+template <class Float>
+struct Begun {
+  @fields@
+};
+
+// Once per element: first what waits for no division or root.
+template <class Float>
+static FUSE_FN Begun<Float> begin(Elements<Float>& x, const PerTensor& t) {
+  @loads@
+  @first_operations@
+  @first_results@
+  Begun<Float> begun;
+  @keeps@
+  return begun;
+}
+template <class Float>
+static FUSE_FN void complete(const Begun<Float>& begun, Elements<Float>& x, const PerTensor& t) {
+  @reads@
+  @second_operations@
+  @second_results@
+}
+template <class Float>
+static FUSE_FN void compute(Elements<Float>& x, const PerTensor& t) {
+  complete(begin(x, t), x, t);
+}
+)",
+      {{"fields", for_kept(values, "Kept<Float> @name@;\n")},
+       {"loads", element_loads(values)},
+       {"first_operations", operations_of(Part::first)},
+       {"first_results", element_results(values, Part::first)},
+       {"keeps", for_kept(values, "begun.@name@ = kept(@name@);\n")},
+       {"reads",
+        for_kept(values, "const Float @name@ = restored(begun.@name@);\n")},
+       {"second_operations", operations_of(Part::second)},
+       {"second_results", element_results(values, Part::second)}});
 }
 
 bool is_entry(const BodyValues& values, const Store& store) {
@@ -221,7 +289,9 @@ struct PerTensor {
 
 std::string stages(const BodyValues& values, PlaceText place_text) {
   return uniform_stage(values, place_text) + input_stage(values) +
-         entry_stage(values, place_text) + element_stage(values, place_text);
+         entry_stage(values, place_text) +
+         (values.parts().two() ? element_stage_in_parts(values, place_text)
+                               : element_stage(values, place_text));
 }
 
 std::string reduce(const BodyValues& values) {

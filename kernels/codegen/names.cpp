@@ -76,8 +76,10 @@ constexpr std::string_view reserved =
     // Names that generated code and its prelude use themselves.
     "uniform inputs per_tensor compute load store finish Uniform Inputs "
     "PerTensor Element Pointers Unaligned math calls device fuse args columns "
-    "none x Line Lines At dense strides "
-    "Float Floats Lanes Elements in_lanes is_long round_result_bfloat16 "
+    "none x Line Lines At dense strides begin complete begun Begun kept Kept "
+    "restored "
+    "Float Floats Lanes Elements in_lanes is_long store_begun store_completed "
+    "round_result_bfloat16 "
     "t u in at i p i64 Launch Part Row Runner Calls T load_scalar "
     "store_scalar linux unix "
     "bits16 f16 bf16 Memory from_float16 from_bfloat16 to_float16 to_bfloat16 "

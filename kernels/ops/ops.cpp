@@ -23,7 +23,11 @@ OpKind kind_of(OpCode op) {
 
 std::span<const OpInfo> op_table() { return table; }
 
-bool is_arithmetic(OpCode op) { return kind_of(op) == OpKind::arithmetic; }
+bool is_arithmetic(OpCode op) {
+  return kind_of(op) == OpKind::arithmetic || divides(op);
+}
+
+bool divides(OpCode op) { return kind_of(op) == OpKind::division; }
 
 bool calls_library(OpCode op) { return kind_of(op) == OpKind::library; }
 

@@ -37,7 +37,14 @@ inline constexpr int op_count = int(OpCode::constant);
 enum class Domain : std::uint8_t { any, positive };
 
 /// How the value of an operation comes about; see ops.def.
-enum class OpKind : std::uint8_t { plain, arithmetic, library, bits, choice };
+enum class OpKind : std::uint8_t {
+  plain,
+  arithmetic,
+  division,
+  library,
+  bits,
+  choice
+};
 
 /// One row of ops.def as data.
 struct OpInfo {
@@ -61,6 +68,8 @@ inline const OpInfo& info(OpCode op) { return op_table()[std::size_t(op)]; }
 
 /// True when a NaN among its results is a quiet one.
 bool is_arithmetic(OpCode op);
+/// True when it divides or takes a root.
+bool divides(OpCode op);
 /// True when it calls the C library for each element.
 bool calls_library(OpCode op);
 /// True when it works on the bits of floats.

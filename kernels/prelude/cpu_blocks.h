@@ -112,6 +112,13 @@ struct HeldBody : Body {
   static FUSE_FN void want(const Pointers& /*at*/, i64 /*i*/) {}
 };
 
+// The same for the rest of a tensor, less than a block, once: it takes no more code
+// than it needs.
+template <class Body>
+struct LastBody : HeldBody<Body> {
+  static constexpr bool is_long = true;
+};
+
 // Where the code of an element lies.
 template <class Codes>
 FUSE_FN const bits8* place_of(const Blocks<Codes> list, i64 i) {
@@ -196,7 +203,7 @@ struct BlockByBlock {
     alignas(64) float room[Body::coded * held_size<Body>()];
     const typename Body::Held held(at, first, room);
     if constexpr (requires { typename Body::InLanes; }) {
-      Body::InLanes::template run<HeldBody<Body>>(entry, held, 0, n);
+      Body::InLanes::template run<LastBody<Body>>(entry, held, 0, n);
     } else {
       run_at<Body>(entry, held, 0, n);
     }

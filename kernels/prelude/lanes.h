@@ -18,6 +18,12 @@ namespace FUSE_DEVICE {
 FUSE_FN float round_result_bfloat16(float value) {
   return round_bfloat16(value);
 }
+
+// What a body in two parts keeps of a value until it completes the element.
+FUSE_FN float kept(float value) { return value; }
+template <class Float>
+using Kept = decltype(kept(Float()));
+FUSE_FN float restored(float value) { return value; }
 }  // namespace FUSE_DEVICE
 }  // namespace fuse
 
@@ -72,19 +78,20 @@ struct Floats {
   }
 #endif
 
-  // The first n elements at an address; the others are zero.
+  // The first n elements at an address; the others are zero. With memcpy, g++ would
+  // keep some of these vectors in memory.
   template <class Vector, class T>
   static FUSE_FN Vector load(const T* from, i64 n) {
     static_assert(sizeof(T) <= 4);
     if (n != count) return load_words<Vector>(from, n * words_of<T>);
-    Vector vector;
-    FUSE_BUILTIN(memcpy)(&vector, from, sizeof(vector));
-    return vector;
+    typedef Vector InMemory __attribute__((aligned(1), may_alias));
+    return *reinterpret_cast<const InMemory*>(from);
   }
   template <class Vector, class T>
   static FUSE_FN void store(const Vector& vector, T* to, i64 n) {
     if (n != count) return store_words(vector, to, n * words_of<T>);
-    FUSE_BUILTIN(memcpy)(to, &vector, sizeof(vector));
+    typedef Vector InMemory __attribute__((aligned(1), may_alias));
+    *reinterpret_cast<InMemory*>(to) = vector;
   }
 
   // These instructions round ties to even in every mode of the CPU, keep
@@ -145,11 +152,19 @@ struct Floats {
         Words(__builtin_ia32_si512_256si(Half(halves))), places, Words{},
         0xaaaaaaaaU));
   }
-  // bits + 0x7fff + (bits >> 16 & 1) with one instruction fewer: what is subtracted
-  // is ~(0x7ffe | (bits >> 16 & 1)).
+  // bits + 0x7fff + (bits >> 16 & 1) with fewer instructions.
   static FUSE_FN Bits nearest_bfloat16(Bits bits) {
+#if defined(__AVX512VNNI__)
+    // Products of words are added: 1 * (bits >> 16 & 1) and 0x7fff * 1.
+    const Ints words = __builtin_ia32_pternlogd512_mask(
+        Ints(bits), Ints{} + 0x10000, Ints{} + 1, 0xea, -1);
+    return Bits(
+        __builtin_ia32_vpdpwssd_v16si(Ints(bits), words, Ints{} + 0x17fff));
+#else
+    // What is subtracted is ~(0x7ffe | (bits >> 16 & 1)).
     return bits - Bits(__builtin_ia32_pternlogd512_mask(
                       Ints(bits >> 16), Ints{} + 1, Ints{} + 0x7ffe, 0x15, -1));
+#endif
   }
 #else
   static FUSE_FN Halves upper_halves(Bits bits) {
@@ -209,11 +224,7 @@ struct Floats {
                           i64 end) {
     constexpr int sets =
         FUSE_LANES == 16 && !requires { Body::is_long; } ? 2 : 1;
-    i64 i = begin;
-    FUSE_INDEPENDENT
-    for (; i + sets * count <= end; i += sets * count) {
-      steps<Body, sets>(entry, at, i);
-    }
+    i64 i = whole_steps<Body, sets>(entry, at, begin, end);
     for (; i < end; i += count) {
       step<Body>(entry, at, i, end - i < count ? end - i : count);
     }
@@ -224,9 +235,67 @@ struct Floats {
   static FUSE_FN void run_all(const typename Body::PerTensor& entry,
                               const typename Body::Pointers& at, i64 begin,
                               i64 end) {
-    FUSE_INDEPENDENT
-    for (i64 i = begin; i < end; i += count) step<Body>(entry, at, i, count);
+    whole_steps<Body, 1>(entry, at, begin, end);
   }
+
+  // Steps that leave no lane empty. Returns where they end. Of a body in two parts,
+  // the next elements are begun before these are completed: few operations can wait
+  // for a division or a root at a time, and then no others get in.
+  template <class Body, int sets>
+  static FUSE_FN i64 whole_steps(const typename Body::PerTensor& entry,
+                                 const typename Body::Pointers& at, i64 begin,
+                                 i64 end) {
+    constexpr i64 length = sets * count;
+    i64 i = begin;
+    constexpr bool is_long = requires { Body::is_long; };
+    if constexpr (!is_long &&
+                  requires { typename Body::template Begun<Floats>; }) {
+      if (i + length > end) return i;
+      Turn<Body, sets> turn;
+      turn.begin(entry, at, i);
+      FUSE_INDEPENDENT
+      for (i += length; i + length <= end; i += length) {
+        Turn<Body, sets> next;
+        next.begin(entry, at, i);
+        turn.complete(entry, at, i - length);
+        turn = next;
+      }
+      turn.complete(entry, at, i - length);
+    } else {
+      FUSE_INDEPENDENT
+      for (; i + length <= end; i += length) steps<Body, sets>(entry, at, i);
+    }
+    return i;
+  }
+
+  // What a body in two parts has begun for one or two sets of lanes.
+  template <class Body, int sets>
+  struct Turn {
+    typedef typename Body::PerTensor PerTensor;
+    typedef typename Body::Pointers Pointers;
+    typedef typename Body::template Elements<Floats> Elements;
+    static constexpr bool both = sets == 2;
+
+    typename Body::template Begun<Floats> first, second;
+
+    FUSE_FN void begin(const PerTensor& entry, const Pointers& at, i64 i) {
+      Elements x, y;
+      Body::load(x, at, i, count);
+      if constexpr (both) Body::load(y, at, i + count, count);
+      first = Body::begin(x, entry);
+      if constexpr (both) second = Body::begin(y, entry);
+      Body::store_begun(x, at, i, count);
+      if constexpr (both) Body::store_begun(y, at, i + count, count);
+    }
+    FUSE_FN void complete(const PerTensor& entry, const Pointers& at,
+                          i64 i) const {
+      Elements x, y;
+      Body::complete(first, x, entry);
+      if constexpr (both) Body::complete(second, y, entry);
+      Body::store_completed(x, at, i, count);
+      if constexpr (both) Body::store_completed(y, at, i + count, count);
+    }
+  };
 
   template <class Body, int sets>
   static FUSE_FN void steps(const typename Body::PerTensor& entry,
@@ -254,6 +323,16 @@ struct Floats {
   }
 };
 
+// Without what memory has of it: that is stored already. g++ would copy structs of
+// both by way of memory.
+FUSE_FN Floats::Values kept(Floats floats) { return floats.value; }
+// The empty instruction hides where they come from: from another loop, g++ would
+// take them lane by lane.
+FUSE_FN Floats restored(Floats::Values values) {
+  asm("" : "+v"(values));
+  return values;
+}
+
 FUSE_FN Floats round_float16(Floats floats) {
   const Floats::Halves halves = floats.halves();
   return {Floats::from_halves(halves), halves};
@@ -264,8 +343,8 @@ FUSE_FN Floats round_bfloat16(Floats floats) {
 }
 FUSE_FN Floats round_result_bfloat16(Floats floats) {
   const Floats::Bits bits =
-      Floats::nearest_bfloat16(Floats::Bits(floats.value)) & 0xffff0000U;
-  return {Floats::Values(bits), Floats::upper_halves(bits)};
+      Floats::nearest_bfloat16(Floats::Bits(floats.value));
+  return {Floats::Values(bits & 0xffff0000U), Floats::upper_halves(bits)};
 }
 
 // An operation on floats, in each lane: the compiler turns them back into one

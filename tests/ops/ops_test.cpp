@@ -343,6 +343,18 @@ TEST_CASE_TEMPLATE("a NaN among the results of arithmetic is a quiet one", T,
   CHECK_FALSE(is_quiet(one<T>(OpCode::copy, signaling)));
 }
 
+TEST_CASE("what divides or takes a root is arithmetic that says so") {
+  for (int i = 0; i < fuse::op_count; ++i) {
+    const auto op = OpCode(i);
+    const std::string_view value = fuse::info(op).value;
+    INFO(fuse::name_of(op));
+    const bool writes = value.find(" / ") != std::string_view::npos ||
+                        value.find("math::sqrt(") != std::string_view::npos;
+    CHECK(fuse::divides(op) == (writes && !fuse::calls_library(op)));
+    if (fuse::divides(op)) CHECK(fuse::is_arithmetic(op));
+  }
+}
+
 TEST_CASE("a move is its operand, and nothing else is") {
   for (int i = 0; i < fuse::op_count; ++i) {
     const auto op = OpCode(i);
@@ -353,6 +365,7 @@ TEST_CASE("a move is its operand, and nothing else is") {
        {OpCode::constant, OpCode::argument, OpCode::load, OpCode::cast}) {
     CHECK_FALSE(fuse::is_move(op));
     CHECK_FALSE(fuse::is_arithmetic(op));
+    CHECK_FALSE(fuse::divides(op));
     CHECK_FALSE(fuse::calls_library(op));
   }
 }

@@ -161,6 +161,39 @@ TEST_CASE("a NaN of any bits stays one") {
   }
 }
 
+TEST_CASE("every upper half is rounded to the nearest bfloat16, ties to even") {
+  std::vector<double> numbers;
+  for (std::uint32_t upper = 0; upper < 0x10000; ++upper) {
+    for (const std::uint32_t lower :
+         {0x0U, 0x1U, 0x7fffU, 0x8000U, 0x8001U, 0xffffU}) {
+      numbers.push_back(std::bit_cast<float>(upper << 16 | lower));
+    }
+  }
+  const TensorList from = {tensor(numbers, float32)};
+  const TensorList ones = {full({std::int64_t(numbers.size())}, 1, bfloat16)};
+  const TensorList eager = {foreach_to(from, bfloat16)[0]};
+  const TensorList cast = {zeros_like(ones[0])};
+  const TensorList halved = {zeros_like(ones[0])};
+  auto step = compile([&] {
+    foreach_copy_(cast, foreach_to(from, bfloat16));
+    foreach_copy_(halved, foreach_mul(cast, 0.5));
+  });
+  step();
+  CHECK(step.counters().compilations == 1);
+  const std::vector<double> results[] = {eager[0].to_vector(),
+                                         cast[0].to_vector()};
+  const std::vector<double> halves = halved[0].to_vector();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const double wanted = reduced::round(bfloat16, numbers[i]);
+    for (const std::vector<double>& result : results) {
+      if (!same_value(result[i], wanted))
+        FAIL(numbers[i] << " became " << result[i]);
+    }
+    const double half = reduced::round(bfloat16, wanted * 0.5);
+    if (!same_value(halves[i], half)) FAIL(wanted << " became " << halves[i]);
+  }
+}
+
 TEST_CASE("generated code says where it rounds") {
   const TensorList params({full({3}, 1, DType::bfloat16)}, "params");
   const TensorList grads({full({3}, 1, DType::float16)}, "grads");
@@ -193,13 +226,18 @@ TEST_CASE("generated code says where it rounds") {
 TEST_CASE("lists may be called like the conversions") {
   for (const char* name :
        {"f16", "bf16", "bits16", "round_bfloat16", "to_float16",
-        "from_bfloat16", "Memory", "float_of", "bits_of", "round_to_odd"}) {
+        "from_bfloat16", "Memory", "float_of", "bits_of", "round_to_odd",
+        "begin", "begun", "Begun", "complete", "kept", "Kept", "restored",
+        "store_begun", "store_completed"}) {
     CAPTURE(name);
     const TensorList list({full({3}, 1.5, DType::bfloat16)}, name);
     const TensorList steps = TensorList::per_tensor({tensor(2)}, name);
-    auto step = compile([&] { foreach_mul_(list, foreach_add(steps, 1.0)); });
+    auto step = compile([&] {
+      foreach_mul_(list, foreach_add(steps, 1.0));
+      foreach_div_(list, 0.5);
+    });
     step();
     CHECK(step.counters().compilations == 1);
-    CHECK(list[0].to_vector() == std::vector<double>{4.5, 4.5, 4.5});
+    CHECK(list[0].to_vector() == std::vector<double>{9, 9, 9});
   }
 }
