@@ -89,7 +89,7 @@ static FUSE_FN void load(Elements<Floats>& x, const @At@& at, i64 i, i64 n) {
 #endif
 )",
               {{"Lanes", blocks ? "InLanes" : "Lanes"},
-               {"Loop", values.body().draws() ? "DrawnLanes" : "Floats"},
+               {"Loop", values.body().draws() ? "DrawnLanes" : "LaneLoops"},
                {"length", length},
                {"At", place},
                {"loads", loads},

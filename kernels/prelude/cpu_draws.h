@@ -153,7 +153,7 @@ struct DrawnLanes {
       const i64 n = rest < drawn_group ? rest : drawn_group;
       want_ahead<Body>(at, i, n, end);
       Body::draw(at, i, n);
-      Floats::run<Body>(entry, at, i, i + n);
+      LaneLoops::run<Body>(entry, at, i, i + n);
     }
   }
 
@@ -163,7 +163,7 @@ struct DrawnLanes {
                               const typename Body::Pointers& at, i64 begin,
                               i64 end) {
     Body::draw(at, begin, end - begin);
-    Floats::run_all<Body>(entry, at, begin, end);
+    LaneLoops::run_all<Body>(entry, at, begin, end);
   }
 };
 #endif

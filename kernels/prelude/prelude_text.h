@@ -3,9 +3,9 @@
 namespace fuse {
 
 /// Texts of headers of this room, as built into the library. `device_text` is
-/// that of target.h, launch.h, half.h, math.h and cpu_loops.h, in this order, and
-/// `lanes_text` that of lane_words.h and lanes.h, and `draws_text` that of philox.h
-/// and draws.h; the simulator puts its two texts around CUDA text.
+/// that of target.h, launch.h, half.h, math.h and cpu_loops.h, in this order,
+/// `lanes_text` that of lane_words.h, lanes.h and lane_loops.h, and `draws_text` that
+/// of philox.h and draws.h; the simulator puts its two texts around CUDA text.
 extern const char* const device_text;
 extern const char* const lanes_text;
 extern const char* const halves_text;
