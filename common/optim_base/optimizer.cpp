@@ -267,6 +267,12 @@ void Optimizer::check_states(const std::string& place, std::size_t group_index,
   fuse::check_states(place, param, specs_of(group_index), states);
 }
 
+std::vector<std::string> Optimizer::state_names(std::size_t group_index,
+                                                const Tensor& param) const {
+  check_group(group_index, {});
+  return fuse::state_names(specs_of(group_index), param);
+}
+
 std::optional<DType> Optimizer::plain_state_dtype(
     const std::string& place, std::size_t group_index, const Tensor& param,
     const std::string& name) const {

@@ -192,6 +192,10 @@ class Optimizer {
   ParamStates states_in_use(std::size_t group, const Tensor& param) const;
   void check_states(const std::string& place, std::size_t group,
                     const Tensor& param, const ParamStates& states) const;
+  /// The names of the states that a parameter of this group has with its options,
+  /// "step" first, whether or not they exist yet.
+  std::vector<std::string> state_names(std::size_t group,
+                                       const Tensor& param) const;
   /// The dtype of a state of a parameter of a group, if it is not in 8 bits: what
   /// one from elsewhere is converted to. None for a number of the parameter, which is
   /// in float64 in host memory. Throws Error, with a message starting with `place`,

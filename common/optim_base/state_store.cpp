@@ -112,6 +112,16 @@ void check_states(const std::string& place, const Tensor& param,
   }
 }
 
+std::vector<std::string> state_names(std::span<const StateSpec> specs,
+                                     const Tensor& param) {
+  check_defined(param, "the parameter");
+  std::vector<std::string> names = {std::string(step_spec.name)};
+  for (const StateSpec& spec : specs) {
+    if (has_state(spec, param)) names.emplace_back(spec.name);
+  }
+  return names;
+}
+
 std::optional<DType> plain_state_dtype(const std::string& place,
                                        const Tensor& param,
                                        std::span<const StateSpec> specs,

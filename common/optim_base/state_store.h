@@ -137,6 +137,10 @@ ParamStates states_in_use(std::span<const StateSpec> specs, const Tensor& param,
 void check_states(const std::string& place, const Tensor& param,
                   std::span<const StateSpec> specs, const ParamStates& states);
 
+/// The names of the states that a parameter has with these specs, "step" first.
+std::vector<std::string> state_names(std::span<const StateSpec> specs,
+                                     const Tensor& param);
+
 /// The same specs, with initial values taken from the options of a group.
 std::vector<StateSpec> with_initials(std::span<const StateSpec> specs,
                                      ParamGroup& group);

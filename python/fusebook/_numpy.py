@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 from collections.abc import Iterable
 from typing import Any
@@ -73,9 +74,8 @@ class PlainParameters:
                 {**_storage.without(own), **group, "params": own["params"]}
                 for own, group in zip(self.param_groups, loaded, strict=True)]
             _storage.keep(self.param_groups, before[0])
-            self.state = {}
-            self._restore({i: dict(state_dict["state"].get(place, {}))
-                           for i, place in enumerate(places)})
+            self._restore_all({i: state_dict["state"].get(place, {})
+                               for i, place in enumerate(places)})
         except BaseException:
             self.param_groups, self.state = before
             self._take_groups()
@@ -88,7 +88,16 @@ class PlainParameters:
         held = state["state"]
         self.__dict__.update(state, state={})
         self._finish()
-        self._restore({i: dict(each) for i, each in held.items()})
+        self._restore_all(held)
+
+    def _restore_all(self, states: dict[int, dict[str, Any]]) -> None:
+        """Takes states of ours, and keeps what others had put beside them."""
+        self.state = {}
+        self._take_groups()
+        self.state = {i: {name: copy.deepcopy(value) for name, value in state.items()
+                          if not self._is_ours(i, name)}
+                      for i, state in states.items()}
+        self._restore({i: dict(state) for i, state in states.items()})
 
     def _entries(self) -> list[Any]:
         """What `state` has for each array."""

@@ -196,12 +196,21 @@ class Optimizer(_Parameters):
 
     def _is_ours(self, i: int, name: Any) -> bool:
         """Whether an entry of `state` has it from us: others may put theirs there."""
-        return name in self._names or self._stepper.knows(i, name)
+        return (name in self._names or name in _storage.STATES_BESIDE or
+                self._stepper.knows(i, name))
 
     def _add_others(self, i: int, state: dict[str, Any], before: Mapping[Any, Any]) -> None:
         """Behind our states comes what others had put beside them."""
         state.update((name, value) for name, value in before.items()
                      if not self._is_ours(i, name))
+
+    def _without_others(self, i: int, state: dict[str, Any]) -> dict[str, Any]:
+        """States that come from elsewhere, without what others had put beside them. If
+        states of ours are missing, they are those of another class, which is an error."""
+        if not state.keys() >= set(self._stepper.state_names(i)):
+            return state
+        return {name: value for name, value in state.items()
+                if self._is_ours(i, name)}
 
     def _note_state(self) -> None:
         entries = list(self.state.values())
@@ -249,7 +258,7 @@ class Optimizer(_Parameters):
             if self._name == "SGD" and "momentum_buffer" in own:
                 # Torch's does not count: a buffer alone says that it is not new.
                 own = {"step": self._one, "momentum_steps": self._one, **own}
-            given[i] = own
+            given[i] = self._without_others(i, own)
         self._stepper.restore(given, source)
         self._show_states(given)
 

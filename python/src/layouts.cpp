@@ -66,7 +66,8 @@ bool Layouts::same_kind(std::size_t i, const DLTensor& told) const {
   const bool here = own.device.device_type == kDLCPU
                         ? told.device.device_type == kDLCPU ||
                               told.device.device_type == kDLCUDAHost
-                        : told.device.device_type == own.device.device_type &&
+                        : (told.device.device_type == kDLCUDA ||
+                           told.device.device_type == kDLCUDAManaged) &&
                               told.device.device_id == own.device.device_id;
   return here && told.dtype.lanes == 1 && told.dtype.bits == own.dtype.bits &&
          told.dtype.code == own.dtype.code;

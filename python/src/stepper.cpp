@@ -358,6 +358,7 @@ void define_stepper(nb::module_& module) {
       .def("step", &Stepper::step, nb::arg("params"), nb::arg("grads").none())
       .def("states", &Stepper::states)
       .def("knows", &Stepper::knows)
+      .def("state_names", &Stepper::state_names)
       .def("restore", &Stepper::restore)
       .def("memory", &Stepper::memory)
       .def("counters", &Stepper::counters, nb::rv_policy::copy)

@@ -77,6 +77,11 @@ bool Stepper::knows(std::size_t param, const nb::handle& name) const {
   return true;
 }
 
+std::vector<std::string> Stepper::state_names(std::size_t param) const {
+  return any_.optimizer->state_names(group_of(param),
+                                     params_.at(param).tensor);
+}
+
 std::size_t Stepper::group_of(std::size_t param) const {
   std::size_t group = 0;
   for (std::size_t end = sizes_[0]; end <= param; end += sizes_[++group]) {

@@ -11,6 +11,7 @@
 
 #include "fusebook/compile/compile.h"
 #include "fusebook/foreach/foreach.h"
+#include "fusebook/optim/sgd.h"
 #include "fusebook/support/error.h"
 #include "support/checkpoint_testing.h"
 #include "support/step_testing.h"
@@ -147,7 +148,8 @@ TEST_CASE("a step that throws changes nothing, and the next one goes on") {
         CAPTURE(std::string(failure.label));
         failure.spoil(run.opt());
         const std::vector<Tensor> spoilt = run.opt().group(1).params;
-        CHECK(contains(run.failing_call(), failure.message));
+        for (int tries = 0; tries < 2; ++tries)
+          CHECK(contains(run.failing_call(), failure.message));
         repair();
         CHECK(run.bits() == undisturbed.bits());
         for (std::size_t i = 5; i < spoilt.size(); ++i) {
@@ -321,6 +323,26 @@ TEST_CASE("mistakes of an optimizer of one's own change nothing either") {
   const double x = before[0].to_vector()[0];
   const double g = before[0].grad().to_vector()[0];
   CHECK(params[0].to_vector()[0] == float(float(x - g) - float(2 * float(g))));
+}
+
+TEST_CASE("gradients that overlap their parameter are refused in every step") {
+  const Tensor both = zeros({12});
+  Tensor param = both.narrow(0, 0, 8);
+  SGD sgd({param}, {.lr = 1, .momentum = 0.5});
+  param.set_grad(full({8}, 1));
+  sgd.step();
+  const Tensor buffer = sgd.state(param, "momentum_buffer");
+  param.set_grad(both.narrow(0, 4, 8));
+  for (int tries = 0; tries < 3; ++tries) {
+    CHECK(contains(message_of<Error>([&] { sgd.step(); }), "overlaps"));
+    CHECK(buffer.to_vector() == std::vector<double>(8, 1));
+    CHECK(param.to_vector() == std::vector<double>(8, -1));
+    CHECK(sgd.state(param, "step").item() == 1);
+    CHECK(sgd.steps() == 1);
+  }
+  param.set_grad(full({8}, 1));
+  sgd.step();
+  CHECK(param.to_vector() == std::vector<double>(8, -2.5));
 }
 
 TEST_CASE("an error that is caught inside cannot leave half a step") {

@@ -282,6 +282,25 @@ struct OwnOptions {
   void validate() const {}
 };
 
+// Takes powers of gradients, and looks at no number.
+class Powers : public ListOptimizer<OwnOptions> {
+ public:
+  using ListOptimizer::ListOptimizer;
+  mutable int updates = 0;
+
+ protected:
+  std::span<const StateSpec> state_specs(const OwnOptions&) const override {
+    return {};
+  }
+  void update(const OwnOptions& o, const Batch& batch) const override {
+    ++updates;
+    foreach_add_(batch.steps, 1.0);
+    TensorList grads = batch.grads;
+    for (int i = 1; i < o.power; ++i) grads = foreach_mul(grads, batch.grads);
+    foreach_sub_scaled_(batch.params, grads, o.lr);
+  }
+};
+
 // Does another thing where the square of its rate is above a limit.
 class Own : public ListOptimizer<OwnOptions> {
  public:
@@ -305,6 +324,27 @@ class Own : public ListOptimizer<OwnOptions> {
 };
 
 }  // namespace
+
+TEST_CASE("groups whose other options differ are not updated together") {
+  std::vector<Powers::Group> groups;
+  for (int g = 0; g < 18; ++g) {
+    groups.push_back({{with_gradient(double(g), 3)},
+                      OwnOptions{.lr = 0.25, .power = g % 2 + 1}});
+  }
+  Powers opt(groups);
+  auto step = compile([&] { opt.step(); });
+  for (int i = 1; i <= 3; ++i) {
+    step();
+    opt.updates = 0;
+    for (int g = 0; g < 18; ++g) {
+      const double gradient = g % 2 == 0 ? 3 : 9;
+      CHECK(opt.group(std::size_t(g)).params[0].to_vector()[0] ==
+            double(g) - 0.25 * gradient * i);
+    }
+  }
+  step();
+  CHECK(opt.updates == 2);
+}
 
 TEST_CASE("an update may ask for values, and have options of its own") {
   for (const Way way : all_ways) {

@@ -105,7 +105,14 @@ TEST_CASE("a group that is pushed without options takes the constructor's") {
     third["betas[1]"] = 0.5;
     third.options.maximize = true;
     adam.param_groups.push_back({{with_gradient(1)}, {.lr = 4}});
-    if (by_step) adam.step();
+    if (by_step) {
+      adam.step();
+      const auto stepped = [&](std::size_t g) {
+        return adam.param_groups[g].params[0].to_vector();
+      };
+      CHECK(stepped(1) == stepped(0));
+      CHECK(stepped(3) != stepped(0));
+    }
     CHECK(numbers(adam, 1) == numbers(adam, 0));
     CHECK(numbers(adam, 2) ==
           std::vector<double>{0.25, 0.25, 0.5, 1e-8, 0.125, 1, 1, 0});

@@ -102,6 +102,16 @@ class Turns(unittest.TestCase):
         sgd.step(grads=grads())
         self.check(calls_of(lambda: sgd.step(grads=grads())))
 
+    def test_memory_that_the_driver_manages(self):
+        p = on_gpu([1, 2])
+        p.device = 13  # kDLCUDAManaged
+        sgd = fusebook.SGD([p], lr=0.5)
+        for device in (2, 13):
+            p.grad = on_gpu(p.array)
+            p.grad.device = device
+            sgd.step()
+            self.check(calls_of(sgd.step))
+
     def test_gradients_of_another_library(self):
         lender.OTHER_STREAM = other = THEIRS + 128
         p = on_gpu([1, 2])

@@ -4,9 +4,11 @@
 """
 
 import ast
+import copy
 import gc
 import math
 import pathlib
+import pickle
 import unittest
 import weakref
 
@@ -299,6 +301,35 @@ class State(unittest.TestCase):
         self.assertEqual(list(opt.state), [0])
         self.assertEqual(opt.state[0]["count"], 5)
         self.assertEqual(list(b), [-2.5] * 3)
+
+    def test_what_others_keep_is_in_state_dicts_and_copies(self):
+        opt = fusebook.Adam([np.zeros(2)], lr=0.5)
+        opt.step([np.ones(2)])
+        opt.state[0]["slow"] = np.full(2, 3.0)
+        loaded = fusebook.Adam([opt.param_groups[0]["params"][0].copy()], lr=1.0)
+        loaded.load_state_dict(opt.state_dict())
+        copies = loaded, copy.deepcopy(opt), pickle.loads(pickle.dumps(opt))
+        for each in (opt, *copies):
+            each.step([np.full(2, 2.0)])
+            self.assertEqual(list(each.param_groups[0]["params"][0]),
+                             list(opt.param_groups[0]["params"][0]))
+            self.assertEqual(list(each.state[0]), list(opt.state[0]))
+            self.assertEqual(list(each.state[0]["slow"]), [3.0] * 2)
+        for each in copies:
+            self.assertIsNot(each.state[0]["slow"], opt.state[0]["slow"])
+
+    def test_states_of_another_class_are_not_what_others_keep(self):
+        array = np.zeros(2)
+        opt = fusebook.RMSprop([array.copy()], lr=0.5)
+        opt.step([np.ones(2)])
+        adam = fusebook.Adam([array], lr=0.5)
+        adam.step([np.ones(2)])
+        for state in (opt.state[0], {"slow": 1.0},
+                      {"step": np.array(1.0), "exp_avg": np.ones(2), "slow": 1.0}):
+            given = {**adam.state_dict(), "state": {0: state}}
+            with self.assertRaisesRegex(fusebook.Error, " is not a state of "):
+                adam.load_state_dict(given)
+            self.assertEqual(adam.state[0]["step"], 1)
 
     def test_a_state_that_does_not_fit_is_refused(self):
         array = np.zeros(2)

@@ -208,6 +208,21 @@ class Tensors(unittest.TestCase):
                 count = opt.state[opt.param_groups[0]["params"][0]]["step"]
                 self.assertEqual(count, 10 if change is none else 5)
 
+    def test_what_others_keep_is_in_state_dicts(self):
+        for name in NAMES:
+            opts = []
+            for library in (fusebook, torch.optim):
+                trainer = Trainer(library, name, lambda opt: lr_scheduler.StepLR(opt, 5))
+                trainer.train(3)
+                param = trainer.opt.param_groups[0]["params"][0]
+                trainer.opt.state[param]["slow"] = torch.full((2,), 3.0)
+                trainer.opt.load_state_dict(trainer.opt.state_dict())
+                trainer.train(3)
+                opts.append(trainer)
+                self.assertEqual(trainer.opt.state[param]["slow"].tolist(), [3.0, 3.0])
+            for a, b in zip(*(each.params() for each in opts), strict=True):
+                self.assertLess((a - b).abs().max(), ROUNDED.get(name, 1e-14), name)
+
     def changed_midway(self, change):
         """Ours of each class, after torch's was trained and changed alike."""
         for name in NAMES:
