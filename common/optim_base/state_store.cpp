@@ -16,9 +16,8 @@ const StateSpec& find_spec(const std::string& place,
                            std::span<const StateSpec> specs,
                            const std::string& name) {
   if (name == step_spec.name) return step_spec;
-  for (const StateSpec& spec : specs) {
-    if (name == spec.name) return spec;
-  }
+  const auto found = std::ranges::find(specs, name, &StateSpec::name);
+  if (found != specs.end()) return *found;
   throw Error(place + name +
               " is not a state of this optimizer with its options");
 }
@@ -75,15 +74,22 @@ std::string kind_of(const Shape& shape, DType dtype) {
 
 }  // namespace
 
+std::vector<std::string> state_names(std::span<const StateSpec> specs,
+                                     const Tensor& param) {
+  check_defined(param, "the parameter");
+  std::vector<std::string> names = {std::string(step_spec.name)};
+  for (const StateSpec& spec : specs)
+    if (has_state(spec, param)) names.emplace_back(spec.name);
+  return names;
+}
+
 ParamStates states_in_use(std::span<const StateSpec> specs, const Tensor& param,
                           ParamStates kept) {
   if (kept.empty()) return kept;
   check_defined(param, "the parameter");
+  const std::vector<std::string> names = state_names(specs, param);
   std::erase_if(kept, [&](const auto& state) {
-    return state.first != step_spec.name &&
-           std::ranges::none_of(specs, [&](const StateSpec& spec) {
-             return spec.name == state.first && has_state(spec, param);
-           });
+    return std::ranges::find(names, state.first) == names.end();
   });
   return kept;
 }
@@ -110,16 +116,6 @@ void check_states(const std::string& place, const Tensor& param,
                 kind_of(tensor.shape(), tensor.dtype()) + ", but must have " +
                 kind_of(shape, dtype));
   }
-}
-
-std::vector<std::string> state_names(std::span<const StateSpec> specs,
-                                     const Tensor& param) {
-  check_defined(param, "the parameter");
-  std::vector<std::string> names = {std::string(step_spec.name)};
-  for (const StateSpec& spec : specs) {
-    if (has_state(spec, param)) names.emplace_back(spec.name);
-  }
-  return names;
 }
 
 std::optional<DType> plain_state_dtype(const std::string& place,
@@ -197,11 +193,7 @@ void StateStore::create(std::span<const Tensor> params,
                         std::span<const std::size_t> numbers,
                         std::span<const StateSpec> specs) {
   create_steps(params);
-  bool masters = false;
-  bool keys = false;
   for (const StateSpec& spec : specs) {
-    masters = masters || is_master(spec);
-    keys = keys || is_rounding_key(spec);
     if (is_master(spec)) {
       create_masters(params, spec);
     } else if (is_rounding_key(spec)) {
@@ -211,11 +203,13 @@ void StateStore::create(std::span<const Tensor> params,
     }
   }
   // Without steps that move both, masters would be out of date.
-  if (!masters && has_masters_) {
+  if (has_masters_ && std::ranges::none_of(specs, is_master)) {
     drop(params, master_name);
     drop(params, low_half_name);
   }
-  if (!keys && has_keys_) drop(params, rounding_key_name);
+  if (has_keys_ && std::ranges::none_of(specs, is_rounding_key)) {
+    drop(params, rounding_key_name);
+  }
 }
 
 void StateStore::create_steps(std::span<const Tensor> params) {

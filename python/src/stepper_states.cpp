@@ -78,8 +78,7 @@ bool Stepper::knows(std::size_t param, const nb::handle& name) const {
 }
 
 std::vector<std::string> Stepper::state_names(std::size_t param) const {
-  return any_.optimizer->state_names(group_of(param),
-                                     params_.at(param).tensor);
+  return any_.optimizer->state_names(group_of(param), params_.at(param).tensor);
 }
 
 std::size_t Stepper::group_of(std::size_t param) const {

@@ -328,21 +328,19 @@ TEST_CASE("mistakes of an optimizer of one's own change nothing either") {
 TEST_CASE("gradients that overlap their parameter are refused in every step") {
   const Tensor both = zeros({12});
   Tensor param = both.narrow(0, 0, 8);
-  SGD sgd({param}, {.lr = 1, .momentum = 0.5});
+  SGD sgd({param}, {.lr = 1});
   param.set_grad(full({8}, 1));
   sgd.step();
-  const Tensor buffer = sgd.state(param, "momentum_buffer");
   param.set_grad(both.narrow(0, 4, 8));
   for (int tries = 0; tries < 3; ++tries) {
     CHECK(contains(message_of<Error>([&] { sgd.step(); }), "overlaps"));
-    CHECK(buffer.to_vector() == std::vector<double>(8, 1));
     CHECK(param.to_vector() == std::vector<double>(8, -1));
     CHECK(sgd.state(param, "step").item() == 1);
     CHECK(sgd.steps() == 1);
   }
   param.set_grad(full({8}, 1));
   sgd.step();
-  CHECK(param.to_vector() == std::vector<double>(8, -2.5));
+  CHECK(param.to_vector() == std::vector<double>(8, -2));
 }
 
 TEST_CASE("an error that is caught inside cannot leave half a step") {

@@ -338,9 +338,7 @@ class Errors(unittest.TestCase):
                 ("must have .* and ublock8", "exp_avg_sq", state["exp_avg"]),
                 ("\"exp_avg\" of parameter 0 .ndarray.: .* other order", "exp_avg",
                  np.zeros((50, 100), ">f4")),
-                ("parameter 0: 7 is not the name", 7, params[0]),
-                ("\"step\" of parameter 0 .ndarray.: .*dtype int8", "step", np.int8([1])),
-                ("extra is not a state", "extra", params[0])):
+                ("\"step\" of parameter 0 .ndarray.: .*dtype int8", "step", np.int8([1]))):
             with self.assertRaisesRegex(fusebook.Error, text):
                 adam.load_state_dict({**good, "state": {**good["state"],
                                                         0: {**state, name: bad}}})
