@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fusebook/compile/compile.h"
+#include "fusebook/foreach/clip_grad.h"
 #include "fusebook/foreach/foreach.h"
 #include "fusebook/optim/sgd.h"
 #include "fusebook/support/error.h"
@@ -341,6 +342,44 @@ TEST_CASE("gradients that overlap their parameter are refused in every step") {
   param.set_grad(full({8}, 1));
   sgd.step();
   CHECK(param.to_vector() == std::vector<double>(8, -2));
+}
+
+TEST_CASE("masters that come too late are refused in every step") {
+  Tensor param = full({8}, 1, bfloat16);
+  param.set_grad(full({8}, 1, bfloat16));
+  SGD sgd({param}, {.lr = 0.5, .momentum = 0.5});
+  sgd.step();
+  sgd.use_master_weights();
+  for (int tries = 0; tries < 3; ++tries) {
+    CHECK(contains(message_of<Error>([&] { sgd.step(); }),
+                   "switch them on before the first step"));
+    CHECK(param.to_vector() == std::vector<double>(8, 0.5));
+    CHECK(sgd.steps() == 1);
+  }
+  sgd.use_master_weights(false);
+  sgd.step();
+  CHECK(param.to_vector() == std::vector<double>(8, -0.25));
+}
+
+TEST_CASE("what clips gradients finds their lists after a step that failed") {
+  std::vector<Tensor> params;
+  for (const DType dtype : {float32, float64}) {
+    params.push_back(zeros({8}, dtype));
+    params.back().set_grad(full({8}, 2, dtype));
+  }
+  SGD sgd({{{params[0]}, {.lr = 0.5}}, {{params[1]}, {.lr = 0.25}}});
+  sgd.step();
+  params[1].impl()->grad = zeros({3}, float64).impl();
+  CHECK(contains(message_of<Error>([&] { sgd.step(); }), "[3]"));
+  params[1].set_grad(full({8}, 2, float64));
+  auto step = compile([&] {
+    clip_grad_value_(params, 1);
+    sgd.step();
+  });
+  step();
+  CHECK(step.counters().launches == 1);
+  CHECK(params[0].to_vector() == std::vector<double>(8, -1.5));
+  CHECK(params[1].to_vector() == std::vector<double>(8, -0.75));
 }
 
 TEST_CASE("an error that is caught inside cannot leave half a step") {
