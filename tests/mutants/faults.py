@@ -511,7 +511,7 @@ ORDER = (
     fault("a number is read after it was written over",
           "common/programs/split_program.cpp",
           "if (part_of(value) == k) number = number_of(program, value);",
-          "if (part_of(value) == k) number = 0;", "gpu_numbers_test"),
+          "if (part_of(value) == k) number = {};", "gpu_numbers_test"),
     fault("threads that meet in a function corrupt it", "common/compile/compile.h",
           "if (!state.thread.enter()) state.function.refuse_threads();",
           "state.thread.enter();", "compile_test"),
