@@ -60,8 +60,9 @@ class PlainParameters:
                 "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes the state of an optimizer of the same class. Copies. Raises Error
-        if something does not fit; then nothing has changed."""
+        """Takes the state of an optimizer of the same class, with what others had put
+        beside it. Copies. Raises Error if something does not fit; then nothing has
+        changed."""
         loaded = state_dict["param_groups"]
         sizes = [len(group["params"]) for group in self.param_groups]
         if [len(group["params"]) for group in loaded] != sizes:

@@ -64,8 +64,9 @@ class TorchParameters(torch.optim.Optimizer):
     _watched_step = torch.optim.Optimizer.profile_hook_step(_plain_step)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes the state of this class, or of torch.optim's of that name. Raises
-        Error if something does not fit; then nothing has changed."""
+        """Takes the state of this class, or of torch.optim's of that name, with what
+        others had put beside it. Raises Error if something does not fit; then nothing
+        has changed."""
         self._take_groups()  # parameters that are new, with the states they had
         before = {"state": self.state, "param_groups": self.param_groups}
         hooks = self._optimizer_load_state_dict_post_hooks
