@@ -52,6 +52,14 @@ void check_rounds(const Tensor& param) {
 
 }  // namespace
 
+bool is_master(const StateSpec& spec) {
+  return spec.name == master_name || spec.name == low_half_name;
+}
+
+bool is_rounding_key(const StateSpec& spec) {
+  return spec.name == rounding_key_name;
+}
+
 void StateStore::create_masters(std::span<const Tensor> params,
                                 const StateSpec& spec) {
   for (const Tensor& param : params) {

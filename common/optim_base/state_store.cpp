@@ -78,8 +78,11 @@ std::vector<std::string> state_names(std::span<const StateSpec> specs,
                                      const Tensor& param) {
   check_defined(param, "the parameter");
   std::vector<std::string> names = {std::string(step_spec.name)};
-  for (const StateSpec& spec : specs)
+  for (const StateSpec& spec : specs) {
+    const bool beside_half = is_master(spec) || is_rounding_key(spec);
+    if (beside_half && !is_half(param.dtype())) continue;
     if (has_state(spec, param)) names.emplace_back(spec.name);
+  }
   return names;
 }
 
@@ -126,14 +129,6 @@ std::optional<DType> plain_state_dtype(const std::string& place,
   const StateSpec& spec = find_spec(place, specs, name);
   if (spec.rate == Rate::entry) return {};
   return plain_dtype_of(spec, param);
-}
-
-bool is_master(const StateSpec& spec) {
-  return spec.name == master_name || spec.name == low_half_name;
-}
-
-bool is_rounding_key(const StateSpec& spec) {
-  return spec.name == rounding_key_name;
 }
 
 DType state_dtype(const StateSpec& spec, const Tensor& param) {

@@ -17,7 +17,8 @@ class ElementParts {
   ElementParts() = default;
   explicit ElementParts(const Body& body);
 
-  /// False where nothing waits, or there is nothing to do meanwhile.
+  /// False where nothing waits, or there is nothing to do meanwhile, and for bodies
+  /// that are long or not in lanes.
   bool two() const { return two_; }
   /// True for a value of the second part: it waits for a division or a root, or is
   /// one.

@@ -18,8 +18,8 @@ enum class Target : std::uint8_t { cpu, gpu };
 /// text of lanes.h: it has elements of 16 bits, or in blocks of 8, and computes them
 /// in float32.
 bool runs_in_lanes(const Body& body);
-/// True for a body with more operations on elements than two sets of lanes gain
-/// from: it would only take longer to compile.
+/// True for a body with more operations on elements than two sets of lanes, or two
+/// parts, gain from: it would only take longer to compile.
 bool is_long(const Body& body);
 
 /// A body as `struct Body<number>`: what the loops of the prelude need, with named

@@ -20,7 +20,8 @@ std::string annotated_bodies(const Plan& plan, Target target,
                              PlaceText place_text);
 
 /// The complete source for the host compiler: the prelude, where 16-bit elements
-/// need it lanes.h, the bodies, and the exported functions `fuse_init`, `fuse_run` and `fuse_finish`.
+/// need it the headers of lanes, the bodies, and the exported functions `fuse_init`,
+/// `fuse_run` and `fuse_finish`.
 std::string generate_cpu_source(const Plan& plan);
 
 /// The complete source for a GPU: the prelude, gpu_loops.h, the bodies, and the

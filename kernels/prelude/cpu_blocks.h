@@ -112,8 +112,8 @@ struct HeldBody : Body {
   static FUSE_FN void want(const Pointers& /*at*/, i64 /*i*/) {}
 };
 
-// The same for the rest of a tensor, less than a block, once: it takes no more code
-// than it needs.
+// The same for the rest of a tensor, less than a block: it is computed like a long
+// body, for which there is less code.
 template <class Body>
 struct LastBody : HeldBody<Body> {
   static constexpr bool is_long = true;

@@ -1,6 +1,6 @@
 // Lists of positions in a kernel for a CPU, whose elements are random bits as they
 // are read, and the loops around bodies that have them. Behind draws.h and
-// cpu_loops.h (and lanes.h, where elements run in lanes); never included by the
+// cpu_loops.h (and lane_loops.h, where elements run in lanes); never included by the
 // library itself, only its text is.
 #ifndef FUSEBOOK_CPU_DRAWS_H
 #define FUSEBOOK_CPU_DRAWS_H

@@ -15,8 +15,8 @@ FUSE_FN float restored(float value) { return value; }
 // Without what memory has of it: that is stored already. g++ would copy structs of
 // both by way of memory.
 FUSE_FN Floats::Values kept(Floats floats) { return floats.value; }
-// The empty instruction hides where they come from: from another loop, g++ would
-// take them lane by lane.
+// The empty instruction hides where they come from: those of the step before g++
+// would take lane by lane.
 FUSE_FN Floats restored(Floats::Values values) {
   asm("" : "+v"(values));
   return values;
@@ -49,8 +49,9 @@ struct LaneLoops {
   }
 
   // Steps that leave no lane empty. Returns where they end. Of a body in two parts,
-  // the next elements are begun before these are completed: few operations can wait
-  // for a division or a root at a time, and then no others get in.
+  // the next elements are begun before these are completed: a processor holds only
+  // so many operations that wait, and once all of them wait for divisions and roots,
+  // nothing else can start.
   template <class Body, int sets>
   static FUSE_FN i64 whole_steps(const typename Body::PerTensor& entry,
                                  const typename Body::Pointers& at, i64 begin,
@@ -63,7 +64,6 @@ struct LaneLoops {
       if (i + length > end) return i;
       Turn<Body, sets> turn;
       turn.begin(entry, at, i);
-      FUSE_INDEPENDENT
       for (i += length; i + length <= end; i += length) {
         Turn<Body, sets> next;
         next.begin(entry, at, i);
@@ -86,7 +86,7 @@ struct LaneLoops {
     typedef typename Body::template Elements<Floats> Elements;
     static constexpr bool both = sets == 2;
 
-    typename Body::template Begun<Floats> first, second;
+    typename Body::template Begun<Floats> first = {}, second = {};
 
     FUSE_FN void begin(const PerTensor& entry, const Pointers& at, i64 i) {
       Elements x, y;

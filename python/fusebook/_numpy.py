@@ -75,8 +75,14 @@ class PlainParameters:
                 {**_storage.without(own), **group, "params": own["params"]}
                 for own, group in zip(self.param_groups, loaded, strict=True)]
             _storage.keep(self.param_groups, before[0])
-            self._restore_all({i: state_dict["state"].get(place, {})
-                               for i, place in enumerate(places)})
+            self.state = {}
+            self._take_groups()
+            states = {i: state_dict["state"].get(place, {})
+                      for i, place in enumerate(places)}
+            self.state = copy.deepcopy({i: {name: value for name, value in state.items()
+                                            if not self._is_ours(i, name)}
+                                        for i, state in states.items()})
+            self._put_states(states, "load_state_dict")
         except BaseException:
             self.param_groups, self.state = before
             self._take_groups()
@@ -89,16 +95,11 @@ class PlainParameters:
         held = state["state"]
         self.__dict__.update(state, state={})
         self._finish()
-        self._restore_all(held)
-
-    def _restore_all(self, states: dict[int, dict[str, Any]]) -> None:
-        """Takes states of ours, and keeps what others had put beside them."""
-        self.state = {}
-        self._take_groups()
-        self.state = {i: {name: copy.deepcopy(value) for name, value in state.items()
-                          if not self._is_ours(i, name)}
-                      for i, state in states.items()}
-        self._restore({i: dict(state) for i, state in states.items()})
+        self.state = {i: dict(each) for i, each in held.items()
+                      if i < len(self._all_params())}
+        self._put_states({i: {name: value for name, value in each.items()
+                              if self._is_ours(i, name)}
+                          for i, each in self.state.items()})
 
     def _entries(self) -> list[Any]:
         """What `state` has for each array."""

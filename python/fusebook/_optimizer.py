@@ -17,6 +17,7 @@ else:
 
 # Options of torch that say how it computes; here that is always one launch.
 _HOW = {"foreach", "fused", "capturable", "differentiable"}
+_STATE_NAMES = _core.all_state_names()
 _NO_NUMBERS = _HOW | {"params", "param_names", "initial_lr"}
 
 def _number(value: Any, count: int) -> Any:
@@ -196,8 +197,7 @@ class Optimizer(_Parameters):
 
     def _is_ours(self, i: int, name: Any) -> bool:
         """Whether an entry of `state` has it from us: others may put theirs there."""
-        return (name in self._names or name in _storage.STATES_BESIDE or
-                self._stepper.knows(i, name))
+        return name in self._names or self._stepper.knows(i, name)
 
     def _add_others(self, i: int, state: dict[str, Any], before: Mapping[Any, Any]) -> None:
         """Behind our states comes what others had put beside them."""
@@ -205,12 +205,10 @@ class Optimizer(_Parameters):
                      if not self._is_ours(i, name))
 
     def _without_others(self, i: int, state: dict[str, Any]) -> dict[str, Any]:
-        """States that come from elsewhere, without what others had put beside them. If
-        states of ours are missing, they are those of another class, which is an error."""
-        if not state.keys() >= set(self._stepper.state_names(i)):
-            return state
+        """States that come from elsewhere, without what others had put beside them. What
+        another class of ours calls a state is none of theirs, but an error."""
         return {name: value for name, value in state.items()
-                if self._is_ours(i, name)}
+                if name in _STATE_NAMES or self._is_ours(i, name)}
 
     def _note_state(self) -> None:
         entries = list(self.state.values())

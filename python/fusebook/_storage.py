@@ -10,8 +10,6 @@ _WEIGHTS = {"master_weights": bool, "split_masters": bool, "stochastic_rounding"
             "rounding_seed": int}
 _STATES = {"states_8bit": bool, "min_8bit_size": int, "state_block_size": int}
 _ALL = {**_WEIGHTS, **_STATES}
-# What weights have besides, in one of these ways or the other.
-STATES_BESIDE = {"master_param", "low_half", "rounding_key"}
 
 
 def _value(name: str, value: Any) -> bool | int:

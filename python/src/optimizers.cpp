@@ -5,6 +5,7 @@
 
 #include "fusebook/device/allocator.h"
 #include "fusebook/optim/all.h"
+#include "fusebook/optim_base/state_store.h"
 #include "fusebook/support/error.h"
 
 namespace fuse::python {
@@ -40,27 +41,55 @@ AnyOptimizer make() {
   return make<Own, typename Own::Group>(Options());
 }
 
+AnyOptimizer make_adamw() {
+  return make<AdamW, Adam::Group>(AdamWOptions().as_adam());
+}
+
+struct Row {
+  const char* name;
+  AnyOptimizer (*make)();
+};
+constexpr Row rows[] = {
+    {"Adadelta", make<Adadelta>}, {"Adafactor", make<Adafactor>},
+    {"Adagrad", make<Adagrad>},   {"Adam", make<Adam>},
+    {"AdamW", make_adamw},        {"Adamax", make<Adamax>},
+    {"AdEMAMix", make<AdEMAMix>}, {"ASGD", make<ASGD>},
+    {"LAMB", make<LAMB>},         {"LARS", make<LARS>},
+    {"NAdam", make<NAdam>},       {"RAdam", make<RAdam>},
+    {"RMSprop", make<RMSprop>},   {"Rprop", make<Rprop>},
+    {"SGD", make<SGD>},
+};
+
+// Options with which a group has all states that it can have.
+void switch_all_on(ParamGroup& group) {
+  for (const auto& [name, on] : group.flags()) *on = true;
+  for (const auto& [name, number] : group.numbers()) {
+    if (number->value() == 0) number->assign(0.5);
+  }
+}
+
 }  // namespace
 
 AnyOptimizer make_optimizer(const std::string& name) {
-  if (name == "Adadelta") return make<Adadelta>();
-  if (name == "Adafactor") return make<Adafactor>();
-  if (name == "Adagrad") return make<Adagrad>();
-  if (name == "Adam") return make<Adam>();
-  if (name == "AdamW") {
-    return make<AdamW, Adam::Group>(AdamWOptions().as_adam());
+  for (const Row& row : rows) {
+    if (name == row.name) return row.make();
   }
-  if (name == "Adamax") return make<Adamax>();
-  if (name == "AdEMAMix") return make<AdEMAMix>();
-  if (name == "ASGD") return make<ASGD>();
-  if (name == "LAMB") return make<LAMB>();
-  if (name == "LARS") return make<LARS>();
-  if (name == "NAdam") return make<NAdam>();
-  if (name == "RAdam") return make<RAdam>();
-  if (name == "RMSprop") return make<RMSprop>();
-  if (name == "Rprop") return make<Rprop>();
-  if (name == "SGD") return make<SGD>();
   throw Error("there is no optimizer called " + name);
+}
+
+std::set<std::string> all_state_names() {
+  std::set<std::string> all = {std::string(master_name),
+                               std::string(low_half_name),
+                               std::string(rounding_key_name)};
+  for (const Row& row : rows) {
+    const AnyOptimizer any = row.make();
+    switch_all_on(any.optimizer->group(0));
+    for (const Tensor& param : {empty({0}), empty({0, 0})}) {
+      const auto names = any.optimizer->state_names(0, param);
+      all.insert(names.begin(), names.end());
+    }
+  }
+  return all;
 }
 
 }  // namespace fuse::python

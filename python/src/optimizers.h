@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,5 +23,8 @@ struct AnyOptimizer {
 
 /// The optimizer of that name. Throws Error for any other.
 AnyOptimizer make_optimizer(const std::string& name);
+
+/// What the optimizers call their states, with whichever options.
+std::set<std::string> all_state_names();
 
 }  // namespace fuse::python

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/set.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -335,6 +336,7 @@ std::optional<OptimizerMemory> Stepper::memory(const nb::list& params) const {
 }
 
 void define_stepper(nb::module_& module) {
+  module.def("all_state_names", &all_state_names);
   nb::class_<OptimizerMemory>(module, "Memory")
       .def_ro("params", &OptimizerMemory::params)
       .def_ro("states", &OptimizerMemory::states)
@@ -358,7 +360,6 @@ void define_stepper(nb::module_& module) {
       .def("step", &Stepper::step, nb::arg("params"), nb::arg("grads").none())
       .def("states", &Stepper::states)
       .def("knows", &Stepper::knows)
-      .def("state_names", &Stepper::state_names)
       .def("restore", &Stepper::restore)
       .def("memory", &Stepper::memory)
       .def("counters", &Stepper::counters, nb::rv_policy::copy)

@@ -39,8 +39,6 @@ class Stepper {
   /// Whether the optimizer, with the options of the parameter's group, has a state
   /// of this name.
   bool knows(std::size_t param, const nanobind::handle& name) const;
-  /// The names of the states that a parameter has with its options.
-  std::vector<std::string> state_names(std::size_t param) const;
   /// Restores the states of parameters, each by its place among all. Copies. `from`
   /// says in errors where they were.
   void restore(const nanobind::dict& states, const std::string& from);

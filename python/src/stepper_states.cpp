@@ -77,10 +77,6 @@ bool Stepper::knows(std::size_t param, const nb::handle& name) const {
   return true;
 }
 
-std::vector<std::string> Stepper::state_names(std::size_t param) const {
-  return any_.optimizer->state_names(group_of(param), params_.at(param).tensor);
-}
-
 std::size_t Stepper::group_of(std::size_t param) const {
   std::size_t group = 0;
   for (std::size_t end = sizes_[0]; end <= param; end += sizes_[++group]) {
@@ -139,11 +135,6 @@ void Stepper::restore(const nb::dict& states, const std::string& from) {
     const Tensor& param = params_.at(i).tensor;
     ParamStates own;
     for (const auto& [name, object] : nb::cast<nb::dict>(value)) {
-      if (!nb::isinstance<nb::str>(name)) {
-        throw Error(fmt::format("{}: {}: {} is not the name of a state", from,
-                                name_of(i),
-                                nb::cast<std::string>(nb::repr(name))));
-      }
       const auto text = nb::cast<std::string>(name);
       if (is_outdated(i, text, object)) continue;
       own[text] = state_from(i, text, object, from);

@@ -122,7 +122,8 @@ TEST_CASE("what depends on a division or a root waits") {
         std::vector<OpCode>{OpCode::mul, OpCode::load});
 }
 
-TEST_CASE("a body has one part where nothing waits, or nothing else is to do") {
+TEST_CASE(
+    "a body has one part where nothing waits, or there is nothing else to do") {
   struct Row {
     const char* what;
     OpCode first, second;
@@ -130,9 +131,9 @@ TEST_CASE("a body has one part where nothing waits, or nothing else is to do") {
     bool two;
   };
   for (const Row& row : {
-           Row{"a root behind a sum", OpCode::add, OpCode::div, DType::bfloat16,
-               true},
-           Row{"a root behind a sum of float16", OpCode::add, OpCode::div,
+           Row{"a division behind a sum", OpCode::add, OpCode::div,
+               DType::bfloat16, true},
+           Row{"a division behind a sum of float16", OpCode::add, OpCode::div,
                DType::float16, true},
            Row{"no division", OpCode::add, OpCode::mul, DType::bfloat16, false},
            Row{"divisions alone", OpCode::div, OpCode::div, DType::bfloat16,

@@ -343,7 +343,7 @@ TEST_CASE_TEMPLATE("a NaN among the results of arithmetic is a quiet one", T,
   CHECK_FALSE(is_quiet(one<T>(OpCode::copy, signaling)));
 }
 
-TEST_CASE("what divides or takes a root is arithmetic that says so") {
+TEST_CASE("operations that divide or take a root are of the kind division") {
   for (int i = 0; i < fuse::op_count; ++i) {
     const auto op = OpCode(i);
     const std::string_view value = fuse::info(op).value;

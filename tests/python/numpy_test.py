@@ -318,18 +318,35 @@ class State(unittest.TestCase):
         for each in copies:
             self.assertIsNot(each.state[0]["slow"], opt.state[0]["slow"])
 
+    def test_what_others_keep_of_arrays_that_were_never_stepped(self):
+        opt = fusebook.Adam([np.zeros(2), np.zeros(3)], lr=0.5)
+        opt.step([np.ones(2), None])
+        shared = np.zeros(1)
+        for i in range(2):
+            opt.state.setdefault(i, {})["slow"] = shared
+        loaded = fusebook.Adam([np.zeros(2), np.zeros(3)])
+        loaded.load_state_dict(opt.state_dict())
+        copied, with_it = copy.deepcopy((opt, shared))
+        self.assertIs(copied.state[1]["slow"], with_it)
+        for each in loaded, copied, pickle.loads(pickle.dumps(opt)):
+            self.assertEqual([list(state) for state in each.state.values()],
+                             [["exp_avg", "exp_avg_sq", "step", "slow"], ["slow"]])
+            self.assertIs(each.state[0]["slow"], each.state[1]["slow"])
+            self.assertIsNot(each.state[0]["slow"], shared)
+            each.step([np.ones(2), np.ones(3)])
+            self.assertEqual([int(state["step"]) for state in each.state.values()], [2, 1])
+
     def test_states_of_another_class_are_not_what_others_keep(self):
-        array = np.zeros(2)
-        opt = fusebook.RMSprop([array.copy()], lr=0.5)
-        opt.step([np.ones(2)])
-        adam = fusebook.Adam([array], lr=0.5)
-        adam.step([np.ones(2)])
-        for state in (opt.state[0], {"slow": 1.0},
-                      {"step": np.array(1.0), "exp_avg": np.ones(2), "slow": 1.0}):
-            given = {**adam.state_dict(), "state": {0: state}}
+        for theirs, ours in (("RMSprop", "Adam"), ("Adadelta", "RMSprop"),
+                             ("NAdam", "Adam"), ("Adam", "SGD"), ("Adafactor", "Adam")):
+            opt = getattr(fusebook, theirs)([np.zeros((2, 2))])
+            opt.step([np.ones((2, 2))])
+            own = getattr(fusebook, ours)([np.zeros((2, 2))])
+            own.step([np.ones((2, 2))])
+            shown = dict(own.state[0])
             with self.assertRaisesRegex(fusebook.Error, " is not a state of "):
-                adam.load_state_dict(given)
-            self.assertEqual(adam.state[0]["step"], 1)
+                own.load_state_dict({**own.state_dict(), "state": opt.state_dict()["state"]})
+            self.assertEqual(own.state[0], shown)
 
     def test_a_state_that_does_not_fit_is_refused(self):
         array = np.zeros(2)
