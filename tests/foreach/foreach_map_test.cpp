@@ -371,6 +371,9 @@ TEST_CASE("an operand that no result comes from may lie anywhere") {
     CHECK(
         contains(refused([](auto x, auto y) { return x + to(y * 2, float32); }),
                  "overlaps"));
+    CHECK(contains(
+        refused([](auto x, auto y) { return x + to(to(y, float64), float32); }),
+        "overlaps"));
     CHECK(contains(refused([](auto, auto y) { return y; }), "overlaps"));
   }
 }
