@@ -1260,7 +1260,7 @@ REDUCTIONS = (
     fault("a block reads what other blocks have not finished",
           "kernels/prelude/gpu_reductions.h",
           "last = count == 1 || i64(atomicAdd(ticket, 1U)) + 1 == count;",
-          "last = count == 1 || i64(atomicAdd(ticket, 1U)) == 0;",
+          "last = count == 1 || i64(atomicAdd(ticket, 1U)) + 2 == count;",
           "reductions_test"),
     fault("a GPU keeps the ticket of a tensor", "kernels/prelude/gpu_reductions.h",
           "      if (last && count > 1) *ticket = 0;\n", "", "reductions_test"),
