@@ -1,7 +1,5 @@
 #include "fusebook/codegen/element_parts.h"
 
-#include <set>
-
 #include "fusebook/codegen/emit_body.h"
 
 namespace fuse {
@@ -14,7 +12,7 @@ bool is_computed(const BodyNode& node) {
 }  // namespace
 
 ElementParts::ElementParts(const Body& body) : waits_(body.nodes.size()) {
-  if (!runs_in_lanes(body) || is_long(body)) return;
+  if (is_long(body)) return;
   find_waiting(body);
   bool first = false;
   bool second = false;
@@ -36,7 +34,6 @@ void ElementParts::find_waiting(const Body& body) {
 }
 
 void ElementParts::find_kept(const Body& body) {
-  std::set<std::int32_t> kept;
   for (std::size_t id = 0; id < waits_.size(); ++id) {
     if (!waits_[id]) continue;
     const BodyNode& node = body.nodes[id];
@@ -44,10 +41,9 @@ void ElementParts::find_kept(const Body& body) {
       const BodyNode& from = body.nodes[node.in[k]];
       const bool element =
           from.rate == Rate::element && from.op != OpCode::constant;
-      if (element && !waits_[node.in[k]]) kept.insert(node.in[k]);
+      if (element && !waits_[node.in[k]]) kept_.insert(node.in[k]);
     }
   }
-  kept_.assign(kept.begin(), kept.end());
 }
 
 }  // namespace fuse

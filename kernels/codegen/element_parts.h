@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "fusebook/ir/plan.h"
@@ -15,16 +16,17 @@ class ElementParts {
  public:
   /// One part alone.
   ElementParts() = default;
+  /// Of a body in lanes.
   explicit ElementParts(const Body& body);
 
-  /// False where nothing waits, or there is nothing to do meanwhile, and for bodies
-  /// that are long or not in lanes.
+  /// False where nothing waits, or there is nothing to do meanwhile, and for long
+  /// bodies.
   bool two() const { return two_; }
   /// True for a value of the second part: it waits for a division or a root, or is
   /// one.
   bool waits(std::int32_t id) const { return two_ && waits_[std::size_t(id)]; }
   /// The values of the first part that the second one reads, in their order.
-  const std::vector<std::int32_t>& kept() const { return kept_; }
+  const std::set<std::int32_t>& kept() const { return kept_; }
 
  private:
   void find_waiting(const Body& body);
@@ -32,7 +34,7 @@ class ElementParts {
 
   bool two_ = false;
   std::vector<bool> waits_;
-  std::vector<std::int32_t> kept_;
+  std::set<std::int32_t> kept_;
 };
 
 }  // namespace fuse

@@ -15,8 +15,8 @@ FUSE_FN float restored(float value) { return value; }
 // Without what memory has of it: that is stored already. g++ would copy structs of
 // both by way of memory.
 FUSE_FN Floats::Values kept(Floats floats) { return floats.value; }
-// The empty instruction hides where they come from: those of the step before g++
-// would take lane by lane.
+// The empty instruction hides where they come from: g++ would take apart, lane by
+// lane, what the previous step has left.
 FUSE_FN Floats restored(Floats::Values values) {
   asm("" : "+v"(values));
   return values;

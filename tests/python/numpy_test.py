@@ -16,7 +16,7 @@ from support import expected_of, printed_by  # first: it finds the package
 
 import fusebook
 import numpy as np
-from fusebook import ops
+from fusebook import _core, ops
 
 
 def adam_by_hand(param, grads, lr=0.1, betas=(0.9, 0.999), eps=1e-8):
@@ -335,6 +335,22 @@ class State(unittest.TestCase):
             self.assertIsNot(each.state[0]["slow"], shared)
             each.step([np.ones(2), np.ones(3)])
             self.assertEqual([int(state["step"]) for state in each.state.values()], [2, 1])
+
+    def test_all_names_of_states_are_known(self):
+        shown = set()
+        for name, options in (("Adadelta", {}), ("Adafactor", {}), ("Adagrad", {}),
+                              ("Adam", {"amsgrad": True}), ("AdamW", {"amsgrad": True}),
+                              ("Adamax", {}), ("AdEMAMix", {}), ("ASGD", {}), ("LAMB", {}),
+                              ("LARS", {"momentum": 0.5}), ("NAdam", {}), ("RAdam", {}),
+                              ("RMSprop", {"momentum": 0.5, "centered": True}),
+                              ("Rprop", {}), ("SGD", {"momentum": 0.5})):
+            for shape in (2,), (2, 2):
+                opt = getattr(fusebook, name)([np.zeros(shape)], **options)
+                opt.step([np.ones(shape)])
+                shown.update(opt.state[0])
+        self.assertEqual(_core.all_state_names() - shown,
+                         {"master_param", "low_half", "rounding_key"})
+        self.assertLessEqual(shown, _core.all_state_names())
 
     def test_states_of_another_class_are_not_what_others_keep(self):
         for theirs, ours in (("RMSprop", "Adam"), ("Adadelta", "RMSprop"),
