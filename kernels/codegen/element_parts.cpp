@@ -38,9 +38,7 @@ void ElementParts::find_kept(const Body& body) {
     if (!waits_[id]) continue;
     const BodyNode& node = body.nodes[id];
     for (int k = 0; k < node.arity; ++k) {
-      const BodyNode& from = body.nodes[node.in[k]];
-      const bool element =
-          from.rate == Rate::element && from.op != OpCode::constant;
+      const bool element = body.nodes[node.in[k]].rate == Rate::element;
       if (element && !waits_[node.in[k]]) kept_.insert(node.in[k]);
     }
   }
