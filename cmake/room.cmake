@@ -34,6 +34,10 @@ function(fuse_room)
     add_library(fuse_${name} STATIC ${sources})
     set(scope PUBLIC)
     fuse_headers_only(${name} fuse_fmt)  # for messages
+    if(FUSEBOOK_JOIN)
+      # When it is known which sources have options of their own.
+      cmake_language(EVAL CODE "cmake_language(DEFER CALL fuse_join fuse_${name})")
+    endif()
   else()
     add_library(fuse_${name} INTERFACE)
     set(scope INTERFACE)
@@ -77,4 +81,69 @@ endfunction()
 # need, and users of the room do not.
 function(fuse_headers_only room target)
   target_link_libraries(fuse_${room} PRIVATE $<BUILD_INTERFACE:${target}>)
+endfunction()
+
+# Most of a compiler's time goes into headers, so that sources are compiled several
+# at a time: all of them in half the time. With more at a time, whoever changes one
+# would wait longer for little.
+option(FUSEBOOK_JOIN "Compile several sources at a time" ${PROJECT_IS_TOP_LEVEL})
+set(FUSEBOOK_JOINED_AT_ONCE 5)
+
+# Each source by itself, for the compile database, which editors and clang-tidy read.
+# It is built at night alone: a source that lacks an include does not compile.
+if(FUSEBOOK_JOIN)
+  add_custom_target(each_source)
+endif()
+
+# fuse_can_join(SOURCE VARIABLE): not where macros are defined for headers, nor what is
+# generated, or has options of its own.
+function(fuse_can_join source variable)
+  set(${variable} OFF PARENT_SCOPE)
+  cmake_path(IS_PREFIX PROJECT_BINARY_DIR ${source} generated)
+  if(generated OR source MATCHES "/kernels/ops/|/fmt\\.cpp$")
+    return()
+  endif()
+  foreach(property IN ITEMS COMPILE_OPTIONS COMPILE_DEFINITIONS)
+    get_source_file_property(own ${source} ${property})
+    if(own)
+      return()
+    endif()
+  endforeach()
+  set(${variable} ON PARENT_SCOPE)
+endfunction()
+
+# fuse_join(LIBRARY): compiles the sources of a room several at a time.
+function(fuse_join library)
+  get_target_property(sources ${library} SOURCES)
+  set(joined)
+  foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source)
+    fuse_can_join(${source} can_join)
+    if(can_join)
+      list(LENGTH joined count)
+      math(EXPR group "${count} / ${FUSEBOOK_JOINED_AT_ONCE}")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP joined_${group})
+      list(APPEND joined ${source})
+    endif()
+  endforeach()
+  list(LENGTH joined count)
+  if(count GREATER 1)
+    set_target_properties(${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    fuse_each_source(${library} ${joined})
+  endif()
+endfunction()
+
+# fuse_each_source(TARGET SOURCE...): the sources of a target that are compiled
+# together, once more by themselves.
+function(fuse_each_source target)
+  set(each ${target}_each)
+  add_library(${each} OBJECT EXCLUDE_FROM_ALL ${ARGN})
+  target_compile_features(${each} PRIVATE cxx_std_20)
+  get_target_property(libraries ${target} LINK_LIBRARIES)
+  target_link_libraries(${each} PRIVATE ${libraries})
+  foreach(property IN ITEMS INCLUDE_DIRECTORIES COMPILE_DEFINITIONS COMPILE_OPTIONS)
+    set_property(TARGET ${each} PROPERTY ${property}
+                                         $<TARGET_PROPERTY:${target},${property}>)
+  endforeach()
+  add_dependencies(each_source ${each})
 endfunction()

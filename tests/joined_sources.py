@@ -1,5 +1,12 @@
-"""Sources that clang-tidy reads together, since most of its time goes into the
-headers that they share.
+"""Sources that clang-tidy reads together, and g++ compiles together, since most of
+their time goes into the headers that these share.
+
+    python joined_sources.py groups MOST SOURCE...
+    python joined_sources.py join OUT SOURCE...
+
+`groups` prints lines of sources to be joined, with semicolons between them, at most
+MOST in each; those that must be compiled by themselves are not among them. `join`
+writes the source that stands for several into OUT.
 
 The text of each source stands behind the includes of all. It is pasted, not
 included: the analyzer follows the paths through the functions of the main file
@@ -9,8 +16,10 @@ parts is; where it is not, the parts are checked in halves, then one by one, so
 that findings name the file they are in.
 """
 
+import pathlib
 import re
 import shlex
+import sys
 
 # What would reach the next source, or may be there once.
 ALONE = re.compile(r"^\s*#\s*pragma\b"
@@ -79,12 +88,14 @@ def can_be_joined(path, text):
 
 
 def options(command, source):
-    """A compile command without the compiler, the files and the optimization."""
+    """A compile command without the compiler, the files and what concerns only the
+    code that it makes."""
     words = shlex.split(command)[1:]
     kept = []
     skip = False
     for word in words:
-        if skip or word in ("-c", str(source)) or word.startswith("-O"):
+        if (skip or word in ("-c", "-fPIC", "-fPIE", str(source)) or
+                word.startswith("-O")):
             skip = False
         elif word == "-o":
             skip = True
@@ -107,10 +118,10 @@ class Part:
         self.names = set()
 
 
-def add_to_one(parts, source, names):
+def add_to_one(parts, source, names, most=MOST):
     """To the first part with room for a source, where no name is declared twice."""
     for part in parts:
-        if len(part.files) < MOST and not part.names & names:
+        if len(part.files) < most and not part.names & names:
             break
     else:
         part = Part()
@@ -162,3 +173,42 @@ def joined(files):
         lines += ([f"namespace joined_{number} {{", *body, "}"]
                   if has_own_namespace(path, text) else body)
     return "\n".join(lines) + "\n"
+
+
+def compiled_together(sources, most):
+    """Lists of sources that are compiled alike, to be parts of one program."""
+    alike = {}  # whether they are suites: groups of sources
+    for source in sources:
+        text = source.read_text(encoding="utf-8")
+        if can_be_joined(source, text) and not MAIN.search(text):
+            suite = has_own_namespace(source, text)
+            names = set() if suite else names_of(text)
+            add_to_one(alike.setdefault(suite, []), source, names, most)
+    return [part.files for parts in alike.values() for part in parts
+            if len(part.files) >= FEWEST]
+
+
+def join(out, files):
+    """Writes what stands for all of these into `out`."""
+    for path in files:
+        if not can_be_joined(path, path.read_text(encoding="utf-8")):
+            sys.exit(f"{path} can no longer be compiled together with others "
+                     "(it changes macros, or what it declares cannot stand in a "
+                     "namespace): configure again (cmake --preset release)")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(joined(files), encoding="utf-8")
+
+
+def main(arguments):
+    match arguments:
+        case ["groups", most, *names] if most.isdigit():
+            for part in compiled_together(map(pathlib.Path, names), int(most)):
+                print(";".join(map(str, part)))
+        case ["join", out, *names] if names:
+            join(pathlib.Path(out), [pathlib.Path(name) for name in names])
+        case _:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -34,6 +34,7 @@ function(suite_program name)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE test_tables doctest::doctest)
   add_dependencies(unit_tests ${name})
+  set_property(GLOBAL APPEND PROPERTY FUSEBOOK_SUITE_PROGRAMS ${name})
 endfunction()
 
 # suite_tests(PROGRAM SOURCE...): a test for each suite, named as its file.

@@ -31,7 +31,8 @@ class CudaKernel {
   template <class... Arguments>
   void launch(Size grid, Size block, const Arguments&... arguments) const {
     static_cast<void>(module());
-    std::array<const void*, sizeof...(Arguments)> addresses = {&arguments...};
+    std::array<const void*, sizeof...(Arguments)> addresses = {
+        static_cast<const void*>(&arguments)...};
     launch_with(grid, block, addresses.data());
   }
 

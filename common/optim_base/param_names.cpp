@@ -21,10 +21,6 @@ std::string quoted(const std::string& name) { return "\"" + name + "\""; }
 
 std::string listed(const Names& names) { return join(names, ", ", quoted); }
 
-std::string place_of(std::size_t group) {
-  return fmt::format("param_groups[{}]", group);
-}
-
 // Those of `names` that are not in `others`.
 Names without(const Names& names, const Names& others) {
   const std::set<std::string> known(others.begin(), others.end());
@@ -65,7 +61,7 @@ class Differences {
     const Names missing = without(here, saved);
     const Names unknown = without(saved, here);
     if (missing.empty() && unknown.empty()) return;
-    text_ += (text_.empty() ? "" : "; ") + place_of(group) +
+    text_ += (text_.empty() ? "" : "; ") + group_name(group) +
              " has different names: ";
     if (!missing.empty()) text_ += listed(missing) + " missing " + where_;
     if (!missing.empty() && !unknown.empty()) text_ += ", ";
@@ -92,7 +88,7 @@ class Differences {
 
 void check_count(const ParamGroup& here, const Names& saved, std::size_t g) {
   if (saved.empty() || saved.size() == here.params.size()) return;
-  throw Error(fmt::format("{} has {} names for {} parameters", place_of(g),
+  throw Error(fmt::format("{} has {} names for {} parameters", group_name(g),
                           saved.size(), here.params.size()));
 }
 
@@ -111,6 +107,10 @@ std::vector<std::size_t> by_name(const Names& here, const Names& saved) {
 }
 
 }  // namespace
+
+std::string group_name(std::size_t group) {
+  return fmt::format("param_groups[{}]", group);
+}
 
 std::vector<std::vector<std::size_t>> places_by_name(
     const std::vector<const ParamGroup*>& here,

@@ -15,6 +15,9 @@ struct LoadOptions {
   std::map<std::string, std::string> renames;
 };
 
+/// How messages name a group: `param_groups[2]`.
+std::string group_name(std::size_t group);
+
 /// For each saved group, the indices of its parameters in the group here:
 /// matched by name if both sides have names, else unchanged. `where` says in
 /// messages where the saved groups are ("in the file"). Throws a single Error

@@ -22,10 +22,6 @@ namespace {
   throw Error("cannot load the state dict: " + why);
 }
 
-std::string place_of(std::size_t group) {
-  return fmt::format("param_groups[{}]", group);
-}
-
 void check_option(ParamGroup& group, const std::string& place,
                   const std::pair<std::string, OptionValue>& option) {
   try {
@@ -38,7 +34,7 @@ void check_option(ParamGroup& group, const std::string& place,
 // The options must match exactly.
 void check_options(ParamGroup& here, const StateDict::Group& there,
                    std::size_t g) {
-  const std::string place = place_of(g);
+  const std::string place = group_name(g);
   if (there.params.size() != here.params.size()) {
     refuse(fmt::format("{} has {} parameters in the state dict, but {} here",
                        place, there.params.size(), here.params.size()));
@@ -69,9 +65,9 @@ void check_numbers(const StateDict& all) {
     for (const std::size_t number : all.param_groups[g].params) {
       const auto [first, fresh] = group_of.try_emplace(number, g);
       if (fresh) continue;
-      const std::string start =
-          fmt::format("parameter {} is in {}", number, place_of(first->second));
-      refuse(start + (first->second == g ? " twice" : " and " + place_of(g)));
+      const std::string start = fmt::format("parameter {} is in {}", number,
+                                            group_name(first->second));
+      refuse(start + (first->second == g ? " twice" : " and " + group_name(g)));
     }
   }
   for (const auto& [number, states] : all.state) {

@@ -23,13 +23,13 @@ struct Leaf {
   std::array<unsigned, 4> mask;
 };
 
-constexpr unsigned all = 0xffffffffU;
+constexpr unsigned every_bit = 0xffffffffU;
 // Few, because a virtual machine takes microseconds to answer each.
 constexpr std::array<Leaf, 4> leaves = {{
-    {0x1, 0, {all, 0, all, all}},
-    {0x7, 0, {all, all, all, all}},
-    {0x7, 1, {all, all, all, all}},
-    {0x80000001, 0, {all, 0, all, all}},
+    {0x1, 0, {every_bit, 0, every_bit, every_bit}},
+    {0x7, 0, {every_bit, every_bit, every_bit, every_bit}},
+    {0x7, 1, {every_bit, every_bit, every_bit, every_bit}},
+    {0x80000001, 0, {every_bit, 0, every_bit, every_bit}},
 }};
 
 std::string in_hex(const char* label, unsigned long long value) {

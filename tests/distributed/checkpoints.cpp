@@ -21,9 +21,9 @@ using testing::contains;
 
 namespace {
 
-const Model model = {{{{8192 * 9 + 3}, DType::float32},
-                      {{7, 5}, DType::float32},
-                      {{8192 + 1}, DType::bfloat16}}};
+const Model saved_model = {{{{8192 * 9 + 3}, DType::float32},
+                            {{7, 5}, DType::float32},
+                            {{8192 + 1}, DType::bfloat16}}};
 
 // A name that all ranks know.
 std::string file_name() {
@@ -67,7 +67,8 @@ void on_first(int count, Work work) {
 
 struct Parts {
   explicit Parts(Tensor bias_rate)
-      : params(model.params()), opt(groups(params, std::move(bias_rate))) {
+      : params(saved_model.params()),
+        opt(groups(params, std::move(bias_rate))) {
     opt.use_master_weights();
   }
   static std::vector<AdamW::Group> groups(const std::vector<Tensor>& params,
@@ -89,7 +90,7 @@ void train(Ranks& ranks, const std::string& file, int first, int last) {
   if (first > 0) load_checkpoint(file, sharded, {&parts.sched});
   for (int step = first; step < last; ++step) {
     for (int m = ranks.rank(); m < micro_gradients; m += ranks.size()) {
-      model.add_gradients(parts.params, step, m);
+      saved_model.add_gradients(parts.params, step, m);
       sharded.add_gradients();
     }
     sharded.step({.divide_by = 7, .max_norm = 0.5});
@@ -112,7 +113,7 @@ TEST_CASE("four ranks, two, one, three, and one process go on") {
   for (int k = 0; k < step; ++k) {
     alone.opt.zero_grad();
     for (int m = 0; m < micro_gradients; ++m) {
-      model.add_gradients(alone.params, k, m);
+      saved_model.add_gradients(alone.params, k, m);
     }
     for (const TensorList& list : lists_of(alone.params)) {
       foreach_div_(list, 7.0);
@@ -280,7 +281,7 @@ TEST_CASE("states stay with their ranks when they are saved") {
 
 TEST_CASE("a rank that cannot write leaves the old file") {
   const std::string file = file_name();
-  SharedTraining<Adam> training(model);
+  SharedTraining<Adam> training(saved_model);
   training.step(0);
   save_checkpoint(file, training.sharded);
   const std::string old = text_of(file);
@@ -317,7 +318,7 @@ TEST_CASE("a file that is not there, and one that cannot be written") {
   CHECK(contains(message([&] { save_checkpoint("/tmp/no/such", sharded); }),
                  "rank 0 failed in save_checkpoint at "));
   // It can go on.
-  add_own_gradients(sharded, model, parts.params, 0);
+  add_own_gradients(sharded, saved_model, parts.params, 0);
   sharded.step();
 }
 
@@ -328,7 +329,7 @@ TEST_CASE("after a step that failed, nothing is saved") {
   const auto handle = parts.opt.register_step_pre_hook([](Optimizer&) {
     if (given_ranks->rank() == 0) throw Error("out of ink");
   });
-  add_own_gradients(sharded, model, parts.params, 0);
+  add_own_gradients(sharded, saved_model, parts.params, 0);
   CHECK_THROWS_AS(sharded.step(), RanksDisagree);
   CHECK(contains(testing::message_of<Error>(
                      [&] { save_checkpoint(file_name(), sharded); }),
