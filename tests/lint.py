@@ -2,14 +2,15 @@
 their schema, as pinned.
 
     python lint.py format [--fix] [FILE...]
-    python lint.py tidy BUILD [FILE...]
+    python lint.py tidy [--quick] BUILD [FILE...]
     python lint.py headers BUILD [FILE...]
     python lint.py shell [FILE...]
     python lint.py workflows [FILE...]
 
 BUILD is a build folder or its compile_commands.json. Without FILE, all files
 are checked; of the files given, each command checks those of its kind, and tidy
-checks a header through one source that includes it. `headers` compiles those that are
+checks a header through one source that includes it; --quick leaves out the analyzer, which
+takes longer than all else. `headers` compiles those that are
 installed as a stranger's program would, with more warnings than ours.
 
 What clang-tidy found clean is remembered in the user's cache folder, by the hash
@@ -289,21 +290,21 @@ def command_for_all(source, texts, contents):
     return best
 
 
-def tidy_one(program, build, source):
+def tidy_one(words, build, source):
     begin = time.monotonic()
-    done = subprocess.run([program, "--quiet", "-p", str(build), str(source)],
+    done = subprocess.run([*words, "-p", str(build), str(source)],
                           capture_output=True, text=True, check=False)
     output = done.stdout + (done.stderr if done.returncode else "")
     return done.returncode, output, time.monotonic() - begin
 
 
-def tidy_joined(program, scratch, files, options):
+def tidy_joined(words, scratch, files, options):
     """Whether all of these sources are clean, read together."""
     folder = scratch / files[0].parent.relative_to(ROOT)
     folder.mkdir(parents=True, exist_ok=True)
     source = folder / f"joined_{files[0].stem}_{len(files)}.cpp"
     source.write_text(joined_sources.joined(files), encoding="utf-8")
-    done = subprocess.run([program, "--quiet", str(source), "--", *options],
+    done = subprocess.run([*words, str(source), "--", *options],
                           capture_output=True, text=True, check=False)
     return done.returncode == 0
 
@@ -355,9 +356,9 @@ def sources_of(given, commands):
 class Run:
     """clang-tidy over some sources; `clean` are those without findings."""
 
-    def __init__(self, program, build, pool, count):
-        self.program, self.build, self.pool = program, build, pool
-        self.count = count
+    def __init__(self, program, build, pool, count, options=()):
+        self.words = (program, "--quiet", *options)
+        self.build, self.pool, self.count = build, pool, count
         self.clean = set()
 
     def joined(self, groups, scratch):
@@ -365,7 +366,7 @@ class Run:
         copy_settings(scratch)
         while groups:
             groups = sorted(groups, key=lambda group: -len(group[0]))
-            runs = {self.pool.submit(tidy_joined, self.program, scratch,
+            runs = {self.pool.submit(tidy_joined, self.words, scratch,
                                      *group): group for group in groups}
             groups = []
             for run in concurrent.futures.as_completed(runs):
@@ -380,7 +381,7 @@ class Run:
         self.progress(f"{len(files)} together, {first} to {last}")
 
     def one_by_one(self, files):
-        runs = {self.pool.submit(tidy_one, self.program, self.build, source):
+        runs = {self.pool.submit(tidy_one, self.words, self.build, source):
                 source for source in files}
         for done, run in enumerate(concurrent.futures.as_completed(runs), 1):
             source = runs[run]
@@ -397,19 +398,28 @@ class Run:
         print(f"[{done}/{self.count}] {what}", flush=True)
 
 
-def tidy_command(build, given):
+# The rest is what its analyzer looks for.
+WITHOUT_ANALYZER = "--checks=-clang-analyzer-*"
+
+
+def tidy_command(build, given, quick=False):
     program = tool("clang-tidy")
     commands = entries(build)
     chosen = sources_of(given, commands)
     if not chosen:
         return 0
     keys = tidy_keys({source: commands[source] for source in chosen})
+    # What the analyzer found clean is so without it, too.
+    quick_keys = {source: digest([key, WITHOUT_ANALYZER])
+                  for source, key in keys.items()}
     clean = Clean(cache_folder())
-    todo = [source for source in keys if keys[source] not in clean]
+    todo = [source for source in keys if keys[source] not in clean and
+            not (quick and quick_keys[source] in clean)]
+    options = [WITHOUT_ANALYZER] if quick else []
     workers = len(os.sched_getaffinity(0))
     with (tempfile.TemporaryDirectory(prefix="fusebook-lint-") as scratch,
           concurrent.futures.ThreadPoolExecutor(workers) as pool):
-        run = Run(program, build, pool, len(todo))
+        run = Run(program, build, pool, len(todo), options)
         contents = Contents()
         known = {source: command_for_all(source, commands[source], contents)
                  for source in todo}
@@ -418,7 +428,7 @@ def tidy_command(build, given):
         run.joined(together, pathlib.Path(scratch))
         run.one_by_one([source for source in todo if source not in run.clean])
     for source in run.clean:
-        clean.add(keys[source])
+        clean.add((quick_keys if quick else keys)[source])
     bad = len(todo) - len(run.clean)
     print(f"clang-tidy: {len(keys)} files, {len(keys) - len(todo)} unchanged "
           f"since they were found clean, {bad} with findings")
@@ -460,6 +470,11 @@ def headers_command(build, given):
     return 1 if bad else 0
 
 
+def folder_of(build):
+    path = pathlib.Path(build).resolve()
+    return path.parent if path.is_file() else path
+
+
 def main(arguments):
     match arguments:
         case ["format", "--fix", *files]:
@@ -470,11 +485,12 @@ def main(arguments):
             return shell_command(files)
         case ["workflows", *files]:
             return workflows_command(files)
-        case ["tidy" | "headers" as command, build, *files]:
-            build = pathlib.Path(build).resolve()
-            build = build.parent if build.is_file() else build
-            look = tidy_command if command == "tidy" else headers_command
-            return look(build, files)
+        case ["tidy", "--quick", build, *files]:
+            return tidy_command(folder_of(build), files, quick=True)
+        case ["tidy", build, *files]:
+            return tidy_command(folder_of(build), files)
+        case ["headers", build, *files]:
+            return headers_command(folder_of(build), files)
     print(__doc__, file=sys.stderr)
     return 2
 

@@ -230,6 +230,22 @@ int b;
         self.assertEqual([[path.stem for path in files] for files, _ in found],
                          [["suite_0", "suite_1"], ["suite_2", "suite_4"]])
 
+    def test_what_is_compiled_together(self):
+        root = self.checkout("one")
+        sources = list(self.suites(root, "int a;\n", "#define X\n", "int a;\n",
+                                   "int b;\n"))
+        program, = self.suites(self.scratch / "two", "int main() {\n}\n", kind="")
+        found = joined_sources.compiled_together([*sources, program], 2)
+        # Suites have namespaces of their own; a program's main() must stay outside.
+        self.assertEqual([[path.stem for path in files] for files in found],
+                         [["suite_0_test", "suite_2_test"]])
+        out = self.scratch / "new" / "joined.cpp"
+        joined_sources.join(out, found[0])
+        self.assertEqual(out.read_text(encoding="utf-8"),
+                         joined_sources.joined(found[0]))
+        with self.assertRaisesRegex(SystemExit, "suite_1_test.cpp .* configure again"):
+            joined_sources.join(out, sources)
+
     def test_a_source_of_several_programs_is_read_once_if_they_read_it_alike(self):
         root = self.checkout("one")
         path, = self.suites(root, '#include "b.h"\nint x = A;\n')
@@ -249,6 +265,39 @@ int b;
                 self.assertIsNone(chosen(plain, command(word)))
         # Other folders, not more of them: another library under the same names.
         self.assertIsNone(chosen(command("-I/a"), command("-I/b", "-DC", "-DD")))
+
+    def tidied(self, root, quick):
+        """How many sources clang-tidy looked at, and what it was told."""
+        self.log = self.scratch / "log"
+        self.log.write_text("", encoding="utf-8")
+        program = self.scratch / "clang-tidy"
+        program.write_text(f"#!/bin/sh\necho \"$@\" >>{self.log}\n",
+                           encoding="utf-8")
+        program.chmod(0o755)
+        commands = {path: [f"c++ -c {path}"] for path in lint.sources(".cpp")}
+        with (mock.patch.object(lint, "tool", lambda name: str(program)),
+              mock.patch.object(lint, "entries", lambda build: commands),
+              mock.patch.object(lint, "cache_folder",
+                                lambda: self.scratch / "results"),
+              mock.patch.object(lint, "copy_settings"),
+              contextlib.redirect_stdout(io.StringIO()) as said):
+            self.assertEqual(lint.tidy_command(root, [], quick), 0)
+        return said.getvalue().splitlines()[-1], self.log.read_text()
+
+    def test_quick_leaves_out_the_analyzer_and_full_makes_up_for_it(self):
+        root = self.checkout("one")
+        count = len(lint.sources(".cpp"))
+        for quick, unchanged in ((True, 0), (True, count), (False, 0),
+                                 (False, count), (True, count)):
+            said, calls = self.tidied(root, quick)
+            self.assertIn(f"{count} files, {unchanged} unchanged", said)
+            self.assertEqual(bool(calls), unchanged == 0)
+            if calls:
+                self.assertEqual(lint.WITHOUT_ANALYZER in calls, quick)
+        (root / "kernels/ir/plan.h").write_text("int y;\n", encoding="utf-8")
+        self.assertNotIn(f"{count} unchanged", self.tidied(root, False)[0])
+        # What the analyzer found clean needs no other look.
+        self.assertIn(f"{count} unchanged", self.tidied(root, True)[0])
 
     def test_results_are_kept_for_two_months(self):
         folder = self.scratch / "cache"
