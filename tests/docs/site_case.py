@@ -42,8 +42,9 @@ class SiteCase(unittest.TestCase):
         code, text = build(self.root, self.out)
         self.assertEqual(code, 0, text)
 
-    def broken(self, *words):
-        code, text = build(self.root, self.out)
+    def broken(self, *words, builder="dummy"):
+        """A build that fails; by default one that writes no pages."""
+        code, text = build(self.root, self.out, builder=builder)
         self.assertNotEqual(code, 0, text)
         for word in words:
             self.assertIn(word, text)

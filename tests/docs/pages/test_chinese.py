@@ -65,6 +65,7 @@ class Chinese(test_pages.Site, unittest.TestCase):
         cls.names = [name for name in cls.names if name.startswith("zh/")]
         cls.base += "zh/"
         cls.names = [name.removeprefix("zh/") for name in cls.names]
+        cls.recipes = test_pages.some(cls.recipes)
 
     def found(self, words):
         page = self.visit_again(f"search.html?q={quote(words)}")
