@@ -35,7 +35,7 @@ function(fuse_room)
     set(scope PUBLIC)
     fuse_headers_only(${name} fuse_fmt)  # for messages
     if(FUSEBOOK_JOIN)
-      # When it is known which sources have options of their own.
+      # Deferred until it is known which sources have options of their own.
       cmake_language(EVAL CODE "cmake_language(DEFER CALL fuse_join fuse_${name})")
     endif()
   else()
@@ -84,19 +84,20 @@ function(fuse_headers_only room target)
 endfunction()
 
 # Most of a compiler's time goes into headers, so that sources are compiled several
-# at a time: all of them in half the time. With more at a time, whoever changes one
-# would wait longer for little.
+# at a time: all of them in half the time. With more at a time a rebuild after one
+# change would take longer, for little gain.
 option(FUSEBOOK_JOIN "Compile several sources at a time" ${PROJECT_IS_TOP_LEVEL})
 set(FUSEBOOK_JOINED_AT_ONCE 5)
 
 # Each source by itself, for the compile database, which editors and clang-tidy read.
-# It is built at night alone: a source that lacks an include does not compile.
+# Only a nightly test builds it, to find a source that lacks an include.
 if(FUSEBOOK_JOIN)
-  add_custom_target(each_source)
+  add_custom_target(fusebook_each_source)
 endif()
 
-# fuse_can_join(SOURCE VARIABLE): not where macros are defined for headers, nor what is
-# generated, or has options of its own.
+# fuse_can_join(SOURCE VARIABLE): whether a source may be joined: not if it defines
+# macros for headers, is generated, or has options of its own that are known where
+# this is called.
 function(fuse_can_join source variable)
   set(${variable} OFF PARENT_SCOPE)
   cmake_path(IS_PREFIX PROJECT_BINARY_DIR ${source} generated)
@@ -145,5 +146,5 @@ function(fuse_each_source target)
     set_property(TARGET ${each} PROPERTY ${property}
                                          $<TARGET_PROPERTY:${target},${property}>)
   endforeach()
-  add_dependencies(each_source ${each})
+  add_dependencies(fusebook_each_source ${each})
 endfunction()

@@ -1,12 +1,14 @@
-"""Sources that clang-tidy reads together, and g++ compiles together, since most of
-their time goes into the headers that these share.
+"""Sources that clang-tidy reads together and the compiler compiles together, since
+most of their time goes into the headers that these share.
 
     python joined_sources.py groups MOST SOURCE...
     python joined_sources.py join OUT SOURCE...
 
 `groups` prints lines of sources to be joined, with semicolons between them, at most
 MOST in each; those that must be compiled by themselves are not among them. `join`
-writes the source that stands for several into OUT.
+writes the source that stands for several into OUT; if they have changed so that they
+can no longer be joined, it touches the file groups.stamp beside OUT, which makes the
+next build look for other groups.
 
 The text of each source stands behind the includes of all. It is pasted, not
 included: the analyzer follows the paths through the functions of the main file
@@ -40,7 +42,7 @@ DECLARED = re.compile(r"^(?!using |namespace )"
                       r"|[A-Za-z][\w:<>&*, ]*?[ *&](\w+)(?:\[\w*\])? =)"
                       r"|^using (\w+) =",
                       re.MULTILINE)
-INCLUDE = re.compile(r'^\s*#\s*include\s+([<"][^>"]+[>"]).*$', re.MULTILINE)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"][^>"]+[>"]).*$', re.MULTILINE)
 # A joined source is clang-tidy's own process, and needs memory for all of it.
 MOST = 32
 FEWEST = 2
@@ -176,7 +178,7 @@ def joined(files):
 
 
 def compiled_together(sources, most):
-    """Lists of sources that are compiled alike, to be parts of one program."""
+    """Groups of sources of one program, with the same options, to be joined."""
     alike = {}  # whether they are suites: groups of sources
     for source in sources:
         text = source.read_text(encoding="utf-8")
@@ -190,13 +192,17 @@ def compiled_together(sources, most):
 
 def join(out, files):
     """Writes what stands for all of these into `out`."""
-    for path in files:
-        if not can_be_joined(path, path.read_text(encoding="utf-8")):
-            sys.exit(f"{path} can no longer be compiled together with others "
-                     "(it changes macros, or what it declares cannot stand in a "
-                     "namespace): configure again (cmake --preset release)")
+    if compiled_together(files, len(files)) != [files]:
+        (out.parent / "groups.stamp").touch()
+        sys.exit("these can no longer be compiled together, since they change macros, "
+                 "declare what cannot stand in a namespace, or share a name: "
+                 f"{', '.join(path.name for path in files)}. Build again, and others "
+                 "will be")
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(joined(files), encoding="utf-8")
+    text = joined(files)
+    # What depends on it is compiled again only if it differs.
+    if not out.is_file() or out.read_text(encoding="utf-8") != text:
+        out.write_text(text, encoding="utf-8")
 
 
 def main(arguments):

@@ -158,7 +158,7 @@ class Lint(unittest.TestCase):
         """The analyzer follows the paths of the main file alone."""
         root = self.checkout("one")
         commands = self.suites(root, '#include <vector>\nint a;\n',
-                               '#include <vector>\n#include "b.h"\nint b;\n')
+                               '#include <vector>\n\n#include "b.h"\nint b;\n')
         text = joined_sources.joined(list(commands))
         first, second = commands
         self.assertEqual(text, f"""\
@@ -172,6 +172,7 @@ int a;
 }}
 namespace joined_1 {{
 #line 1 "{second}"
+
 
 
 int b;
@@ -243,8 +244,11 @@ int b;
         joined_sources.join(out, found[0])
         self.assertEqual(out.read_text(encoding="utf-8"),
                          joined_sources.joined(found[0]))
-        with self.assertRaisesRegex(SystemExit, "suite_1_test.cpp .* configure again"):
-            joined_sources.join(out, sources)
+        # When one has changed so that it must stand alone, the next build sees to it.
+        found[0][1].write_text("#define X\n", encoding="utf-8")
+        with self.assertRaisesRegex(SystemExit, "suite_2_test.cpp. Build again"):
+            joined_sources.join(out, found[0])
+        self.assertTrue((out.parent / "groups.stamp").is_file())
 
     def test_a_source_of_several_programs_is_read_once_if_they_read_it_alike(self):
         root = self.checkout("one")
