@@ -5,6 +5,7 @@ set(joiner ${CMAKE_CURRENT_LIST_DIR}/joined_sources.py)
 # Touched by the joiner when other groups are needed.
 set(groups ${CMAKE_CURRENT_BINARY_DIR}/joined/groups.stamp)
 if(NOT EXISTS ${groups})
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/joined)
   file(TOUCH ${groups})
 endif()
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${joiner} ${groups})
