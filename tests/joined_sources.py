@@ -120,7 +120,7 @@ class Part:
         self.names = set()
 
 
-def add_to_one(parts, source, names, most=MOST):
+def add_to_one(parts, source, names, most):
     """To the first part with room for a source, where no name is declared twice."""
     for part in parts:
         if len(part.files) < most and not part.names & names:
@@ -132,27 +132,40 @@ def add_to_one(parts, source, names, most=MOST):
     part.names |= names
 
 
+def lists_of_alike(texts, key, most):
+    """Sources that can be joined: the key of each list, and the list.
+
+    texts: the text of each source
+    key:   of a source, and whether it has a namespace of its own
+    """
+    alike = {}
+    for source, text in texts.items():
+        if can_be_joined(source, text):
+            own = has_own_namespace(source, text)
+            names = set() if own else names_of(text)
+            add_to_one(alike.setdefault(key(source, own), []), source, names, most)
+    return [(name, part.files) for name, parts in alike.items() for part in parts
+            if len(part.files) >= FEWEST]
+
+
+def texts_of(sources):
+    return {path: path.read_text(encoding="utf-8") for path in sources}
+
+
 def groups(commands):
     """Lists of sources that are compiled alike, and their options.
 
     commands: the compile command of each source
     """
-    alike = {}  # lists of groups of sources
-    for source, command in sorted(commands.items()):
-        text = source.read_text(encoding="utf-8")
-        if can_be_joined(source, text):
-            # What has no namespace of its own shares that of its room.
-            room = "" if has_own_namespace(source, text) else str(source.parent)
-            key = (room, options(command, source))
-            names = set() if not room else names_of(text)
-            add_to_one(alike.setdefault(key, []), source, names)
+    def key(source, own):
+        # What has no namespace of its own shares that of its room.
+        room = "" if own else str(source.parent)
+        return room, options(commands[source], source)
+
     found = []
-    for (_, words), parts in alike.items():
-        for part in parts:
-            if len(part.files) >= FEWEST:
-                folders = sorted({str(path.parent) for path in part.files})
-                quoted = [f"-iquote{folder}" for folder in folders]
-                found.append((part.files, [*words, *quoted]))
+    for (_, words), files in lists_of_alike(texts_of(sorted(commands)), key, MOST):
+        folders = sorted({str(path.parent) for path in files})
+        found.append((files, [*words, *(f"-iquote{folder}" for folder in folders)]))
     return found
 
 
@@ -166,7 +179,7 @@ def halves(group):
 
 def joined(files):
     """The source that stands for all of them."""
-    texts = {path: path.read_text(encoding="utf-8") for path in files}
+    texts = texts_of(files)
     includes = {name: None for text in texts.values()
                 for name in INCLUDE.findall(text)}
     lines = [f"#include {name}" for name in includes]
@@ -179,15 +192,9 @@ def joined(files):
 
 def compiled_together(sources, most):
     """Groups of sources of one program, with the same options, to be joined."""
-    alike = {}  # whether they are suites: groups of sources
-    for source in sources:
-        text = source.read_text(encoding="utf-8")
-        if can_be_joined(source, text) and not MAIN.search(text):
-            suite = has_own_namespace(source, text)
-            names = set() if suite else names_of(text)
-            add_to_one(alike.setdefault(suite, []), source, names, most)
-    return [part.files for parts in alike.values() for part in parts
-            if len(part.files) >= FEWEST]
+    texts = {path: text for path, text in texts_of(sources).items()
+             if not MAIN.search(text)}
+    return [files for _, files in lists_of_alike(texts, lambda _, own: own, most)]
 
 
 def join(out, files):

@@ -77,10 +77,10 @@ Tensor gelu_by_erf(const Tensor& input) {
 }
 
 // The argument of tanh in the approximation, and its derivative.
-constexpr double beta = sqrt2 * inv_sqrtpi;
-constexpr double kappa = 0.044715;
-Term inner(Term x) { return beta * (x + kappa * (x * x * x)); }
-Term inner_slope(Term x) { return beta * (1 + 3 * kappa * (x * x)); }
+constexpr double gelu_beta = sqrt2 * inv_sqrtpi;
+constexpr double gelu_kappa = 0.044715;
+Term inner(Term x) { return gelu_beta * (x + gelu_kappa * (x * x * x)); }
+Term inner_slope(Term x) { return gelu_beta * (1 + 3 * gelu_kappa * (x * x)); }
 
 Tensor gelu_by_tanh(const Tensor& input) {
   return apply(

@@ -120,11 +120,11 @@ struct Gemm {
   template <class In, class Out, class Call, class... Count>
   int run(Call call, Count... count) const {
     const T one = 1;
-    const T kept = c.accumulate ? T(1) : T(0);
+    const T beta = c.accumulate ? T(1) : T(0);
     return call(handle, operation(a), operation(b), checked_size(sizes.m),
                 checked_size(sizes.n), checked_size(sizes.k), &one,
                 static_cast<In>(a.address), checked_size(a.leading),
-                static_cast<In>(b.address), checked_size(b.leading), &kept,
+                static_cast<In>(b.address), checked_size(b.leading), &beta,
                 static_cast<Out>(c.address), checked_size(c.leading), count...);
   }
 };

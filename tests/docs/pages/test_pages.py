@@ -31,8 +31,8 @@ EVERY_NIGHT = os.environ.get("FUSEBOOK_LOOKS") == "all"
 LOOKS = (tuple(itertools.product(VIEWPORTS, SCHEMES)) if EVERY_NIGHT
          else (("desk", "light"), ("phone", "dark")))
 CONTRAST = "color-contrast"
-# What depends on width and scheme; all else is a matter of the elements, and what is
-# shown on the phone alone is looked at by those rules at night.
+# What depends on width and scheme, besides contrast. All else is a matter of the
+# elements; those that only a phone shows are looked at by all rules at night.
 OF_THE_LOOK = ("scrollable-region-focusable", "link-in-text-block")
 
 
