@@ -27,6 +27,7 @@ from fusebook_docs.machine import kept
 VIEWPORTS = {"desk": (1280, 800), "phone": (390, 844)}
 SCHEMES = ("light", "dark")
 # Each width and each scheme once; the other two pairs are looked at every night.
+# Contrast by day in one of the two, which takes turns from page to page.
 EVERY_NIGHT = os.environ.get("FUSEBOOK_LOOKS") == "all"
 LOOKS = (tuple(itertools.product(VIEWPORTS, SCHEMES)) if EVERY_NIGHT
          else (("desk", "light"), ("phone", "dark")))
@@ -41,21 +42,22 @@ def some(names):
     return names if EVERY_NIGHT else names[::4]
 
 
-def violations(page, name, look):
-    """What axe finds, at night by every rule that it has in every look. By day the
-    elements are looked at once, on the desk: a Chinese page has those of the
-    English one."""
+def violations(page, name, look, contrast):
+    """What axe finds, at night by every rule that it has, in every look. By day the
+    elements are looked at once, on the desk, and a Chinese page, which has those of
+    the English one, not at all; `contrast` says whether that of words is measured."""
+    if not EVERY_NIGHT and name.startswith("zh/"):
+        return []
     page.evaluate(Axe().axe_script)
     if EVERY_NIGHT:
         return _axe(page, {})
-    found = []
-    if look != LOOKS[0]:
-        found += _axe(page, {"runOnly": list(OF_THE_LOOK)})
-    elif not name.startswith("zh/"):
-        found += _axe(page, {"rules": {CONTRAST: {"enabled": False}}})
-    # Of the words that look alike, the contrast of one is measured.
-    page.evaluate(_HIDE_WORDS_ALIKE)
-    return found + _axe(page, {"runOnly": [CONTRAST]})
+    found = _axe(page, {"rules": {CONTRAST: {"enabled": False}}}
+                 if look == LOOKS[0] else {"runOnly": list(OF_THE_LOOK)})
+    if contrast:
+        # Of the words that look alike, the contrast of one is measured.
+        page.evaluate(_HIDE_WORDS_ALIKE)
+        found += _axe(page, {"runOnly": [CONTRAST]})
+    return found
 
 
 def _axe(page, options):
@@ -96,6 +98,8 @@ def setUpModule():
 
 class Site:
     """Tests for a built site; the subclasses say which."""
+
+    VARY = "dotted values vary"
 
     @classmethod
     def open(cls, book, folder):
@@ -152,10 +156,13 @@ class Site:
         with self.subTest(name, viewport=viewport, scheme=scheme):
             self.complaints.clear()
             page = self.visit_again(name, viewport, scheme)
-            page.evaluate("document.querySelectorAll('details')"
-                          ".forEach(fold => fold.open = true)")
+            self.unfold(page)
             yield page
             page.close()
+
+    def unfold(self, page):
+        page.evaluate("document.querySelectorAll('details')"
+                      ".forEach(fold => fold.open = true)")
 
     def recipe_pages(self):
         return [f"recipes/{name}.html" for name in self.recipes]
@@ -165,8 +172,33 @@ class Site:
         sample = samples.load(self.book, "cpu", name)
         return sample, [step for step in sample.steps if step.text]
 
+    def test_recipes(self):
+        """All that leaves no trace, on a page that is opened once in each width."""
+        desk = (self.values_that_vary_are_marked, self.code_can_be_copied,
+                self.a_kernel_is_no_long_block, self.paper_shows_everything,
+                self.paper_shows_a_kernel_once)
+        phone = (self.provenance_stands_under_every_output,
+                 self.a_kernel_is_no_long_block,
+                 self.fold_is_the_program_and_so_is_the_download)
+        unfolded = {"desk": (self.output_stands_under_its_code,),
+                    "phone": (self.output_stands_under_its_code,
+                              self.scrolling_text_is_reachable_by_keyboard)}
+        for name, (viewport, checks) in itertools.product(
+                self.recipes, (("desk", desk), ("phone", phone))):
+            page = self.visit_again(f"recipes/{name}.html", viewport)
+            self.all_of(checks, page, name, viewport)
+            self.unfold(page)
+            self.all_of(unfolded[viewport], page, name, viewport)
+            page.close()
+
+    def all_of(self, checks, page, name, viewport):
+        for check in checks:
+            with self.subTest(check.__name__, recipe=name, viewport=viewport):
+                check(page, name)
+
     def test_everybody_can_read_it(self):
-        for name, look in itertools.product(self.names, LOOKS):
+        for (number, name), (at, look) in itertools.product(
+                enumerate(self.names), enumerate(LOOKS)):
             with self.visits(name, *look) as page:
                 self.assertEqual(self.complaints, [])
                 self.assert_it_fits(page)
@@ -174,7 +206,8 @@ class Site:
                     page.set_viewport_size({"width": 360, "height": 800})
                     self.assert_it_fits(page)
                     self.assert_options_stay_in_one_piece(page, name)
-                self.assertEqual(violations(page, name, look), [])
+                self.assertEqual(violations(
+                    page, name, look, contrast=number % len(LOOKS) == at), [])
 
     def assert_it_fits(self, page):
         """Nothing scrolls sideways, and nothing sticks out."""
@@ -190,102 +223,83 @@ class Site:
         if name.endswith("background/devices_and_variables.html"):
             self.assertGreater(len(pieces), 10)
 
-    def test_scrolling_text_is_reachable_by_keyboard(self):
-        for name in self.recipe_pages():
-            with self.visits(name, "phone") as page:
-                page.wait_for_timeout(100)
-                wide = page.locator("pre").evaluate_all(
-                    "all => all.filter(p => p.scrollWidth > p.clientWidth)"
-                    ".map(p => p.tabIndex)")
-                self.assertGreater(len(wide), 0)
-                self.assertEqual(set(wide), {0})
+    def scrolling_text_is_reachable_by_keyboard(self, page, _):
+        page.wait_for_timeout(100)
+        wide = page.locator("pre").evaluate_all(
+            "all => all.filter(p => p.scrollWidth > p.clientWidth)"
+            ".map(p => p.tabIndex)")
+        self.assertGreater(len(wide), 0)
+        self.assertEqual(set(wide), {0})
 
-    def test_output_stands_under_its_code(self):
-        for name, viewport in itertools.product(self.recipes, VIEWPORTS):
-            sample, steps = self.printing_steps(name)
-            with self.visits(f"recipes/{name}.html", viewport) as page:
-                blocks = page.evaluate(_OUTPUTS)
-                self.assertEqual(len(blocks), len(steps))
-                for block, step in zip(blocks, steps, strict=True):
-                    text = samples.filled(step.text, sample.values)
-                    self.assertEqual(block["text"].rstrip("\n"),
-                                     text.rstrip("\n"))
-                    self.assertTrue(block["afterCode"], step.title)
-                    self.assertTrue(block["visible"], step.title)
+    def output_stands_under_its_code(self, page, name):
+        sample, steps = self.printing_steps(name)
+        blocks = page.evaluate(_OUTPUTS)
+        self.assertEqual(len(blocks), len(steps))
+        for block, step in zip(blocks, steps, strict=True):
+            text = samples.filled(step.text, sample.values)
+            self.assertEqual(block["text"].rstrip("\n"), text.rstrip("\n"))
+            self.assertTrue(block["afterCode"], step.title)
+            self.assertTrue(block["visible"], step.title)
 
-    def test_provenance_stands_under_every_output(self):
-        for name in self.recipes:
-            sample, steps = self.printing_steps(name)
-            page = self.visit(f"recipes/{name}.html", "phone")
-            for block in page.evaluate(_OUTPUTS):
-                for fact in ("device", "compiler", "date"):
-                    self.assertIn(sample.provenance[fact], block["provenance"])
+    def provenance_stands_under_every_output(self, page, name):
+        sample, steps = self.printing_steps(name)
+        blocks = page.evaluate(_OUTPUTS)
+        self.assertEqual(len(blocks), len(steps))
+        for block in blocks:
+            for fact in ("device", "compiler", "date"):
+                self.assertIn(sample.provenance[fact], block["provenance"])
 
-    def test_values_that_vary_are_marked(self):
-        for name in self.recipes:
-            sample, steps = self.printing_steps(name)
-            page = self.visit(f"recipes/{name}.html")
-            for block, step in zip(page.evaluate(_OUTPUTS), steps,
-                                   strict=True):
-                wanted = [sample.values[n].shown.strip(" ")
-                          for n in samples.names_in(step.text)]
-                self.assertEqual([v["text"] for v in block["varies"]], wanted)
-                for mark in block["varies"]:
-                    self.assertEqual(mark["style"], "dotted")
-                    self.assertTrue(mark["title"])
-                self.assertEqual("dotted values vary" in block["provenance"],
-                                 bool(wanted))
+    def values_that_vary_are_marked(self, page, name):
+        sample, steps = self.printing_steps(name)
+        for block, step in zip(page.evaluate(_OUTPUTS), steps, strict=True):
+            wanted = [sample.values[n].shown.strip(" ")
+                      for n in samples.names_in(step.text)]
+            self.assertEqual([v["text"] for v in block["varies"]], wanted)
+            for mark in block["varies"]:
+                self.assertEqual(mark["style"], "dotted")
+                self.assertTrue(mark["title"])
+            self.assertEqual(self.VARY in block["provenance"], bool(wanted))
 
-    def test_fold_is_the_program_and_so_is_the_download(self):
-        for name in self.recipes:
-            source = self.book.recipe_path(name)
-            page = self.visit(f"recipes/{name}.html", "phone")
-            program = page.locator("details.whole-program pre")
-            self.assertFalse(program.is_visible())
-            page.locator("details.whole-program summary").click()
-            self.assertTrue(program.is_visible())
-            self.assertEqual(program.text_content(), source.read_text())
-            with page.expect_download() as download:
-                page.locator(f"a.download[href$='{source.suffix}']").last.click()
-            self.assertEqual(download.value.suggested_filename, source.name)
-            self.assertEqual(Path(download.value.path()).read_bytes(),
-                             source.read_bytes())
+    def fold_is_the_program_and_so_is_the_download(self, page, name):
+        source = self.book.recipe_path(name)
+        program = page.locator("details.whole-program pre")
+        self.assertFalse(program.is_visible())
+        page.locator("details.whole-program summary").click()
+        self.assertTrue(program.is_visible())
+        self.assertEqual(program.text_content(), source.read_text())
+        with page.expect_download() as download:
+            page.locator(f"a.download[href$='{source.suffix}']").last.click()
+        self.assertEqual(download.value.suggested_filename, source.name)
+        self.assertEqual(Path(download.value.path()).read_bytes(),
+                         source.read_bytes())
 
-    def test_code_can_be_copied(self):
-        for name in self.recipes:
-            path = self.book.recipe_path(name)
-            recipe = literate.read(path)
-            part = recipe.steps[0]
-            before = recipe.parts[:recipe.parts.index(part)]
-            count = sum(bool(p.code) + bool(p.tail) for p in before)
-            page = self.visit(f"recipes/{name}.html")
-            block = page.locator("div.recipe-code").nth(count)
-            block.hover()
-            block.locator("button.copybtn").click()
-            page.locator("button.copybtn.success").first.wait_for()
-            copied = page.evaluate("navigator.clipboard.readText()")
-            self.assertEqual(copied.rstrip("\n"),
-                             "\n".join(line.text for line in part.code))
+    def code_can_be_copied(self, page, name):
+        recipe = literate.read(self.book.recipe_path(name))
+        part = recipe.steps[0]
+        before = recipe.parts[:recipe.parts.index(part)]
+        count = sum(bool(p.code) + bool(p.tail) for p in before)
+        block = page.locator("div.recipe-code").nth(count)
+        block.hover()
+        block.locator("button.copybtn").click()
+        page.locator("button.copybtn.success").first.wait_for()
+        copied = page.evaluate("navigator.clipboard.readText()")
+        self.assertEqual(copied.rstrip("\n"),
+                         "\n".join(line.text for line in part.code))
 
-    def test_paper_shows_everything(self):
-        for name in self.recipe_pages():
-            page = self.visit(name)
-            page.emulate_media(media="print")
-            page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    def paper_shows_everything(self, page, _):
+        with self.on_paper(page):
             self.assertEqual(page.evaluate(_HIDDEN_ON_PAPER), [])
-            page.evaluate("window.dispatchEvent(new Event('afterprint'))")
-            self.assertEqual(page.locator("article details[open]").count(), 0)
-            for part in (".skip-to-content", ".back-to-top"):
-                self.assertFalse(page.locator(part).is_visible())
+        self.assertEqual(page.locator("article details[open]").count(), 0)
+        page.emulate_media(media="print")
+        for part in (".skip-to-content", ".back-to-top"):
+            self.assertFalse(page.locator(part).is_visible())
+        page.emulate_media(media="screen")
 
-    def test_paper_shows_a_kernel_once(self):
-        for name in self.recipe_pages():
-            page = self.visit(name)
-            note, texts = page.locator("p.on-paper"), page.locator(".machine-texts pre")
-            self.assertFalse(any(each.is_visible() for each in note.all()))
-            on_screen = page.locator("article pre").count()
-            page.emulate_media(media="print")
-            page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    def paper_shows_a_kernel_once(self, page, _):
+        note, texts = page.locator("p.on-paper"), page.locator(".machine-texts pre")
+        self.assertFalse(any(each.is_visible() for each in note.all()))
+        on_screen = page.locator("article pre").count()
+        with self.on_paper(page):
             self.assertEqual(page.locator("article pre").count(), on_screen)
             kernels = page.locator(".kernel-generated")
             self.assertEqual(page.evaluate(_MACHINE_TEXTS_ON_PAPER),
@@ -294,6 +308,20 @@ class Site:
             for each in note.all():
                 self.assertTrue(each.is_visible())
                 self.assertEqual(each.locator("a").count(), 5)
+
+    @contextlib.contextmanager
+    def on_paper(self, page):
+        """A page while it is printed."""
+        page.emulate_media(media="print")
+        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        yield
+        page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+        page.emulate_media(media="screen")
+
+    def a_kernel_is_no_long_block(self, page, _):
+        for height in page.locator(".kernel-view").evaluate_all(
+                "all => all.map(view => view.clientHeight)"):
+            self.assertLess(height, 900)
 
     def test_a_remembered_tab_that_a_page_lacks_hides_nothing(self):
         for name in self.recipe_pages():
@@ -447,13 +475,6 @@ class RealSite(Site, unittest.TestCase):
             "document.activeElement.closest('.kernel-pane').ariaLabel"),
             "The generated kernel")
         self.assertEqual(self.complaints, [])
-
-    def test_a_kernel_is_no_long_block(self):
-        for name, viewport in itertools.product(self.recipes, VIEWPORTS):
-            page = self.visit(f"recipes/{name}.html", viewport)
-            for height in page.locator(".kernel-view").evaluate_all(
-                    "all => all.map(view => view.clientHeight)"):
-                self.assertLess(height, 900, name)
 
     def test_machine_code_is_one_box_at_a_time(self):
         compiled = [name for name in self.recipes
