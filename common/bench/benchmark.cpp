@@ -8,6 +8,7 @@
 #include <numeric>
 #include <string>
 
+#include "fusebook/bench/quick_times.h"
 #include "fusebook/device/backend.h"
 #include "fusebook/support/error.h"
 #include "fusebook/tensor/random.h"
@@ -36,6 +37,7 @@ double clock_overhead(const std::function<void()>& fn, const Clock& clock) {
 
 std::int64_t estimate_block(const std::function<void()>& fn,
                             double min_run_time_s, const Clock& clock) {
+  if (times_are_quick()) return 1;
   const double overhead = clock_overhead(fn, clock);
   std::int64_t number = 1;
   while (true) {
@@ -111,11 +113,12 @@ Measurement blocked_autorange(const std::function<void()>& fn,
   check_time(min_run_time_s);
   const std::int64_t number = estimate_block(fn, min_run_time_s, clock);
   std::vector<double> times;
+  const double wanted = times_are_quick() ? 0 : min_run_time_s;
   double total = 0;
-  while (total < min_run_time_s) {
+  do {
     times.push_back(time_block(fn, number, clock));
     total += times.back();
-  }
+  } while (total < wanted);
   return {number, std::move(times)};
 }
 
@@ -133,9 +136,11 @@ std::vector<Measurement> interleaved(
   std::vector<std::size_t> order(fns.size());
   std::iota(order.begin(), order.end(), std::size_t(0));
   Generator generator(options.seed);
-  const double wanted = options.min_run_time_s * double(fns.size());
+  const bool once = times_are_quick();
+  const int rounds = once ? 1 : options.min_rounds;
+  const double wanted = once ? 0 : options.min_run_time_s * double(fns.size());
   double total = 0;
-  for (int round = 0; round < options.min_rounds || total < wanted; ++round) {
+  for (int round = 0; round < rounds || total < wanted; ++round) {
     shuffle(order, generator);
     for (const std::size_t i : order) {
       times[i].push_back(time_block(fns[i], numbers[i], clock));

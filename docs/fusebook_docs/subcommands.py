@@ -1,5 +1,6 @@
 """What the commands of the command line do; each returns its exit code."""
 
+import os
 import sys
 from dataclasses import replace
 
@@ -118,6 +119,8 @@ def run_kernels(book, options):
 
 
 def run_capture(book, options):
+    # What a page shows was measured.
+    os.environ.pop("FUSEBOOK_QUICK", None)
     run, found = _fresh(book, options, options.option)
     found += checking.unfit(run)
     if found:

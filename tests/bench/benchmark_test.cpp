@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "fusebook/bench/quick_times.h"
 #include "fusebook/support/error.h"
+#include "support/jit_testing.h"
 
 using namespace fuse;
 
@@ -46,6 +48,39 @@ TEST_CASE("statistics by hand") {
   CHECK(result.iqr_us() == 2e6);
   CHECK(result.quantile(0) == 1);
   CHECK(result.quantile(1) == 10);
+}
+
+TEST_CASE("quick times are those of one call each") {
+  const jit_testing::Env quick("FUSEBOOK_QUICK", "1");
+  FakeTime time;
+  int calls = 0;
+  const auto fn = [&] {
+    ++calls;
+    time.now += 0.001;
+  };
+  const Measurement one = blocked_autorange(fn, 0.2, time.clock());
+  CHECK(calls == 1);
+  CHECK(one.number_per_run() == 1);
+  CHECK(one.times().size() == 1);
+  CHECK(one.median() == doctest::Approx(0.001));
+  const auto both = interleaved({fn, fn}, {}, time.clock());
+  CHECK(calls == 3);
+  CHECK(both.at(1).times().size() == 1);
+  CHECK(both[1].median() == doctest::Approx(0.001));
+}
+
+TEST_CASE("times are quick where FUSEBOOK_QUICK is 1") {
+  for (const auto& [value, quick] :
+       {std::pair{"1", true}, std::pair{"0", false}, std::pair{"", false}}) {
+    const jit_testing::Env variable("FUSEBOOK_QUICK", value);
+    CHECK(times_are_quick() == quick);
+  }
+  const jit_testing::Env variable("FUSEBOOK_QUICK", "yes");
+  CHECK_THROWS_WITH_AS(
+      times_are_quick(),
+      "FUSEBOOK_QUICK is 'yes', which is neither 1 nor 0: set it "
+      "to 1 to time everything once, or unset it",
+      UsageError);
 }
 
 TEST_CASE("quantiles lie linearly between neighbours") {

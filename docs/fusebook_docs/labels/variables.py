@@ -23,6 +23,7 @@ MEANS = {
     "NVRTC": ("libnvrtc",),
     "PYTHON": ("python",),
     "PYTHON_TORCH": ("pytorch",),
+    "QUICK": ("call",),
     "RECIPES": ("recipe", "install"),
     "REPOSITORY": ("repository",),
     "SITE_URL": ("site",),
