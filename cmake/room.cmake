@@ -87,7 +87,7 @@ endfunction()
 # at a time: all of them in half the time. With more at a time a rebuild after one
 # change would take longer, for little gain.
 option(FUSEBOOK_JOIN "Compile several sources at a time" ${PROJECT_IS_TOP_LEVEL})
-set(FUSEBOOK_JOINED_AT_ONCE 5)
+set(FUSEBOOK_JOINED_AT_ONCE 8)
 
 # Each source by itself, for the compile database, which editors and clang-tidy read.
 # Only a nightly test builds it, to find a source that lacks an include.

@@ -43,13 +43,6 @@ bool touches_elements(const Plan& plan) {
 
 }  // namespace
 
-Device device_of(const Program& program) {
-  for (const SlotInfo& slot : program.slots()) {
-    if (slot.memory != 0) return device_of_memory(slot.memory);
-  }
-  return cpu_device;
-}
-
 struct Function::Choice {
   CompiledProgram* compiled = nullptr;
   KernelLimit limit = KernelLimit::none;

@@ -19,7 +19,7 @@
 namespace fuse {
 namespace {
 
-std::string describe(const Tensor& tensor) {
+std::string shape_and_dtype(const Tensor& tensor) {
   if (!tensor.defined()) return "an undefined tensor";
   return "shape " + to_string(tensor.shape()) + " and " +
          name_of(tensor.dtype());
@@ -31,8 +31,8 @@ void check_pair(const Tensor& output, const Tensor& target) {
     if (output.numel() > 0) return;
     throw Error("mse_loss: the mean of no elements is undefined");
   }
-  throw Error("mse_loss: the output has " + describe(output) +
-              ", but the target has " + describe(target));
+  throw Error("mse_loss: the output has " + shape_and_dtype(output) +
+              ", but the target has " + shape_and_dtype(target));
 }
 
 // grad = scale * (a - b), computed in float64 and rounded once.

@@ -1,18 +1,20 @@
 // Compiles CUDA text for GPUs that need not be there, and reads what the
 // compiler says of the machine code:
 //
-//   gpu_code_check [--every N] [--ptx] [--no-spills] [--registers N]
-//                  [--only ARCHITECTURE] [--keep FILE] [--report FILE] PATH...
+//   gpu_code_check [--every N] [--others END] [--ptx] [--no-spills]
+//                  [--registers N] [--only ARCHITECTURE] [--keep FILE]
+//                  [--report FILE] PATH...
 //
 // A path is a .cu file, or a folder whose .cu files are taken in the order of
 // their names. The first N (by default all) are compiled for every architecture
-// that NVRTC knows, the rest for the oldest and the newest. --ptx: no further
-// than PTX, for the newest, which shows that the text is right. --no-spills: no register may be
-// spilled, and no array of a thread be in memory; --registers: no kernel may use more. --only: for this architecture
-// alone; --keep: what the last compilation made, PTX or a cubin. --report: a line for each
-// compilation with its architecture, registers and bytes of spills, stored and
-// loaded, of a thread, and bytes of shared memory of a block. NVRTC is the one
-// that a program finds (FUSEBOOK_NVRTC).
+// that NVRTC knows, the others for the oldest or the newest. --ptx: no further
+// than PTX, for the newest, which shows that the text is right. --no-spills: no
+// register may be spilled, and no array of a thread be in memory; --registers: no
+// kernel may use more. --only: for this architecture alone; --keep: what the last
+// compilation made, PTX or a cubin. --report: a line for each compilation with its
+// architecture, registers and bytes of spills, stored and loaded, of a thread, and
+// bytes of shared memory of a block. NVRTC is the one that a program finds
+// (FUSEBOOK_NVRTC).
 //
 //   gpu_code_check --host-options
 //
@@ -43,6 +45,7 @@ using fuse::GpuResources;
 struct Limits {
   std::vector<fs::path> paths;
   std::size_t every = std::numeric_limits<std::size_t>::max();
+  std::string others = "newest";
   bool ptx = false;
   bool no_spills = false;
   int registers = std::numeric_limits<int>::max();
@@ -162,7 +165,7 @@ std::vector<int> architectures_for(std::size_t source, const fuse::Nvrtc& nvrtc,
   if (limits.only != 0) return {limits.only};
   if (limits.ptx) return {all.back()};
   if (source < limits.every) return all;
-  return {all.front(), all.back()};
+  return {limits.others == "oldest" ? all.front() : all.back()};
 }
 
 bool compile_all(const fuse::Nvrtc& nvrtc, const std::vector<fs::path>& files,
@@ -221,6 +224,8 @@ int main(int argc, char** argv) {
       app.add_option("PATH", limits.paths, "a .cu file, or a folder of them")
           ->check(CLI::ExistingPath);
   app.add_option("--every", limits.every, "sources for every architecture");
+  app.add_option("--others", limits.others, "the one for all other sources")
+      ->check(CLI::IsMember({"oldest", "newest"}));
   app.add_flag("--ptx", limits.ptx, "no further than PTX");
   app.add_flag("--no-spills", limits.no_spills,
                "nothing of a thread in memory");

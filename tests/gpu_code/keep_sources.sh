@@ -2,6 +2,8 @@
 # Leaves the complete sources of what a program compiles in a fresh folder:
 #   keep_sources.sh FOLDER recipes PROGRAM...
 #   keep_sources.sh FOLDER PROGRAM ARGUMENT...
+# or an empty folder, for a program that is run later:
+#   keep_sources.sh FOLDER
 # Recipes run on the CPU, on a small model where they have one: a kernel's text
 # depends on neither.
 set -eu
@@ -10,6 +12,7 @@ export FUSEBOOK_KEEP_SOURCE
 shift
 rm -rf -- "$FUSEBOOK_KEEP_SOURCE"
 mkdir -p -- "$FUSEBOOK_KEEP_SOURCE"
+[ $# -gt 0 ] || exit 0
 
 run() {
   "$@" >"$FUSEBOOK_KEEP_SOURCE/output" 2>&1 || {
