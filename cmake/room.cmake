@@ -84,8 +84,7 @@ function(fuse_headers_only room target)
 endfunction()
 
 # Most of a compiler's time goes into headers, so that sources are compiled several
-# at a time: all of them in half the time. With more at a time a rebuild after one
-# change would take longer, for little gain.
+# at a time. With more at a time a rebuild after one change would take longer.
 option(FUSEBOOK_JOIN "Compile several sources at a time" ${PROJECT_IS_TOP_LEVEL})
 set(FUSEBOOK_JOINED_AT_ONCE 8)
 

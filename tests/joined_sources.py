@@ -14,10 +14,11 @@ The text of each source stands behind the includes of all. It is pasted, not
 included: the analyzer follows the paths through the functions of the main file
 alone. Suites of tests and programs stand in a namespace of their own, unless they
 declare what cannot; sources of a room are written to share one. The compiler joins
-those of one program or library; clang-tidy joins all that are compiled alike, with
-the folders of everybody's headers. Where the joined source is clean, each of its
-parts is; where it is not, the parts are checked in halves, then one by one, so
-that findings name the file they are in.
+those of one program or library. clang-tidy without its analyzer, to which it is all
+one how long a text is, joins those of all rooms that are compiled alike but for the
+folders of their headers. Where the joined source is clean, each of its parts counts
+as clean; where it is not, the parts are checked in halves, then one by one, so that
+findings name the file they are in.
 """
 
 import itertools
@@ -45,7 +46,8 @@ DECLARED = re.compile(r"^(?!using |namespace )(?:\[\[\w+\]\] )?"
                       r"|[A-Za-z][\w:<>&*, ]*?[ *&](\w+)(?:\[\w*\])? =)"
                       r"|^using (\w+) =",
                       re.MULTILINE)
-UNNAMED = re.compile(r"^namespace \{$(.*?)^\}", re.MULTILINE | re.DOTALL)
+UNNAMED = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"//.*$", re.MULTILINE)
 WORD = re.compile(r"[A-Za-z_]\w*")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"][^>"]+[>"]).*$', re.MULTILINE)
 # A joined source is clang-tidy's own process, and needs memory for all of it.
@@ -86,8 +88,8 @@ def asks_for_macros(text):
 
 
 def kind_of(path, text):
-    """How a source stands among others: as it is, like those of its "room"; in a
-    "namespace"; or "outside" of one that it should have, as it is."""
+    """How a source stands among others: "room", as it is; "namespace", in one; or
+    "outside", as it is, since it declares what cannot stand in a namespace."""
     if not has_own_namespace(path, text):
         return "room"
     return "outside" if OUTSIDE.search(text) else "namespace"
@@ -102,16 +104,16 @@ def can_be_joined(text):
 
 
 def options(command, source):
-    """A compile command without the compiler, the files, precompiled headers and
-    what concerns only the code that it makes."""
+    """A compile command without the compiler, the files, CMake's precompiled headers
+    and what concerns only the code that it makes."""
     words = shlex.split(command)[1:]
     kept = []
     skip = False
-    for word in words:
+    for word, next_word in zip(words, [*words[1:], ""], strict=True):
         if (skip or word in ("-c", "-fPIC", "-fPIE", "-Winvalid-pch", str(source)) or
                 word.startswith(("-O", "-fmacro-prefix-map="))):
             skip = False
-        elif word in ("-o", "-include"):
+        elif word == "-o" or word == "-include" and "/cmake_pch." in next_word:
             skip = True
         else:
             kept.append(word)
@@ -124,7 +126,7 @@ def without_folders(words):
     words = iter(words)
     for word in words:
         if word in ("-I", "-isystem", "-iquote"):
-            folders.append((word, next(words)))
+            folders.append((word, next(words, "")))
         elif word.startswith("-I"):
             folders.append((word,))
         else:
@@ -162,7 +164,7 @@ def add_to_one(parts, source, text, most):
     """To the first part with room for a source, where no name has two meanings."""
     names = names_of(text)
     own = set().union(*map(names_of, UNNAMED.findall(text)))
-    words = set(WORD.findall(text))
+    words = set(WORD.findall(COMMENT.sub("", text)))
     for part in parts:
         if len(part.files) < most and part.has_room_for(names, own, words):
             break
@@ -198,22 +200,24 @@ def settings_of(source):
                  if (folder / ".clang-tidy").is_file()), None)
 
 
-def groups(commands):
+def groups(commands, *, rooms_apart=False):
     """Lists of sources that are compiled alike but for the folders of their headers,
     and their options.
 
-    commands: the compile command of each source
+    commands:    the compile command of each source
+    rooms_apart: whether sources of different folders are not joined
     """
     words = {source: without_folders(options(command, source))
              for source, command in commands.items()}
 
     def key(source, kind):
-        return kind, settings_of(source), tuple(sorted(words[source][0]))
+        room = source.parent if rooms_apart and kind != "namespace" else None
+        return kind, room, settings_of(source), tuple(sorted(words[source][0]))
 
     found = []
-    for (_, _, others), files in lists_of_alike(texts_of(sorted(commands)), key, MOST):
+    for _, files in lists_of_alike(texts_of(sorted(commands)), key, MOST):
         folders = dict.fromkeys(folder for path in files for folder in words[path][1])
-        found.append((files, [*others, *itertools.chain(*folders)]))
+        found.append((files, [*words[files[0]][0], *itertools.chain(*folders)]))
     return found
 
 

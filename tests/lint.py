@@ -307,11 +307,17 @@ def tidy_joined(words, scratch, files, options):
     return done.returncode == 0
 
 
+def settings():
+    """clang-tidy's, of the checkout, its folders and their rooms."""
+    return [ROOT / ".clang-tidy", *sorted(ROOT.glob("*/.clang-tidy")),
+            *sorted(ROOT.glob("*/*/.clang-tidy"))]
+
+
 def copy_settings(folder):
     """Settings of clang-tidy, where it looks for those of a source in folder."""
-    for path in (ROOT / ".clang-tidy", *ROOT.glob("*/.clang-tidy")):
+    for path in settings():
         copy = folder / path.relative_to(ROOT)
-        copy.parent.mkdir(exist_ok=True)
+        copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
 
 
@@ -320,9 +326,7 @@ def tidy_keys(commands):
     compiler = shlex.split(next(iter(commands.values()))[0])[0]
     version = subprocess.run([compiler, "--version"], capture_output=True,
                              check=False).stdout
-    settings = [path.read_bytes() for path in
-                (ROOT / ".clang-tidy", *sorted(ROOT.glob("*/.clang-tidy")))]
-    common = [PINS.read_bytes(), *settings, version,
+    common = [PINS.read_bytes(), *(path.read_bytes() for path in settings()), version,
               shutil.which(compiler) or compiler]
     contents = Contents()
     keys = {}
@@ -422,7 +426,8 @@ def tidy_command(build, given, quick=False):
         known = {source: command_for_all(source, commands[source], contents)
                  for source in todo}
         together = joined_sources.groups(
-            {source: command for source, command in known.items() if command})
+            {source: command for source, command in known.items() if command},
+            rooms_apart=not quick)
         run.joined(together, pathlib.Path(scratch))
         run.one_by_one([source for source in todo if source not in run.clean])
     for source in run.clean:

@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # ./fusebook bench [--ranks N]
 : "${root:?}" "${build:?}" # set by ./fusebook
+unset FUSEBOOK_QUICK          # times are what it is called for
 
 # On several processes, which MPI starts.
 bench_ranks() { # COUNT OPTION...

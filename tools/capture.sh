@@ -2,6 +2,7 @@
 # ./fusebook capture [--fresh] [RECIPE...] [examples] [kernels] [bench | peers |
 # ranks | storages], and on a GPU --device NAME
 : "${root:?}" # set by ./fusebook
+unset FUSEBOOK_QUICK # what a page shows was measured
 
 . "$root/tools/lib/samples.sh"
 

@@ -357,7 +357,8 @@ TrafficLimit::TrafficLimit(const std::vector<std::int64_t>& sizes, int reads,
       ways.push_back({pattern, width});
       passes.emplace_back([pattern, width] { pattern->run(width); });
     }
-    // A copy, so bases do not matter; or nobody reads which is the fastest.
+    // On a GPU it is a copy, so bases do not matter; quick times do not tell which
+    // is the fastest.
     if (!default_device().is_cpu() || times_are_quick()) break;
   }
   const auto times = interleaved(passes, {.min_run_time_s = 0.1});

@@ -62,7 +62,7 @@ double device_seconds();
 /// clock costs at most a ten-thousandth of a block and a block takes at least a
 /// thousandth of `min_run_time_s`: the faster of two, as the first finds cold
 /// caches. Then blocks are timed until `min_run_time_s` is filled. Throws Error
-/// unless that is positive and finite.
+/// unless that is positive and finite. Where FUSEBOOK_QUICK is 1, one call is timed.
 Measurement blocked_autorange(const std::function<void()>& fn,
                               double min_run_time_s = 0.2,
                               const Clock& clock = device_seconds);
@@ -80,7 +80,8 @@ struct InterleavedOptions {
 /// Measures several functions fairly in one process, for ratios: in every round
 /// each function runs one block, in a new random order, so that drift of the
 /// machine affects all of them. Results are in the order of `fns`, and
-/// `times()[r]` of all of them are from the same round.
+/// `times()[r]` of all of them are from the same round. Where FUSEBOOK_QUICK is 1, it
+/// is one round of one call each.
 std::vector<Measurement> interleaved(
     const std::vector<std::function<void()>>& fns,
     const InterleavedOptions& options = {},

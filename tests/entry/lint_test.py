@@ -160,6 +160,11 @@ class Lint(unittest.TestCase):
         (root / "kernels/ir" / ".clang-tidy").write_text("", encoding="utf-8")
         (files, _), = joined_sources.groups(commands)
         self.assertEqual([path.name for path in files], ["plan.cpp", "simplify.cpp"])
+        (root / "kernels/ir" / ".clang-tidy").unlink()
+        self.assertEqual(len(joined_sources.groups(commands)[0][0]), 3)
+        (files, _), = joined_sources.groups(commands, rooms_apart=True)
+        self.assertEqual([path.name for path in files], ["plan.cpp", "simplify.cpp"])
+        del commands[root / "kernels/alone.cpp"]
         commands[files[0]] += " -DX"
         self.assertEqual(joined_sources.groups(commands), [])
 
@@ -245,11 +250,14 @@ int b;
 
     def test_what_gives_a_name_two_meanings_is_not_joined(self):
         root = self.checkout("one")
+        def unnamed(text):
+            return f"namespace {{\nint f() {{\n  return 1;\n}}\n{text}}}  // namespace\n"
+
         commands = self.suites(
             root,
-            "namespace {\nstruct Row {\n  int x;\n};\n}\n",
-            "namespace {\nconst std::vector<Row> rows = {};\n}\n",
-            "namespace {\nconstexpr int Row = 1;\n}\n",
+            unnamed("struct Row {\n  int x;\n};\n").replace("f()", "a()"),
+            unnamed("const std::vector<Row> rows = {};\n").replace("f()", "b()"),
+            unnamed("constexpr int Row = 1;\n").replace("f()", "c()"),
             "using namespace fuse;\nusing Row = int;\n",
             "using namespace fuse;\nstd::string rows(int x, int y);\n",
             "[[noreturn]] void rows(int x);\n",

@@ -9,8 +9,8 @@
 // their names. The first N (by default all) are compiled for every architecture
 // that NVRTC knows, the others for the oldest or the newest. --ptx: no further
 // than PTX, for the newest, which shows that the text is right. --no-spills: no
-// register may be spilled, and no array of a thread be in memory; --registers: no
-// kernel may use more. --only: for this architecture alone; --keep: what the last
+// register may be spilled and, looked at for the newest, no array of a thread be in
+// memory; --registers: no kernel may use more. --only: for this architecture alone; --keep: what the last
 // compilation made, PTX or a cubin. --report: a line for each compilation with its
 // architecture, registers and bytes of spills, stored and loaded, of a thread, and
 // bytes of shared memory of a block. NVRTC is the one that a program finds
@@ -224,7 +224,7 @@ int main(int argc, char** argv) {
       app.add_option("PATH", limits.paths, "a .cu file, or a folder of them")
           ->check(CLI::ExistingPath);
   app.add_option("--every", limits.every, "sources for every architecture");
-  app.add_option("--others", limits.others, "the one for all other sources")
+  app.add_option("--others", limits.others, "the architecture for all other sources")
       ->check(CLI::IsMember({"oldest", "newest"}));
   app.add_flag("--ptx", limits.ptx, "no further than PTX");
   app.add_flag("--no-spills", limits.no_spills,

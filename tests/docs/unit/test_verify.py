@@ -1,8 +1,10 @@
 """`verify` and `capture`: what is red, and what is left alone."""
 
 import json
+import os
 import unittest
 from dataclasses import replace
+from unittest import mock
 
 from support import (RUN, BookCase, amsgrad_record, toy_record,
                      write_program)
@@ -245,6 +247,11 @@ class Values(VerifyCase):
 
 
 class Capture(BookCase):
+    def test_what_a_page_shows_was_measured(self):
+        with mock.patch.dict(os.environ, FUSEBOOK_QUICK="1"):
+            self.capture()
+            self.assertNotIn("FUSEBOOK_QUICK", os.environ)
+
     def test_untouched_when_only_timings_moved(self):
         self.capture()
         before = self.files()
