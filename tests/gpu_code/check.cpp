@@ -224,7 +224,8 @@ int main(int argc, char** argv) {
       app.add_option("PATH", limits.paths, "a .cu file, or a folder of them")
           ->check(CLI::ExistingPath);
   app.add_option("--every", limits.every, "sources for every architecture");
-  app.add_option("--others", limits.others, "the architecture for all other sources")
+  app.add_option("--others", limits.others,
+                 "the architecture for all other sources")
       ->check(CLI::IsMember({"oldest", "newest"}));
   app.add_flag("--ptx", limits.ptx, "no further than PTX");
   app.add_flag("--no-spills", limits.no_spills,
