@@ -66,8 +66,13 @@ function(join program)
         COMMAND ${FUSEBOOK_PYTHON} -B ${joiner} join ${joined} ${group}
         DEPENDS ${joiner} ${group}
         COMMENT "Joining sources of ${program}" VERBATIM)
-      set_source_files_properties(${joined} PROPERTIES COMPILE_OPTIONS
-                                                       "${options_${key}}")
+      set(options ${options_${key}})
+      foreach(source IN LISTS group)  # what lies beside it is included by its name
+        cmake_path(GET source PARENT_PATH folder)
+        list(APPEND options -iquote${folder})
+      endforeach()
+      list(REMOVE_DUPLICATES options)
+      set_source_files_properties(${joined} PROPERTIES COMPILE_OPTIONS "${options}")
       list(REMOVE_ITEM with_${key} ${group})
       list(APPEND apart ${group})
       list(APPEND alone ${joined})

@@ -12,16 +12,12 @@ next build look for other groups.
 
 The text of each source stands behind the includes of all. It is pasted, not
 included: the analyzer follows the paths through the functions of the main file
-alone. Suites of tests and programs stand in a namespace of their own, unless they
-declare what cannot; sources of a room are written to share one. The compiler joins
-those of one program or library. clang-tidy without its analyzer, to which it is all
-one how long a text is, joins those of all rooms that are compiled alike but for the
-folders of their headers. Where the joined source is clean, each of its parts counts
-as clean; where it is not, the parts are checked in halves, then one by one, so that
-findings name the file they are in.
+alone. Suites of tests and programs stand in a namespace of their own; sources of
+a room are written to share one. Where the joined source is clean, each of its
+parts is; where it is not, the parts are checked in halves, then one by one, so
+that findings name the file they are in.
 """
 
-import itertools
 import pathlib
 import re
 import shlex
@@ -40,15 +36,12 @@ OUTSIDE = re.compile(r"^namespace \w"
                      r"|^template <>", re.MULTILINE)
 # What is declared at the beginning of a line: a type, or what stands in front of
 # parentheses, a value, a brace or a semicolon.
-DECLARED = re.compile(r"^(?!using |namespace )(?:\[\[\w+\]\] )?"
+DECLARED = re.compile(r"^(?!using |namespace )"
                       r"(?:(?:struct|class|enum class|enum|union) (\w+)"
                       r"|[A-Za-z][\w:<>&*, ]*?[ *&](\w+)(?:\[\w*\])?[({;]"
                       r"|[A-Za-z][\w:<>&*, ]*?[ *&](\w+)(?:\[\w*\])? =)"
                       r"|^using (\w+) =",
                       re.MULTILINE)
-UNNAMED = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.MULTILINE | re.DOTALL)
-COMMENT = re.compile(r"//.*$", re.MULTILINE)
-WORD = re.compile(r"[A-Za-z_]\w*")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"][^>"]+[>"]).*$', re.MULTILINE)
 # A joined source is clang-tidy's own process, and needs memory for all of it.
 MOST = 32
@@ -87,51 +80,30 @@ def asks_for_macros(text):
                for name in re.findall(r"[A-Za-z_]\w*", line) if name != "defined")
 
 
-def kind_of(path, text):
-    """How a source stands among others: "room", as it is; "namespace", in one; or
-    "outside", as it is, since it declares what cannot stand in a namespace."""
-    if not has_own_namespace(path, text):
-        return "room"
-    return "outside" if OUTSIDE.search(text) else "namespace"
-
-
-def can_be_joined(text):
+def can_be_joined(path, text):
     """Whether a source means the same behind the includes of others."""
     names = INCLUDE.findall(text)
     return (len(names) == len(set(names)) and not ALONE.search(text) and
             not changes_macros(text) and not includes_late(text) and
-            not asks_for_macros(text))
+            not asks_for_macros(text) and
+            not (has_own_namespace(path, text) and OUTSIDE.search(text)))
 
 
 def options(command, source):
-    """A compile command without the compiler, the files, CMake's precompiled headers
-    and what concerns only the code that it makes."""
+    """A compile command without the compiler, the files and what concerns only the
+    code that it makes."""
     words = shlex.split(command)[1:]
     kept = []
     skip = False
-    for word, next_word in zip(words, [*words[1:], ""], strict=True):
-        if (skip or word in ("-c", "-fPIC", "-fPIE", "-Winvalid-pch", str(source)) or
-                word.startswith(("-O", "-fmacro-prefix-map="))):
+    for word in words:
+        if (skip or word in ("-c", "-fPIC", "-fPIE", str(source)) or
+                word.startswith("-O")):
             skip = False
-        elif word == "-o" or word == "-include" and "/cmake_pch." in next_word:
+        elif word == "-o":
             skip = True
         else:
             kept.append(word)
     return tuple(kept)
-
-
-def without_folders(words):
-    """Options without the folders of headers, and these with their options."""
-    others, folders = [], []
-    words = iter(words)
-    for word in words:
-        if word in ("-I", "-isystem", "-iquote"):
-            folders.append((word, next(words, "")))
-        elif word.startswith("-I"):
-            folders.append((word,))
-        else:
-            others.append(word)
-    return others, folders
 
 
 def names_of(text):
@@ -141,51 +113,37 @@ def names_of(text):
 
 
 class Part:
-    """Sources to be joined, the names that they declare, and those that mean
-    something else in the headers of others."""
+    """Sources to be joined, and all names that they declare."""
 
     def __init__(self):
         self.files = []
         self.names = set()
-        self.own = set()
-        self.words = set()
-
-    def has_room_for(self, names, own, words):
-        return not (self.names & names or self.own & words or self.words & own)
-
-    def add(self, source, names, own, words):
-        self.files.append(source)
-        self.names |= names
-        self.own |= own
-        self.words |= words
 
 
-def add_to_one(parts, source, text, most):
-    """To the first part with room for a source, where no name has two meanings."""
-    names = names_of(text)
-    own = set().union(*map(names_of, UNNAMED.findall(text)))
-    words = set(WORD.findall(COMMENT.sub("", text)))
+def add_to_one(parts, source, names, most):
+    """To the first part with room for a source, where no name is declared twice."""
     for part in parts:
-        if len(part.files) < most and part.has_room_for(names, own, words):
+        if len(part.files) < most and not part.names & names:
             break
     else:
         part = Part()
         parts.append(part)
-    part.add(source, names, own, words)
+    part.files.append(source)
+    part.names |= names
 
 
 def lists_of_alike(texts, key, most):
     """Sources that can be joined: the key of each list, and the list.
 
     texts: the text of each source
-    key:   of a source and its kind
+    key:   of a source, and whether it has a namespace of its own
     """
     alike = {}
     for source, text in texts.items():
-        if can_be_joined(text):
-            kind = kind_of(source, text)
-            add_to_one(alike.setdefault(key(source, kind), []), source,
-                       "" if kind == "namespace" else text, most)
+        if can_be_joined(source, text):
+            own = has_own_namespace(source, text)
+            names = set() if own else names_of(text)
+            add_to_one(alike.setdefault(key(source, own), []), source, names, most)
     return [(name, part.files) for name, parts in alike.items() for part in parts
             if len(part.files) >= FEWEST]
 
@@ -194,30 +152,20 @@ def texts_of(sources):
     return {path: path.read_text(encoding="utf-8") for path in sources}
 
 
-def settings_of(source):
-    """The folder with clang-tidy's settings for a source."""
-    return next((folder for folder in source.parents
-                 if (folder / ".clang-tidy").is_file()), None)
+def groups(commands):
+    """Lists of sources that are compiled alike, and their options.
 
-
-def groups(commands, *, rooms_apart=False):
-    """Lists of sources that are compiled alike but for the folders of their headers,
-    and their options.
-
-    commands:    the compile command of each source
-    rooms_apart: whether sources of different folders are not joined
+    commands: the compile command of each source
     """
-    words = {source: without_folders(options(command, source))
-             for source, command in commands.items()}
-
-    def key(source, kind):
-        room = source.parent if rooms_apart and kind != "namespace" else None
-        return kind, room, settings_of(source), tuple(sorted(words[source][0]))
+    def key(source, own):
+        # What has no namespace of its own shares that of its room.
+        room = "" if own else str(source.parent)
+        return room, options(commands[source], source)
 
     found = []
-    for _, files in lists_of_alike(texts_of(sorted(commands)), key, MOST):
-        folders = dict.fromkeys(folder for path in files for folder in words[path][1])
-        found.append((files, [*words[files[0]][0], *itertools.chain(*folders)]))
+    for (_, words), files in lists_of_alike(texts_of(sorted(commands)), key, MOST):
+        folders = sorted({str(path.parent) for path in files})
+        found.append((files, [*words, *(f"-iquote{folder}" for folder in folders)]))
     return found
 
 
@@ -229,24 +177,16 @@ def halves(group):
     return [(part, words) for part in parts if len(part) >= FEWEST]
 
 
-def includes_of(path, text):
-    """What a source includes; its neighbours by their whole path, since in another
-    folder the name may be another's."""
-    for name in INCLUDE.findall(text):
-        neighbour = path.parent / name.strip('"')
-        yield f'"{neighbour}"' if name[0] == '"' and neighbour.is_file() else name
-
-
 def joined(files):
     """The source that stands for all of them."""
     texts = texts_of(files)
-    includes = dict.fromkeys(name for path, text in texts.items()
-                             for name in includes_of(path, text))
+    includes = {name: None for text in texts.values()
+                for name in INCLUDE.findall(text)}
     lines = [f"#include {name}" for name in includes]
     for number, (path, text) in enumerate(texts.items()):
         body = [f'#line 1 "{path}"', INCLUDE.sub("", text)]
         lines += ([f"namespace joined_{number} {{", *body, "}"]
-                  if kind_of(path, text) == "namespace" else body)
+                  if has_own_namespace(path, text) else body)
     return "\n".join(lines) + "\n"
 
 
@@ -254,8 +194,7 @@ def compiled_together(sources, most):
     """Groups of sources of one program, with the same options, to be joined."""
     texts = {path: text for path, text in texts_of(sources).items()
              if not MAIN.search(text)}
-    return [files for kind, files in lists_of_alike(texts, lambda _, kind: kind, most)
-            if kind != "outside"]
+    return [files for _, files in lists_of_alike(texts, lambda _, own: own, most)]
 
 
 def join(out, files):

@@ -273,7 +273,9 @@ def command_for_all(source, texts, contents):
     It has all their folders of headers, and definitions besides that neither the
     source nor the headers of ours that it includes mention.
     """
-    sets = {text: set(joined_sources.options(text, source)) for text in texts}
+    sets = {text: {word for word in joined_sources.options(text, source)
+                   if not word.startswith("-fmacro-prefix-map=")}
+            for text in texts}
     best = max(texts, key=lambda text: len(sets[text]))
     more = set().union(*(sets[best] - words for words in sets.values()))
     if (any(words - sets[best] for words in sets.values()) or
@@ -307,17 +309,11 @@ def tidy_joined(words, scratch, files, options):
     return done.returncode == 0
 
 
-def settings():
-    """clang-tidy's, of the checkout, its folders and their rooms."""
-    return [ROOT / ".clang-tidy", *sorted(ROOT.glob("*/.clang-tidy")),
-            *sorted(ROOT.glob("*/*/.clang-tidy"))]
-
-
 def copy_settings(folder):
     """Settings of clang-tidy, where it looks for those of a source in folder."""
-    for path in settings():
+    for path in (ROOT / ".clang-tidy", *ROOT.glob("*/.clang-tidy")):
         copy = folder / path.relative_to(ROOT)
-        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(path, copy)
 
 
@@ -326,7 +322,9 @@ def tidy_keys(commands):
     compiler = shlex.split(next(iter(commands.values()))[0])[0]
     version = subprocess.run([compiler, "--version"], capture_output=True,
                              check=False).stdout
-    common = [PINS.read_bytes(), *(path.read_bytes() for path in settings()), version,
+    settings = [path.read_bytes() for path in
+                (ROOT / ".clang-tidy", *sorted(ROOT.glob("*/.clang-tidy")))]
+    common = [PINS.read_bytes(), *settings, version,
               shutil.which(compiler) or compiler]
     contents = Contents()
     keys = {}
@@ -426,8 +424,7 @@ def tidy_command(build, given, quick=False):
         known = {source: command_for_all(source, commands[source], contents)
                  for source in todo}
         together = joined_sources.groups(
-            {source: command for source, command in known.items() if command},
-            rooms_apart=not quick)
+            {source: command for source, command in known.items() if command})
         run.joined(together, pathlib.Path(scratch))
         run.one_by_one([source for source in todo if source not in run.clean])
     for source in run.clean:

@@ -31,7 +31,7 @@ std::string text_of(const DLDataType& type) {
   }
 }
 
-DType dtype_described_by(const DLDataType& type) {
+DType dtype_of(const DLDataType& type) {
   if (type.lanes == 1) {
     if (type.code == kDLFloat && type.bits == 32) return DType::float32;
     if (type.code == kDLFloat && type.bits == 64) return DType::float64;
@@ -92,7 +92,7 @@ void check_given(const Managed* lent) {
 }  // namespace
 
 Tensor borrow_dlpack(const DLTensor& described) {
-  const DType dtype = dtype_described_by(described.dtype);
+  const DType dtype = dtype_of(described.dtype);
   const Device device = device_of(described.device);
   if (described.ndim < 0) {
     throw Error(fmt::format(

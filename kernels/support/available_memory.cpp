@@ -15,17 +15,17 @@ namespace fuse {
 namespace {
 
 constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
-using MaybeNumber = std::optional<std::int64_t>;
+using Number = std::optional<std::int64_t>;
 
-MaybeNumber read_number(const std::string& path) {
+Number read_number(const std::string& path) {
   std::ifstream file(path);
   std::int64_t value = 0;
   // "max", a missing file and a number beyond 2^63 all mean no limit.
-  return file >> value ? MaybeNumber(value) : std::nullopt;
+  return file >> value ? Number(value) : std::nullopt;
 }
 
 /// The number after `key` in a file of lines "key number ...".
-MaybeNumber read_field(const std::string& path, const std::string& key) {
+Number read_field(const std::string& path, const std::string& key) {
   std::ifstream file(path);
   std::string line;
   while (std::getline(file, line)) {
@@ -38,9 +38,9 @@ MaybeNumber read_field(const std::string& path, const std::string& key) {
 }
 
 std::int64_t system_room(const std::string& proc) {
-  const MaybeNumber available = read_field(proc + "/meminfo", "MemAvailable:");
+  const Number available = read_field(proc + "/meminfo", "MemAvailable:");
   if (!available) return unlimited;
-  const MaybeNumber swap = read_field(proc + "/meminfo", "SwapFree:");
+  const Number swap = read_field(proc + "/meminfo", "SwapFree:");
   return (*available + swap.value_or(0)) * 1024;
 }
 
@@ -55,12 +55,11 @@ constexpr GroupFiles version2{"/memory.max", "/memory.current",
                               "inactive_file"};
 
 std::int64_t group_room(const std::string& folder, const GroupFiles& files) {
-  const MaybeNumber limit = read_number(folder + files.limit);
-  const MaybeNumber usage = read_number(folder + files.usage);
+  const Number limit = read_number(folder + files.limit);
+  const Number usage = read_number(folder + files.usage);
   if (!limit || !usage) return unlimited;
   // Old page cache counts as used but is reclaimed before anything is killed.
-  const MaybeNumber cache =
-      read_field(folder + "/memory.stat", files.reclaimable);
+  const Number cache = read_field(folder + "/memory.stat", files.reclaimable);
   const std::int64_t used =
       std::max<std::int64_t>(*usage - cache.value_or(0), 0);
   return std::max<std::int64_t>(*limit - used, 0);
@@ -122,7 +121,7 @@ std::int64_t room_for_more(std::int64_t available, std::int64_t resident,
 }
 
 std::int64_t peak_resident_memory(const MemorySources& sources) {
-  const MaybeNumber peak = read_field(sources.proc + "/self/status", "VmHWM:");
+  const Number peak = read_field(sources.proc + "/self/status", "VmHWM:");
   return peak.value_or(0) * 1024;
 }
 

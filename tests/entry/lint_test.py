@@ -147,33 +147,12 @@ class Lint(unittest.TestCase):
         # All four, two halves, and the two of the half with the finding.
         self.assertEqual(len(calls), 5)
 
-    def test_rooms_are_joined_with_the_folders_of_all_their_headers(self):
+    def test_rooms_are_not_joined(self):
         root = self.checkout("one")
-        commands = {path: f"c++ -I{path.parent} -isystem /all -c {path}"
-                    for path in lint.sources(".cpp")}
-        (files, words), = joined_sources.groups(commands)
-        self.assertEqual([path.name for path in files],
-                         ["alone.cpp", "plan.cpp", "simplify.cpp"])
-        self.assertEqual(words, [f"-I{root / 'kernels'}", "-isystem", "/all",
-                                 f"-I{root / 'kernels/ir'}"])
-        # Other settings, other options: others.
-        (root / "kernels/ir" / ".clang-tidy").write_text("", encoding="utf-8")
-        (files, _), = joined_sources.groups(commands)
-        self.assertEqual([path.name for path in files], ["plan.cpp", "simplify.cpp"])
-        (root / "kernels/ir" / ".clang-tidy").unlink()
-        self.assertEqual(len(joined_sources.groups(commands)[0][0]), 3)
-        (files, _), = joined_sources.groups(commands, rooms_apart=True)
-        self.assertEqual([path.name for path in files], ["plan.cpp", "simplify.cpp"])
-        del commands[root / "kernels/alone.cpp"]
-        commands[files[0]] += " -DX"
-        self.assertEqual(joined_sources.groups(commands), [])
-
-    def test_a_neighbour_is_included_by_its_whole_path(self):
-        root = self.checkout("one")
-        path, = self.suites(root, '#include "b.h"\n#include "c.h"\n')
-        (path.parent / "b.h").write_text("", encoding="utf-8")
-        self.assertEqual(list(joined_sources.includes_of(path, path.read_text())),
-                         [f'"{path.parent}/b.h"', '"c.h"'])
+        commands = {path: f"c++ -c {path}" for path in lint.sources(".cpp")}
+        found = joined_sources.groups(commands)
+        self.assertEqual([[path.name for path in files] for files, _ in found],
+                         [["plan.cpp", "simplify.cpp"]])
 
     def test_texts_are_pasted_behind_the_includes_of_all(self):
         """The analyzer follows the paths of the main file alone."""
@@ -202,7 +181,9 @@ int b;
 """)
 
     def test_what_others_would_change_stands_alone(self):
-        joined = joined_sources.can_be_joined
+        def joined(name, text):
+            return joined_sources.can_be_joined(pathlib.Path(name), text)
+
         for text in ('#if X\n#include "a.h"\n#endif\n',
                      '#define X\n#include "a.def"\n#undef X\n',
                      "#define X\n", "#undef X\n#define X\n", "#undef X\n",
@@ -211,32 +192,20 @@ int b;
                      "void* operator new(int);\n",
                      '#include "a.h"\n#include "a.h"\n'):
             with self.subTest(text):
-                self.assertFalse(joined(text))
+                self.assertFalse(joined("a_test.cpp", text))
+                self.assertFalse(joined("a.cpp", text))
         for text in ('#include "a.h"\n#if defined(__x86_64__)\n#endif\n',
                      '#include "a.h"\n#ifdef FUSEBOOK_X\n#endif\n',
                      '#include "a.h"\n#define X\n#undef X\n'):
             with self.subTest(text):
-                self.assertTrue(joined(text))
-
-    def test_what_cannot_stand_in_a_namespace_stands_outside(self):
-        def kind(name, text):
-            return joined_sources.kind_of(pathlib.Path(name), text)
-
-        self.assertEqual(kind("a_test.cpp", "namespace fuse {\n}\n"), "outside")
-        self.assertEqual(kind("a.cpp", "namespace fuse {\n}\nint main() {}\n"),
-                         "outside")
-        self.assertEqual(kind("a.cpp", "namespace fuse {\n}\n"), "room")
-        self.assertEqual(kind("a_test.cpp", "namespace {\nint x;\n}\n"), "namespace")
-        # These are for clang-tidy alone, and its findings are those of one text.
-        root = self.checkout("one")
-        commands = self.suites(root, "namespace a {\nint x;\n}\n",
-                               "namespace b {\nint y;\n}\n", "int x;\n")
-        self.assertEqual(joined_sources.compiled_together(list(commands), 2), [])
-        (files, _), = joined_sources.groups(
-            {path: texts[0] for path, texts in commands.items()})
-        self.assertEqual([path.stem for path in files],
-                         ["suite_0_test", "suite_1_test"])
-        self.assertNotIn("namespace joined_", joined_sources.joined(files))
+                self.assertTrue(joined("a_test.cpp", text))
+                self.assertTrue(joined("a.cpp", text))
+        # In a namespace it would mean something else.
+        self.assertFalse(joined("a_test.cpp", "namespace fuse {\n}\n"))
+        self.assertFalse(joined("a.cpp", "namespace fuse {\n}\nint main() {}\n"))
+        self.assertTrue(joined("a.cpp", "namespace fuse {\n}\n"))
+        self.assertTrue(joined("a_test.cpp",
+                               '#include "a.h"\nnamespace {\nint x;\n}\n'))
 
     def test_programs_stand_in_namespaces_of_their_own(self):
         root = self.checkout("one")
@@ -248,26 +217,19 @@ int b;
             {path: texts[0] for path, texts in commands.items()})
         self.assertEqual(len(files), 2)
 
-    def test_what_gives_a_name_two_meanings_is_not_joined(self):
+    def test_what_declares_a_name_twice_is_not_joined(self):
         root = self.checkout("one")
-        def unnamed(text):
-            return f"namespace {{\nint f() {{\n  return 1;\n}}\n{text}}}  // namespace\n"
-
         commands = self.suites(
             root,
-            unnamed("struct Row {\n  int x;\n};\n").replace("f()", "a()"),
-            unnamed("const std::vector<Row> rows = {};\n").replace("f()", "b()"),
-            unnamed("constexpr int Row = 1;\n").replace("f()", "c()"),
+            "namespace {\nstruct Row {\n  int x;\n};\n}\n",
+            "namespace {\nconst std::vector<Row> rows = {};\n}\n",
+            "namespace {\nconstexpr int Row = 1;\n}\n",
             "using namespace fuse;\nusing Row = int;\n",
-            "using namespace fuse;\nstd::string rows(int x, int y);\n",
-            "[[noreturn]] void rows(int x);\n",
-            # The row of a header, which would be that of the first.
-            "int x = 1 + Row();\n", kind="")
+            "using namespace fuse;\nstd::string rows(int x, int y);\n", kind="")
         found = joined_sources.groups(
             {path: texts[0] for path, texts in commands.items()})
         self.assertEqual([[path.stem for path in files] for files, _ in found],
-                         [["suite_0", "suite_4"], ["suite_1", "suite_3", "suite_6"],
-                          ["suite_2", "suite_5"]])
+                         [["suite_0", "suite_1"], ["suite_2", "suite_4"]])
 
     def test_what_is_compiled_together(self):
         root = self.checkout("one")
