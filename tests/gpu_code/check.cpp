@@ -7,14 +7,15 @@
 //
 // A path is a .cu file, or a folder whose .cu files are taken in the order of
 // their names. The first N (by default all) are compiled for every architecture
-// that NVRTC knows, the others for the oldest or the newest. --ptx: no further
-// than PTX, for the newest, which shows that the text is right. --no-spills: no
-// register may be spilled and, looked at for the newest, no array of a thread be in
-// memory; --registers: no kernel may use more. --only: for this architecture alone; --keep: what the last
-// compilation made, PTX or a cubin. --report: a line for each compilation with its
-// architecture, registers and bytes of spills, stored and loaded, of a thread, and
-// bytes of shared memory of a block. NVRTC is the one that a program finds
-// (FUSEBOOK_NVRTC).
+// that NVRTC knows, the others for one of its ends, "oldest" or "newest" (the
+// default).
+// --ptx: no further than PTX, for the newest, which shows that the text is right.
+// --no-spills: no register may be spilled and, looked at for the newest, no array of
+// a thread be in memory; --registers: no kernel may use more.
+// --only: for this architecture alone; --keep: what the last compilation made, PTX
+// or a cubin. --report: a line for each compilation with its architecture,
+// registers and bytes of spills, stored and loaded, of a thread, and bytes of shared
+// memory of a block. NVRTC is the one that a program finds (FUSEBOOK_NVRTC).
 //
 //   gpu_code_check --host-options
 //
