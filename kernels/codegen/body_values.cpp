@@ -18,13 +18,12 @@ std::string rounded(DType dtype, const std::string& text) {
   return is_reduced(dtype) ? converted("round_", dtype, text) : text;
 }
 
-// True when all elements, in memory and between operations, are bfloat16.
-bool has_bfloat16_alone(const Body& body) {
-  const auto differs = [](const auto& item) {
-    return item.rate == Rate::element && item.dtype != DType::bfloat16;
-  };
-  return std::none_of(body.slots.begin(), body.slots.end(), differs) &&
-         std::none_of(body.nodes.begin(), body.nodes.end(), differs);
+// Whether the lower half of each NaN among the results is that of an operand, or zero.
+bool passes_nans_on(const BodyNode& node) {
+  if (node.dtype != DType::bfloat16 && node.dtype != DType::float32)
+    return false;
+  return node.op != OpCode::draw && !calls_library(node.op) &&
+         !works_on_bits(node.op);
 }
 
 // The type an operand has for its user: that the user computes in. A cast takes
@@ -72,10 +71,36 @@ BodyValues::BodyValues(const Body& body, Target target)
     : body_(body),
       names_(name_body(body)),
       in_lanes_(target == Target::cpu && runs_in_lanes(body)),
-      bfloat16_alone_(has_bfloat16_alone(body)),
       parts_(in_lanes_ ? ElementParts(body) : ElementParts()) {
+  if (in_lanes_) find_short_nans();
   find_keys();
   find_needs();
+}
+
+// A number of an earlier stage that is a NaN gets a lower half of zeros where it becomes
+// lanes: see Floats(float). What is rounded to bfloat16, or loaded as such, has one.
+void BodyValues::find_short_nans() {
+  for (const BodyNode& n : body_.nodes) {
+    const bool leaf = n.arity == 0;
+    const bool element = n.rate == Rate::element;
+    short_nans_.push_back(
+        !element || n.dtype == DType::bfloat16 ||
+        (!leaf && passes_nans_on(n) && operands_have_short_nans(n)));
+  }
+}
+
+bool BodyValues::operands_have_short_nans(const BodyNode& n) const {
+  bool all = true;
+  for (int k = 0; k < n.arity; ++k) {
+    all = all && short_nans_[std::size_t(n.in[k])];
+  }
+  return all;
+}
+
+// A result of arithmetic is a quiet NaN if it is one at all.
+bool BodyValues::has_quiet_short_nans(const BodyNode& n) const {
+  return in_lanes_ && n.rate == Rate::element && is_arithmetic(n.op) &&
+         operands_have_short_nans(n);
 }
 
 void BodyValues::find_keys() {
@@ -171,8 +196,7 @@ std::string BodyValues::expression(const BodyNode& n) const {
                                ? "math::join_int16(" + operands + ")"
                                : std::string(name_of(n.op)) + "<" +
                                      register_type(n) + ">(" + operands + ")";
-  const bool quiet = in_lanes_ && bfloat16_alone_ && n.rate == Rate::element &&
-                     is_arithmetic(n.op);
+  const bool quiet = n.dtype == DType::bfloat16 && has_quiet_short_nans(n);
   return quiet ? converted("round_result_", n.dtype, call)
                : rounded(n.dtype, call);
 }
@@ -180,7 +204,12 @@ std::string BodyValues::expression(const BodyNode& n) const {
 // Per-tensor values stay doubles, but are rounded as their storage is.
 std::string BodyValues::cast_expression(const BodyNode& n) const {
   std::string value = operand(n.in[0], n);
-  if (is_half_of_that_type(node(n.in[0]), n)) return value;
+  const BodyNode& from = node(n.in[0]);
+  if (is_half_of_that_type(from, n)) return value;
+  if (n.dtype == DType::bfloat16 && from.dtype == DType::float32 &&
+      has_quiet_short_nans(from)) {
+    return converted("round_result_", n.dtype, value);
+  }
   if (is_reduced(n.dtype)) return rounded(n.dtype, value);
   return std::string(register_type(n)) + "(" + value + ")";
 }

@@ -128,11 +128,14 @@ class BodyValues {
   void need(std::int32_t value, const BodyNode& user);
   std::string cast_expression(const BodyNode& node) const;
   bool joins_int16(const BodyNode& node) const;
+  void find_short_nans();
+  bool operands_have_short_nans(const BodyNode& node) const;
+  bool has_quiet_short_nans(const BodyNode& node) const;
 
   const Body& body_;
   BodyNames names_;
   bool in_lanes_;
-  bool bfloat16_alone_;
+  std::vector<bool> short_nans_;  // of values whose NaNs bfloat16 can hold
   ElementParts parts_;
   std::set<std::int32_t> keys_;
   std::set<std::int32_t> uniform_needs_;

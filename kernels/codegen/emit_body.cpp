@@ -29,6 +29,15 @@ bool runs_in_lanes(const Body& body) {
   return gains;
 }
 
+bool runs_in_pairs(const Body& body) {
+  const auto differs = [](const BodySlot& slot) {
+    return slot.rate == Rate::element &&
+           (slot.dtype != DType::bfloat16 || slot.blocks || slot.draws());
+  };
+  return runs_in_lanes(body) && !is_long(body) &&
+         std::none_of(body.slots.begin(), body.slots.end(), differs);
+}
+
 bool is_long(const Body& body) {
   constexpr auto short_body = 64;
   return std::count_if(body.nodes.begin(), body.nodes.end(),

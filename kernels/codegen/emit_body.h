@@ -18,6 +18,9 @@ enum class Target : std::uint8_t { cpu, gpu };
 /// text of lanes.h: it has elements of 16 bits, or in blocks of 8, and computes them
 /// in float32.
 bool runs_in_lanes(const Body& body);
+/// True for such a body of bfloat16 alone, that is not long: where registers have 8
+/// lanes, its sets come in pairs.
+bool runs_in_pairs(const Body& body);
 /// True for a body with more operations on elements than two sets of lanes, or two
 /// parts, gain from: it would only take longer to compile.
 bool is_long(const Body& body);

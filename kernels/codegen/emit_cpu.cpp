@@ -88,6 +88,11 @@ std::string pragmas(const Plan& plan, bool in_lanes) {
 #pragma GCC optimize("schedule-insns,sched-pressure")
 #endif
 )";
+  const std::string in_pairs =
+      R"(#if defined(__AVX2__) && !defined(__AVX512BW__) && !defined(__clang__)
+#pragma GCC optimize("schedule-insns")
+#endif
+)";
   const std::string no_jumps = R"(#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-thread-jumps")
 #endif
@@ -97,6 +102,7 @@ std::string pragmas(const Plan& plan, bool in_lanes) {
   };
   return (in_lanes || plan.has_blocks() ? wide : "") +
          (some_body(take_turns) ? in_turn : "") +
+         (some_body(runs_in_pairs) && !plan.has_blocks() ? in_pairs : "") +
          (some_body(selects) ? no_jumps : "");
 }
 

@@ -39,32 +39,73 @@ std::string store_lanes(const BodyValues& values, const Store& store) {
               {{"slot", slot}, {"type", type}, {"next", next}});
 }
 
-std::string store_function(const char* name, const char* place,
-                           const std::string& stores) {
+std::string load_pair(const BodyValues& values, std::size_t s) {
   return fill(
-      R"(static FUSE_FN void @name@(const Elements<Floats>& x, const @At@& at, i64 i, i64 n) {
+      "Floats::load_pair_bfloat16(x.@slot@, y.@slot@, at.@slot@ + i);\n",
+      {{"slot", values.slot_name(s)}});
+}
+
+std::string store_pair(const BodyValues& values, const Store& store) {
+  return fill("Floats::store_pair_@type@(x.@slot@, y.@slot@, at.@slot@ + i);\n",
+              {{"type", lanes_in_memory(values, store)},
+               {"slot", values.slot_name(std::size_t(store.slot))}});
+}
+
+// How functions store one set of lanes, or a pair.
+struct Storing {
+  std::string (*store)(const BodyValues& values, const Store& store);
+  const char* parameters;
+  const char* arguments;
+};
+constexpr Storing one_set = {
+    store_lanes, "const Elements<Floats>& x, const @At@& at, i64 i, i64 n",
+    "x, at, i, n"};
+constexpr Storing in_pairs = {store_pair,
+                              "const Elements<Floats>& x, const "
+                              "Elements<Floats>& y, const @At@& at, i64 i",
+                              "x, y, at, i"};
+
+// Each part has its results.
+std::string store_functions(const BodyValues& values, const Storing& how,
+                            const char* place) {
+  const auto function = [&](const char* name, const std::string& stores) {
+    return fill(R"(static FUSE_FN void @name@(@parameters@) {
   @stores@
 }
 )",
-      {{"name", name}, {"At", place}, {"stores", stores}});
-}
-
-// Each part has its results.
-std::string store_functions(const BodyValues& values, const char* place) {
+                {{"name", name},
+                 {"parameters", fill(how.parameters, {{"At", place}})},
+                 {"stores", stores}});
+  };
   std::string first;
   std::string second;
   for (const Store& store : values.body().stores) {
     const BodySlot& slot = values.body().slots[std::size_t(store.slot)];
     if (slot.rate != Rate::element) continue;
     (values.parts().waits(store.value) ? second : first) +=
-        store_lanes(values, store);
+        how.store(values, store);
   }
-  if (!values.parts().two()) return store_function("store", place, first);
-  return store_function("store_begun", place, first) +
-         store_function("store_completed", place, second) +
-         store_function("store", place,
-                        "store_begun(x, at, i, n);\n"
-                        "store_completed(x, at, i, n);\n");
+  if (!values.parts().two()) return function("store", first);
+  const char* const both = R"(store_begun(@arguments@);
+store_completed(@arguments@);
+)";
+  return function("store_begun", first) + function("store_completed", second) +
+         function("store", fill(both, {{"arguments", how.arguments}}));
+}
+
+std::string pair_access(const BodyValues& values) {
+  std::string loads;
+  values.for_element_slots([&](std::size_t s) {
+    if (values.body().slots[s].loaded) loads += load_pair(values, s);
+  });
+  return fill(R"(static constexpr bool in_pairs = true;
+static FUSE_FN void load(Elements<Floats>& x, Elements<Floats>& y, const Pointers& at, i64 i) {
+  @loads@
+}
+@store@
+)",
+              {{"loads", loads},
+               {"store", store_functions(values, in_pairs, "Pointers")}});
 }
 
 }  // namespace
@@ -78,7 +119,8 @@ std::string lane_access(const BodyValues& values) {
   const char* const place = blocks ? "Held" : "Pointers";
   const char* const length =
       is_long(values.body()) ? "static constexpr bool is_long = true;\n" : "";
-  return fill(R"(
+  return fill(
+      R"(
 #if defined(FUSE_LANES)
 using @Lanes@ = @Loop@;
 @length@
@@ -86,14 +128,16 @@ static FUSE_FN void load(Elements<Floats>& x, const @At@& at, i64 i, i64 n) {
   @loads@
 }
 @store@
+@pairs@
 #endif
 )",
-              {{"Lanes", blocks ? "InLanes" : "Lanes"},
-               {"Loop", values.body().draws() ? "DrawnLanes" : "LaneLoops"},
-               {"length", length},
-               {"At", place},
-               {"loads", loads},
-               {"store", store_functions(values, place)}});
+      {{"Lanes", blocks ? "InLanes" : "Lanes"},
+       {"Loop", values.body().draws() ? "DrawnLanes" : "LaneLoops"},
+       {"length", length},
+       {"At", place},
+       {"loads", loads},
+       {"store", store_functions(values, one_set, place)},
+       {"pairs", runs_in_pairs(values.body()) ? pair_access(values) : ""}});
 }
 
 }  // namespace fuse

@@ -76,8 +76,8 @@ constexpr std::string_view reserved =
     // Names that generated code and its prelude use themselves.
     "uniform inputs per_tensor compute load store finish Uniform Inputs "
     "PerTensor Element Pointers Unaligned math calls device fuse args columns "
-    "none x Line Lines At dense strides "
-    "Float Floats Lanes LaneLoops Elements in_lanes is_long "
+    "none x y Line Lines At dense strides "
+    "Float Floats Lanes LaneLoops Elements in_lanes in_pairs is_long "
     "round_result_bfloat16 "
     "begin complete begun Begun kept Kept restored store_begun store_completed "
     "t u in at i p i64 Launch Part Row Runner Calls T load_scalar "

@@ -56,7 +56,8 @@ FUSE_FN Floats high_half(Floats a) {
   const Floats::Bits bits = Floats::Bits(a.value);
   const Floats::Bits nearest =
       a.value == a.value ? bits + 0x8000U : bits | 0x400000U;
-  return {Floats::Values(nearest & 0xffff0000U), Floats::upper_halves(nearest)};
+  return {Floats::Values(nearest & 0xffff0000U), Floats::upper_halves(nearest),
+          nearest};
 }
 FUSE_FN Floats low_half(Floats a) {
   const Floats::Bits bits = Floats::Bits(a.value);
@@ -68,7 +69,7 @@ FUSE_FN Floats stochastic_half(Floats a, Floats random) {
   const Floats::Bits bits = Floats::Bits(a.value);
   const Floats::Bits raised = bits + (Floats::Bits(random.value) & 0xffffU);
   const Floats::Bits near = a.value == a.value ? raised : bits | 0x400000U;
-  return {Floats::Values(near & 0xffff0000U), Floats::upper_halves(near)};
+  return {Floats::Values(near & 0xffff0000U), Floats::upper_halves(near), near};
 }
 FUSE_FN Floats join_int16(Floats high, Floats low) {
   const Floats::Bits bits = Floats::Bits(high.value);

@@ -25,15 +25,20 @@ FUSE_FN Floats restored(Floats::Values values) {
 struct LaneLoops {
   static constexpr int count = Floats::count;
 
+  // Where registers have 16 lanes, words of 16 bits move in one instruction.
+  template <class Body>
+  static constexpr bool in_pairs =
+      FUSE_LANES == 8 && requires { Body::in_pairs; };
+
   // The loop over contiguous elements [begin, end). Two sets of lanes take turns
-  // where there are registers for both: divisions and roots of one leave time for
-  // the other. A long body has enough to do meanwhile.
+  // where there are registers for both, or they are a pair: divisions and roots of
+  // one leave time for the other. A long body has enough to do meanwhile.
   template <class Body>
   static FUSE_FN void run(const typename Body::PerTensor& entry,
                           const typename Body::Pointers& at, i64 begin,
                           i64 end) {
-    constexpr int sets =
-        FUSE_LANES == 16 && !requires { Body::is_long; } ? 2 : 1;
+    constexpr bool fits = FUSE_LANES == 16 || in_pairs<Body>;
+    constexpr int sets = fits && !requires { Body::is_long; } ? 2 : 1;
     i64 i = whole_steps<Body, sets>(entry, at, begin, end);
     for (; i < end; i += count) {
       step<Body>(entry, at, i, end - i < count ? end - i : count);
@@ -85,25 +90,38 @@ struct LaneLoops {
     typedef typename Body::Pointers Pointers;
     typedef typename Body::template Elements<Floats> Elements;
     static constexpr bool both = sets == 2;
+    static constexpr bool pair = both && in_pairs<Body>;
 
     typename Body::template Begun<Floats> first = {}, second = {};
 
     FUSE_FN void begin(const PerTensor& entry, const Pointers& at, i64 i) {
       Elements x, y;
-      Body::load(x, at, i, count);
-      if constexpr (both) Body::load(y, at, i + count, count);
+      if constexpr (pair) {
+        Body::load(x, y, at, i);
+      } else {
+        Body::load(x, at, i, count);
+        if constexpr (both) Body::load(y, at, i + count, count);
+      }
       first = Body::begin(x, entry);
       if constexpr (both) second = Body::begin(y, entry);
-      Body::store_begun(x, at, i, count);
-      if constexpr (both) Body::store_begun(y, at, i + count, count);
+      if constexpr (pair) {
+        Body::store_begun(x, y, at, i);
+      } else {
+        Body::store_begun(x, at, i, count);
+        if constexpr (both) Body::store_begun(y, at, i + count, count);
+      }
     }
     FUSE_FN void complete(const PerTensor& entry, const Pointers& at,
                           i64 i) const {
       Elements x, y;
       Body::complete(first, x, entry);
       if constexpr (both) Body::complete(second, y, entry);
-      Body::store_completed(x, at, i, count);
-      if constexpr (both) Body::store_completed(y, at, i + count, count);
+      if constexpr (pair) {
+        Body::store_completed(x, y, at, i);
+      } else {
+        Body::store_completed(x, at, i, count);
+        if constexpr (both) Body::store_completed(y, at, i + count, count);
+      }
     }
   };
 
@@ -111,15 +129,24 @@ struct LaneLoops {
   static FUSE_FN void steps(const typename Body::PerTensor& entry,
                             const typename Body::Pointers& at, i64 i) {
     typename Body::template Elements<Floats> x[sets];
-    FUSE_UNROLLED
-    for (int k = 0; k < sets; ++k) {
-      Body::load(x[k], at, i + k * count, count);
+    constexpr bool pair = sets == 2 && in_pairs<Body>;
+    if constexpr (pair) {
+      Body::load(x[0], x[1], at, i);
+    } else {
+      FUSE_UNROLLED
+      for (int k = 0; k < sets; ++k) {
+        Body::load(x[k], at, i + k * count, count);
+      }
     }
     FUSE_UNROLLED
     for (int k = 0; k < sets; ++k) Body::compute(x[k], entry);
-    FUSE_UNROLLED
-    for (int k = 0; k < sets; ++k) {
-      Body::store(x[k], at, i + k * count, count);
+    if constexpr (pair) {
+      Body::store(x[0], x[1], at, i);
+    } else {
+      FUSE_UNROLLED
+      for (int k = 0; k < sets; ++k) {
+        Body::store(x[k], at, i + k * count, count);
+      }
     }
   }
 

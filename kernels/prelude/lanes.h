@@ -10,9 +10,9 @@
 #include "fusebook/prelude/lane_words.h"
 #endif
 
-// The result of arithmetic on bfloat16 only. If it is a NaN, it is a quiet one
-// whose lower half is zero, as in its operands: rounding then keeps it as it
-// is, without a test.
+// The result of arithmetic on numbers among which the lower half of every NaN is zero,
+// as in those of bfloat16. If it is a NaN, it is a quiet one, and such a one, too:
+// rounding then keeps it as it is, without a test.
 namespace fuse {
 namespace FUSE_DEVICE {
 FUSE_FN float round_result_bfloat16(float value) {
@@ -41,12 +41,13 @@ struct Floats {
 
   Values value;
   Halves rounded;  // the same as stored in memory, if a rounding made it
+  Bits nearest;    // what bfloat16 is the upper half of, if a rounding made it
 
   Floats() = default;
-  FUSE_FN Floats(Values values) : value(values), rounded() {}
-  FUSE_FN Floats(Values values, Halves halves)
-      : value(values), rounded(halves) {}
-  FUSE_FN Floats(float number) : rounded() {
+  FUSE_FN Floats(Values values) : value(values), rounded(), nearest() {}
+  FUSE_FN Floats(Values values, Halves halves, Bits bits = Bits())
+      : value(values), rounded(halves), nearest(bits) {}
+  FUSE_FN Floats(float number) : rounded(), nearest() {
     // A NaN that 16-bit numbers can represent: see round_result_bfloat16.
     const float repeated =
         number != number ? float_of((bits_of(number) & 0xffff0000U) | 0x400000U)
@@ -174,10 +175,18 @@ struct Floats {
     return bits + 0x7fffU + (bits >> 16 & 1U);
   }
 #endif
+  // The upper halves of two, in turns.
+  static FUSE_FN Bits upper_halves(Bits even, Bits odd) {
+#if FUSE_LANES == 8 && !defined(__clang__)
+    return Bits(__builtin_ia32_pblendw256(Words(even >> 16), Words(odd), 0xaa));
+#else
+    return even >> 16 | (odd & 0xffff0000U);
+#endif
+  }
   FUSE_FN Bits rounded_bfloat16() const {
     const Bits bits = Bits(value);
-    const Bits nearest = nearest_bfloat16(bits);
-    return (value != value ? bits | 0x400000U : nearest) & 0xffff0000U;
+    const Bits number = nearest_bfloat16(bits);
+    return (value != value ? bits | 0x400000U : number) & 0xffff0000U;
   }
 
   template <class T>
@@ -208,6 +217,27 @@ struct Floats {
   FUSE_FN void store_rounded(T* to, i64 n) const {
     store(rounded, to, n);
   }
+
+  // Two sets of bfloat16 that are neighbours in memory, one with the even elements and
+  // one with the odd ones, so that no word moves.
+  template <class T>
+  static FUSE_FN void load_pair_bfloat16(Floats& even, Floats& odd,
+                                         const T* from) {
+    const Bits both = load<Bits>(from, count);
+    even = Values(both << 16);
+    odd = Values(both & 0xffff0000U);
+  }
+  template <class T>
+  static FUSE_FN void store_pair_bfloat16(const Floats& even, const Floats& odd,
+                                          T* to) {
+    store(upper_halves(even.rounded_bfloat16(), odd.rounded_bfloat16()), to,
+          count);
+  }
+  template <class T>
+  static FUSE_FN void store_pair_rounded(const Floats& even, const Floats& odd,
+                                         T* to) {
+    store(upper_halves(even.nearest, odd.nearest), to, count);
+  }
 };
 
 FUSE_FN Floats round_float16(Floats floats) {
@@ -216,12 +246,12 @@ FUSE_FN Floats round_float16(Floats floats) {
 }
 FUSE_FN Floats round_bfloat16(Floats floats) {
   const Floats::Bits bits = floats.rounded_bfloat16();
-  return {Floats::Values(bits), Floats::upper_halves(bits)};
+  return {Floats::Values(bits), Floats::upper_halves(bits), bits};
 }
 FUSE_FN Floats round_result_bfloat16(Floats floats) {
   const Floats::Bits bits =
       Floats::nearest_bfloat16(Floats::Bits(floats.value));
-  return {Floats::Values(bits & 0xffff0000U), Floats::upper_halves(bits)};
+  return {Floats::Values(bits & 0xffff0000U), Floats::upper_halves(bits), bits};
 }
 
 // An operation on floats, in each lane: the compiler turns them back into one

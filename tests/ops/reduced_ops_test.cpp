@@ -215,7 +215,8 @@ TEST_CASE("generated code says where it rounds") {
   CHECK(contains(code, "in.steps = load_scalar<bf16>("));
   CHECK(contains(code, "store_scalar<bf16>("));
   // The result of an operation, not its parts; constants are floats.
-  CHECK(contains(code, "= round_bfloat16(addcmul<Float>(params, params, t."));
+  CHECK(contains(code,
+                 "= round_result_bfloat16(addcmul<Float>(params, params, t."));
   CHECK(contains(code, "0x1.99999ap-4f /* 0.1 */));"));
   // From float16 to float32 there is nothing to round.
   CHECK(contains(code, "= round_float16(addcmul_1);"));
