@@ -110,7 +110,7 @@ const GradScaler::Progress& GradScaler::look_at(Optimizer& optimizer,
   for (std::size_t k = 1; k < grads.size(); ++k) {
     finite = finite * all_finite(grads[k], place);
   }
-  const bool scaled = may_keep_scaled && optimizer.has_master_weights() &&
+  const bool scaled = may_keep_scaled && optimizer.updates_in_float32() &&
                       std::any_of(grads.begin(), grads.end(), has_16_bits);
   if (!scaled) {
     const Scalar inverse = Scalar(1.0, place) / Scalar(scale_, place);

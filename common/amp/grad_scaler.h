@@ -45,7 +45,7 @@ struct GradScalerState {
 /// The scale, how long it has not moved, and whether something was infinite are
 /// numbers beside the gradients. The host asks for none of them, so all of it
 /// may be part of one `compile`. Unlike torch, gradients may be float16. If their
-/// parameters have masters in float32, `step` leaves such gradients as they are,
+/// parameters are updated in float32, `step` leaves such gradients as they are,
 /// and divides what it converts to float32; `unscale_` stores them in float16
 /// again, where small ones vanish.
 class GradScaler {

@@ -49,8 +49,10 @@ class Loading {
     compare(name, text(name), here);
   }
   /// The same for a switch that is in a file only while it is on.
-  void same_switch(const std::string& name, bool here) {
-    compare(name, find_text(name).value_or(on_off(false)), on_off(here));
+  /// One that the file lacks was off, or if it need not be there, is as it is here.
+  void same_switch(const std::string& name, bool here, bool needed) {
+    compare(name, find_text(name).value_or(on_off(here && !needed)),
+            on_off(here));
   }
   static void compare(const std::string& name, const std::string& there,
                       const std::string& here) {
@@ -167,15 +169,14 @@ void load_group(Loading& in, Optimizer& optimizer, std::size_t g,
                 const std::vector<std::size_t>& places, bool scheduled) {
   ParamGroup& group = optimizer.group(g);
   const std::string place = group_place(g);
-  in.same_switch(place + "master_weights", group.master_weights);
-  in.same_switch(place + "split_masters", group.split_masters);
-  in.same_switch(place + "stochastic_rounding", group.stochastic_rounding);
+  const auto storage = GroupStorage::saved_switches();
+  for (const GroupStorage::Switch& each : storage) {
+    in.same_switch(place + each.name, group.*each.on, each.has_states);
+  }
   for (const auto& [name, on] : group.flags()) {
-    if (on == &group.master_weights || on == &group.split_masters ||
-        on == &group.stochastic_rounding) {
-      continue;
-    }
-    in.same_text(place + name, on_off(*on));
+    const bool known = std::ranges::any_of(
+        storage, [&](const auto& each) { return &(group.*each.on) == on; });
+    if (!known) in.same_text(place + name, on_off(*on));
   }
   for (const auto& [name, number] : group.numbers()) {
     load_number(in, place + name, *number, scheduled);

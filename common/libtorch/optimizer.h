@@ -78,6 +78,11 @@ class Optimizer : public Kind::Base {
     }
   }
 
+  /// Updates parameters in bfloat16 and half in float32, and rounds the parameter and
+  /// each state once: see fuse::Optimizer::use_opmath. For all groups, also those that
+  /// are added later. May be switched between two steps.
+  void use_opmath(bool on = true) { engine().use_opmath(on); }
+
   /// Launches, compilations, recompiles and more, of all steps so far.
   const Counters& counters() const { return engine().compiled().counters(); }
   /// Why each recompile happened, the oldest first.
@@ -113,6 +118,10 @@ class Optimizer : public Kind::Base {
       stepper_.run();
       stepper_.params().note_writes([&]() noexcept { states_.count(); });
       states_.give(own.param_groups_, own.state_);
+    }
+    void use_opmath(bool on) {
+      const Turn turn(busy_);
+      stepper_.use_opmath(on);
     }
     const auto& compiled() const { return stepper_.compiled(); }
 

@@ -46,6 +46,11 @@ class Stepper {
   }
   /// Steps what was collected.
   void run();
+  /// For all groups, also those to come.
+  void use_opmath(bool on) {
+    opmath_ = on;
+    optimizer_.use_opmath(on);
+  }
 
   const Params& params() const { return params_; }
   Own& optimizer() { return optimizer_; }
@@ -64,6 +69,7 @@ class Stepper {
   Lists lists_;
   Params params_;
   std::vector<std::vector<double>> known_;  // each group's options, as numbers
+  bool opmath_ = false;
   Compiled<std::function<void()>> step_;
 };
 
@@ -116,6 +122,7 @@ void Stepper<Kind>::take_params(const Lists& lists, Groups& groups) {
     group.set(named_options<Kind>(options));
     group.options.validate();
     group["lr"].set_moves();
+    group.opmath = opmath_;
     made.push_back(std::move(group));
     known.push_back(numbers_of<Kind>(options));
   }

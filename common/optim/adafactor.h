@@ -21,7 +21,7 @@ namespace fuse {
 /// Options of torch.optim.Adafactor, with its defaults.
 struct AdafactorOptions {
   /// Stands for torch's None as the first of `eps`: the distance from 1 to the
-  /// next number of the parameter's dtype.
+  /// next number of the dtype that the parameter is updated in.
   static constexpr double none = -1;
 
   Scalar lr = 1e-2;           ///< The largest relative step.
@@ -162,8 +162,9 @@ class Adafactor : public ListOptimizer<AdafactorOptions> {
           new_means(joined(means.rows(), means.columns()), "means"),
           steps(TensorList::per_tensor(joined(batch.steps, batch.steps),
                                        "steps")),
-          rows(empty_like_each(batch.states[0]), "next rows"),
-          columns(empty_like_each(batch.states[1]), "next columns"),
+          rows(empty_like_each(batch.states[0], dtype_of(batch)), "next rows"),
+          columns(empty_like_each(batch.states[1], dtype_of(batch)),
+                  "next columns"),
           next(joined(rows, columns), "next factors"),
           of_rows(rows, {.rows = false}) {}
 
@@ -173,9 +174,18 @@ class Adafactor : public ListOptimizer<AdafactorOptions> {
       both.insert(both.end(), b.begin(), b.end());
       return both;
     }
-    static std::vector<Tensor> empty_like_each(const TensorList& list) {
+    // What the update computes in: averages in 16 bits may be wider until they are
+    // stored.
+    static DType dtype_of(const Batch& batch) {
+      const DType kept = batch.states[0].impl()->dtype;
+      return is_half(kept) ? batch.params.impl()->dtype : kept;
+    }
+    static std::vector<Tensor> empty_like_each(const TensorList& list,
+                                               DType dtype) {
       std::vector<Tensor> tensors;
-      for (const Tensor& each : list) tensors.push_back(empty_like(each));
+      for (const Tensor& each : list) {
+        tensors.push_back(empty_like(each, dtype));
+      }
       return tensors;
     }
 

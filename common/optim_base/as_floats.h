@@ -1,8 +1,9 @@
 // What an update takes as floats, whatever it is kept in.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <source_location>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -11,13 +12,21 @@
 
 namespace fuse {
 
+/// Whether the parameters of a batch are widened by `opmath` alone: those in 16 bits
+/// that neither have masters nor are rounded stochastically.
+inline bool widens(const Batch& batch, bool opmath) {
+  return opmath && is_half(batch.params.impl()->dtype) &&
+         batch.masters.empty() && batch.low_halves.empty() &&
+         batch.rounding_keys.empty();
+}
+
 /// Masters that are split are joined while they are updated, and not there at the
-/// end. Where parameters are rounded stochastically, these are the masters until
-/// then.
+/// end. Where parameters are rounded stochastically, or widened, these are the masters
+/// until then.
 class JoinedMasters {
  public:
-  explicit JoinedMasters(Batch& batch) : batch_(batch) {
-    if (!batch.rounding_keys.empty()) {
+  JoinedMasters(Batch& batch, bool widened) : batch_(batch), widened_(widened) {
+    if (!batch.rounding_keys.empty() || widened) {
       batch.masters = foreach_to(batch.params, DType::float32);
     } else if (!batch.low_halves.empty()) {
       batch.masters = foreach_join_halves(batch.params, batch.low_halves);
@@ -35,6 +44,7 @@ class JoinedMasters {
     if (!batch_.rounding_keys.empty()) {
       return foreach_copy_(params, rounded_stochastically());
     }
+    if (widened_) return foreach_copy_(params, batch_.masters);
     if (batch_.low_halves.empty()) return;
     foreach_copy_(params, foreach_high_half(batch_.masters));
     foreach_copy_(batch_.low_halves, foreach_low_half(batch_.masters));
@@ -48,7 +58,8 @@ class JoinedMasters {
 
  private:
   bool stays() const {
-    return batch_.low_halves.empty() && batch_.rounding_keys.empty();
+    return batch_.low_halves.empty() && batch_.rounding_keys.empty() &&
+           !widened_;
   }
 
   // The update has counted the step, so that each has bits of its own.
@@ -63,17 +74,21 @@ class JoinedMasters {
   }
 
   Batch& batch_;
+  bool widened_;
 };
 
-/// States in blocks are floats while they are updated, and restored as they were
-/// at the end.
+/// States in blocks, and those of widened parameters in 16 bits, are floats while they
+/// are updated, and restored as they were at the end. Averages of rows and columns stay
+/// as they are: who keeps lists of them from step to step widens them.
 class DecodedStates {
  public:
-  explicit DecodedStates(std::vector<TensorList>& states) : states_(states) {
-    if (std::none_of(states.begin(), states.end(), lies_in_blocks)) return;
-    own_ = states;
-    for (TensorList& list : states_) {
-      if (lies_in_blocks(list)) list = foreach_to(list, DType::float32);
+  DecodedStates(std::vector<TensorList>& states,
+                std::span<const StateSpec> specs, bool widened)
+      : states_(states), specs_(specs), widened_(widened) {
+    for (std::size_t s = 0; s < states.size(); ++s) {
+      if (!is_coded(s, states[s])) continue;
+      if (own_.empty()) own_ = states;
+      states_[s] = foreach_to(own_[s], DType::float32);
     }
   }
   DecodedStates(const DecodedStates&) = delete;
@@ -84,16 +99,20 @@ class DecodedStates {
 
   void encode() const {
     for (std::size_t s = 0; s < own_.size(); ++s) {
-      if (lies_in_blocks(own_[s])) foreach_copy_(own_[s], states_[s]);
+      if (is_coded(s, own_[s])) foreach_copy_(own_[s], states_[s]);
     }
   }
 
  private:
-  static bool lies_in_blocks(const TensorList& list) {
-    return in_blocks(list.impl()->dtype);
+  bool is_coded(std::size_t s, const TensorList& own) const {
+    const DType dtype = own.impl()->dtype;
+    return in_blocks(dtype) ||
+           (widened_ && is_half(dtype) && !is_average(specs_[s]));
   }
 
   std::vector<TensorList>& states_;
+  std::span<const StateSpec> specs_;
+  bool widened_;
   std::vector<TensorList> own_;
 };
 

@@ -94,7 +94,10 @@ bool GroupBatches::has_params(const Known& known,
 bool GroupBatches::has_options(Groups groups, std::size_t g) const {
   const Known& known = known_[g];
   const ParamGroup& own = *groups[g].group;
-  if (known.group != &own || known.foreach != own.foreach ()) return false;
+  if (known.group != &own || known.foreach != own.foreach () ||
+      known.opmath != own.opmath) {
+    return false;
+  }
   if (!same_specs(known.specs, groups[g].specs)) return false;
   return known.like == g || groups[known.like].group->is_like(own);
 }
@@ -226,6 +229,7 @@ void GroupBatches::remember(Groups groups, const GradientSource& gradients) {
     known.params = each.group->params.size();
     known.specs = each.specs;
     known.foreach = each.group->foreach ();
+    known.opmath = each.group->opmath;
     for (std::size_t i = 0; i < each.group->params.size(); ++i, ++next) {
       if (gradients.has(params_, next)) {
         ++known.updated;

@@ -78,6 +78,7 @@ class GroupBatches {
     std::size_t params = 0;
     std::span<const StateSpec> specs;
     bool foreach = true;
+    bool opmath = false;
     std::size_t like = 0;     // the first group of its set
     bool joined = false;      // updated together with others
     std::size_t updated = 0;  // number of parameters that had a gradient

@@ -22,9 +22,7 @@ void ParamGroup::tell(Facts& facts) {
     facts.add({name, -1, OptionFact::Kind::flag, on ? 1.0 : 0.0});
   };
   visit_flags([&](const char* name, bool& on) { add(name, on); });
-  add("master_weights", master_weights);
-  add("split_masters", split_masters);
-  add("stochastic_rounding", stochastic_rounding);
+  for (const Switch& each : saved_switches()) add(each.name, this->*each.on);
   add("states_8bit", states_8bit);
 }
 

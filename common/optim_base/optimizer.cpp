@@ -193,7 +193,9 @@ void Optimizer::update(JoinedBatch& joined, const StepOptions& options) const {
   const TensorList params = batch.params;
   const PutBack own_params(batch.params);
   const PutBack own(batch.grads);
-  const JoinedMasters joined_masters(batch);
+  const std::size_t first = joined.groups.front();
+  const bool widened = widens(batch, group(first).opmath);
+  const JoinedMasters joined_masters(batch, widened);
   if (!batch.masters.empty()) batch.params = batch.masters;
   const DType dtype = batch.params.impl()->dtype;
   if (batch.grads.impl()->dtype != dtype) {
@@ -205,8 +207,10 @@ void Optimizer::update(JoinedBatch& joined, const StepOptions& options) const {
   {
     std::optional<SkipScope> skipping;
     if (options.skip) skipping.emplace(*options.skip);
-    const DecodedStates decoded(batch.states);
-    update_group(joined.groups.front(), joined.numbers.scalars(), batch);
+    const DecodedStates decoded(
+        batch.states, widened ? specs_of(first) : std::span<const StateSpec>(),
+        widened);
+    update_group(first, joined.numbers.scalars(), batch);
     decoded.encode();
     joined_masters.split_into(params);
   }
@@ -297,6 +301,10 @@ void Optimizer::use_stochastic_rounding(bool on, std::uint32_t seed) {
   }
 }
 
+void Optimizer::use_opmath(bool on) {
+  for (std::size_t g = 0; g < group_count(); ++g) group(g).opmath = on;
+}
+
 void Optimizer::use_8bit_states(bool on, std::int64_t min_8bit_size,
                                 std::int64_t state_block_size) {
   const GroupStorage wanted = {.min_8bit_size = min_8bit_size,
@@ -323,12 +331,9 @@ OptimizerMemory Optimizer::memory() const {
   return all;
 }
 
-bool Optimizer::has_master_weights() const {
+bool Optimizer::updates_in_float32() const {
   for (std::size_t g = 0; g < group_count(); ++g) {
-    const ParamGroup& own = group(g);
-    if (own.master_weights || own.split_masters || own.stochastic_rounding) {
-      return true;
-    }
+    if (group(g).updates_in_float32()) return true;
   }
   return false;
 }

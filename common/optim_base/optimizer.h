@@ -143,9 +143,21 @@ class Optimizer {
   /// Switched off again, like masters of either kind, it leaves states in float32, also
   /// those of parameters that are stepped for the first time beside them.
   void use_stochastic_rounding(bool on = true, std::uint32_t seed = 0);
+  /// Updates parameters in bfloat16 or float16 in float32, as PyTorch's fused
+  /// optimizers and torch.compile do: a step reads the parameter, its gradient and its
+  /// states as float32, computes in float32, and rounds what it stores once, to
+  /// nearest. Without it, as in PyTorch's foreach optimizers, the result of each
+  /// operation is rounded to 16 bits. It loses fewer digits, a compiled step is faster,
+  /// and nothing is kept besides; not compiled, a step has float32 temporaries. Updates
+  /// too small for 16 bits are still lost: see masters and stochastic rounding, which
+  /// compute in float32 anyway. Parameters of other dtypes stay as they are. Applies to
+  /// the groups there are now; for one group, set its `opmath`. May be switched between
+  /// two steps. Checkpoints and state dicts tell whether it was on; those that do not
+  /// leave it as it is.
+  void use_opmath(bool on = true);
   /// True if some group updates its 16-bit parameters in float32: it has masters of
-  /// either kind switched on, or stochastic rounding.
-  bool has_master_weights() const;
+  /// either kind, stochastic rounding or opmath switched on.
+  bool updates_in_float32() const;
   /// Keeps states in 8 bits: about a byte an element instead of four. Each is
   /// coded as a root of its share of the largest of `state_block_size` neighbours
   /// (kernels/prelude/blocks.h says how well), decoded when a step reads it, and

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <unordered_map>
@@ -35,6 +36,15 @@ bool goes_by(std::string_view text, std::string_view name, int index) {
 }
 
 }  // namespace
+
+std::span<const GroupStorage::Switch> GroupStorage::saved_switches() {
+  static constexpr Switch all[] = {
+      {"master_weights", &GroupStorage::master_weights},
+      {"split_masters", &GroupStorage::split_masters},
+      {"stochastic_rounding", &GroupStorage::stochastic_rounding},
+      {"opmath", &GroupStorage::opmath, false}};
+  return all;
+}
 
 void GroupStorage::check_sizes(const std::string& place) const {
   if (min_8bit_size < 0) {
@@ -98,20 +108,16 @@ Scalar& ParamGroup::operator[](const std::string& name) {
 std::vector<std::pair<std::string, bool*>> ParamGroup::flags() {
   std::vector<std::pair<std::string, bool*>> all;
   visit_flags([&](const char* name, bool& on) { all.emplace_back(name, &on); });
-  if (master_weights) all.emplace_back("master_weights", &master_weights);
-  if (split_masters) all.emplace_back("split_masters", &split_masters);
-  if (stochastic_rounding) {
-    all.emplace_back("stochastic_rounding", &stochastic_rounding);
+  for (const Switch& each : saved_switches()) {
+    if (this->*each.on) all.emplace_back(each.name, &(this->*each.on));
   }
   return all;
 }
 
 std::vector<std::pair<std::string, bool*>> ParamGroup::switches() {
   auto all = flags();
-  if (!master_weights) all.emplace_back("master_weights", &master_weights);
-  if (!split_masters) all.emplace_back("split_masters", &split_masters);
-  if (!stochastic_rounding) {
-    all.emplace_back("stochastic_rounding", &stochastic_rounding);
+  for (const Switch& each : saved_switches()) {
+    if (!(this->*each.on)) all.emplace_back(each.name, &(this->*each.on));
   }
   return all;
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -34,12 +35,27 @@ struct GroupStorage {
   bool stochastic_rounding = false;
   /// What the random bits of parameters without a step begin with.
   std::uint32_t rounding_seed = 0;
+  /// See Optimizer::use_opmath.
+  bool opmath = false;
   /// See Optimizer::use_8bit_states.
   bool states_8bit = false;
   /// Parameters with fewer elements keep their states as they are.
   std::int64_t min_8bit_size = 4096;
   /// How many neighbours of a state in 8 bits share a scale.
   std::int64_t state_block_size = block_size;
+
+  /// Whether parameters in 16 bits are updated in float32.
+  bool updates_in_float32() const {
+    return master_weights || split_masters || stochastic_rounding || opmath;
+  }
+  /// Its switches that checkpoints and state dicts hold while they are on.
+  struct Switch {
+    const char* name;         ///< In state dicts.
+    bool GroupStorage::* on;  ///< Where it is.
+    /// True if states depend on it, so that what is loaded must have it.
+    bool has_states = true;
+  };
+  static std::span<const Switch> saved_switches();  ///< All of them.
 
   bool operator==(const GroupStorage&) const = default;
   /// Throws Error, with a message starting with `place`, for a negative size
@@ -64,8 +80,8 @@ class ParamGroup : public GroupStorage {
   std::vector<std::pair<std::string, Scalar*>> numbers();
   /// The options that can be switched on or off, such as "amsgrad".
   std::vector<std::pair<std::string, bool*>> flags();
-  /// The same with "master_weights", "split_masters" and "stochastic_rounding",
-  /// which `flags` has only while they are on.
+  /// The same with all of GroupStorage::saved_switches, which `flags` has only while
+  /// they are on.
   std::vector<std::pair<std::string, bool*>> switches();
   /// Sets options, including "initial_lr" and what `switches` has besides. Throws
   /// Error for an unknown name, or for a number where a switch is expected; then

@@ -54,7 +54,8 @@ void check_options(ParamGroup& here, const StateDict::Group& there,
     if (!has(name)) refuse(place + " has no \"" + name + "\"");
   }
   for (const auto& [name, on] : here.flags()) {
-    if (!has(name)) refuse(place + " has no \"" + std::string(name) + "\"");
+    const bool needed = on != &here.opmath;  // no state depends on that
+    if (needed && !has(name)) refuse(place + " has no \"" + name + "\"");
   }
 }
 

@@ -22,11 +22,6 @@ const StateSpec& find_spec(const std::string& place,
               " is not a state of this optimizer with its options");
 }
 
-// Averages stay as they are, also where they have the parameter's shape.
-bool is_average(const StateSpec& spec) {
-  return spec.shape == StateShape::rows || spec.shape == StateShape::columns;
-}
-
 // Without codes of 8 bits.
 DType plain_dtype_of(const StateSpec& spec, const Tensor& param) {
   if (spec.dtype) return *spec.dtype;
@@ -73,6 +68,10 @@ std::string kind_of(const Shape& shape, DType dtype) {
 }
 
 }  // namespace
+
+bool is_average(const StateSpec& spec) {
+  return spec.shape == StateShape::rows || spec.shape == StateShape::columns;
+}
 
 std::vector<std::string> state_names(std::span<const StateSpec> specs,
                                      const Tensor& param) {

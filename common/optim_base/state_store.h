@@ -67,6 +67,8 @@ inline constexpr std::string_view rounding_key_name = "rounding_key";
 bool is_master(const StateSpec& spec);
 /// True for that of keys, which only they have, too.
 bool is_rounding_key(const StateSpec& spec);
+/// True for that of averages of rows or columns.
+bool is_average(const StateSpec& spec);
 
 /// The same specs with masters, for groups with `master_weights`, or with their
 /// lower halves, for groups with `split_masters`: a table that stays for good.

@@ -135,6 +135,29 @@ EXAMPLE(stochastic_rounding) {
   print("mean: ", x.to(float32).sum() / 10000);
 }
 
+EXAMPLE(opmath) {
+  const auto stepped = [](DType type, bool opmath) {
+    Generator gen(0);
+    Tensor x = zeros({10000}, type);
+    Adam adam({x}, {.lr = 0.01});
+    adam.use_opmath(opmath);
+    auto step = compile([&] { adam.step(); });
+    for (int n = 0; n < 5; ++n) {
+      x.set_grad(rand({10000}, gen).to(type));
+      step();
+    }
+    return x.to_vector();
+  };
+  const auto exact = stepped(float32, false);
+  for (const bool opmath : {false, true}) {
+    const auto values = stepped(bfloat16, opmath);
+    double most = 0;
+    for (std::size_t i = 0; i < exact.size(); ++i)
+      most = std::max(most, std::abs(values[i] / exact[i] - 1));
+    print("largest relative error ", opmath ? "with it: " : "without: ", most);
+  }
+}
+
 EXAMPLE(options_by_name) {
   const NamedParams named = {{"weight", tensor({1.0})},
                              {"bias", tensor({1.0})}};

@@ -285,6 +285,15 @@ class Optimizer(_Parameters):
         set its options `stochastic_rounding` and `rounding_seed`."""
         self._switch(stochastic_rounding=on, rounding_seed=seed)
 
+    def use_opmath(self, on: bool = True) -> None:
+        """Updates bfloat16 and float16 parameters in float32, and rounds the parameter
+        and each state once, to nearest, as PyTorch's fused optimizers do. Without it, as
+        in PyTorch's foreach optimizers, the result of each operation is rounded, which
+        takes longer and loses more digits. It keeps nothing besides, and may be switched
+        between steps. It applies to the groups that exist now; for one group, set its
+        option `opmath`."""
+        self._switch(opmath=on)
+
     def use_8bit_states(self, on: bool = True, min_8bit_size: int = 4096,
                         state_block_size: int = 256) -> None:
         """Keeps states in 8 bits: about a byte an element instead of a float32. Each run

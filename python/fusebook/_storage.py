@@ -1,5 +1,5 @@
-"""Options of a group that say how it keeps its weights, and its states. A group has
-those that were set."""
+"""Options of a group that say how it keeps its weights and its states, and in what it
+computes. A group has those that were set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 _WEIGHTS = {"master_weights": bool, "split_masters": bool, "stochastic_rounding": bool,
             "rounding_seed": int}
 _STATES = {"states_8bit": bool, "min_8bit_size": int, "state_block_size": int}
-_ALL = {**_WEIGHTS, **_STATES}
+_UPDATE = {"opmath": bool}
+_ALL = {**_WEIGHTS, **_STATES, **_UPDATE}
 
 
 def _value(name: str, value: Any) -> bool | int:
@@ -51,9 +52,9 @@ def without(group: dict[str, Any]) -> dict[str, Any]:
 
 
 def keep(groups: list[dict[str, Any]], before: list[dict[str, Any]]) -> None:
-    """Where a loaded group says nothing of how weights are kept, or nothing of
-    states, that stays as it was."""
+    """Where a loaded group says nothing of how weights are kept, nothing of states, or
+    nothing of the update, that stays as it was."""
     for group, old in zip(groups, before, strict=True):
-        for options in (_WEIGHTS, _STATES):
+        for options in (_WEIGHTS, _STATES, _UPDATE):
             if not any(name in group for name in options):
                 group.update((name, old[name]) for name in options if name in old)

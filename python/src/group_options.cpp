@@ -23,6 +23,8 @@ bool take_storage(const std::string& name, const nb::handle& value,
     flag(storage.split_masters);
   } else if (name == "stochastic_rounding") {
     flag(storage.stochastic_rounding);
+  } else if (name == "opmath") {
+    flag(storage.opmath);
   } else if (name == "rounding_seed") {
     storage.rounding_seed = nb::cast<std::uint32_t>(value);
   } else if (name == "states_8bit") {

@@ -25,12 +25,17 @@ struct Promise {
 constexpr const char* cold_kernel = "bare kernel, caches used by others";
 constexpr const char* kept_limit = "limit, gradients kept";
 constexpr const char* kernel_of_many = "bare kernel, 10000 rates, moved";
+constexpr const char* bfloat16_opmath = "compiled, bfloat16, opmath";
+constexpr const char* float16_opmath = "compiled, float16, opmath";
 
 constexpr Promise promises[] = {
     {"step", "10 x 1024 x 1024", "compiled", "limit", 1.05},
     {"step", "10 x 1024 x 1024", "compiled", "by hand", 1.03},
     {"step", "10 x 1024 x 1024", "interpreted", "limit", 1.6},
     {"step", "1000 x 64", "compiled", "bare kernel", 2},
+    // Half of the bytes; what else they take is roundings.
+    {"step", "10 x 1024 x 1024", bfloat16_opmath, "compiled", 0.85},
+    {"step", "10 x 1024 x 1024", float16_opmath, "compiled", 0.85},
     {"step", "10000 x 64", "limit", "bare kernel", 1.05},
     // Unscaling, checking, clipping, Adam and an average: 44 bytes an element, 40
     // where gradients are not written.

@@ -92,12 +92,14 @@ Set tensor_by_tensor(const CaseModel& model) {
   return eager(model, "tensor by tensor", false);
 }
 
-// Half of the bytes, and a rounding after each operation.
-Set reduced(const CaseModel& model, DType dtype) {
+// Half of the bytes, and a rounding after each operation, or before each store.
+Set reduced(const CaseModel& model, DType dtype, bool opmath) {
   auto adam = std::make_shared<Adam>(model.copy(dtype));
+  adam->use_opmath(opmath);
   const Step step = compile([adam] { adam->step(); });
+  const std::string name = std::string("compiled, ") + name_of(dtype);
   Set set;
-  set.variants.push_back({std::string("compiled, ") + name_of(dtype), step,
+  set.variants.push_back({opmath ? name + ", opmath" : name, step,
                           bytes_of(step), "limit of float32"});
   set.touched.resize(4);
   for (const Tensor& param : model.params()) {
@@ -109,13 +111,20 @@ Set reduced(const CaseModel& model, DType dtype) {
   return set;
 }
 
-Set bfloat16(const CaseModel& model) { return reduced(model, DType::bfloat16); }
-
-Set float16(const CaseModel& model) { return reduced(model, DType::float16); }
+template <DType dtype, bool opmath>
+Set reduced(const CaseModel& model) {
+  return reduced(model, dtype, opmath);
+}
 
 using Make = Set (*)(const CaseModel& model);
-constexpr Make makes[] = {fused,    interpreted, foreach, tensor_by_tensor,
-                          bfloat16, float16};
+constexpr Make makes[] = {fused,
+                          interpreted,
+                          foreach,
+                          tensor_by_tensor,
+                          reduced<DType::bfloat16, false>,
+                          reduced<DType::bfloat16, true>,
+                          reduced<DType::float16, false>,
+                          reduced<DType::float16, true>};
 
 void add_loops(Set& set, const std::shared_ptr<AccessPattern>& pattern,
                const std::string& where) {
@@ -170,9 +179,9 @@ void measure(const Case& wanted, const Set& set, bool tell_limits) {
 }
 
 // Lists of a whole model's size: parameters and gradients; two averages for each
-// float32 optimizer; four of half the size for each other type; what the limits
+// float32 optimizer; four of half the size for each other one; what the limits
 // move; the temporaries of an eager step.
-constexpr std::int64_t lists_at_once = 2 + 5 * 2 + 2 * 2 + 2 * 2 + 4 + 2;
+constexpr std::int64_t lists_at_once = 2 + 5 * 2 + 4 * 2 + 2 * 2 + 4 + 2;
 // One set after the other: the largest has one optimizer and temporaries, or two
 // optimizers.
 constexpr std::int64_t lists_in_turn = 2 + 2 + 2 + 1;

@@ -108,6 +108,15 @@ TEST_CASE("another seed of stochastic rounding") {
                  "param_groups[0][\"rounding_seed\"] = 7"));
 }
 
+TEST_CASE("an update in float32 on one rank alone") {
+  if (given_ranks->size() == 1) return;
+  Training training;
+  training.opt.use_opmath(is_last());
+  add_own_gradients(training.sharded, small, training.params, 0);
+  CHECK(contains(agreed_message([&] { training.sharded.step(); }),
+                 "param_groups[0][\"opmath\"] = true"));
+}
+
 TEST_CASE("other sizes of states in 8 bits, and another device") {
   if (given_ranks->size() == 1) return;
   Training training;

@@ -146,6 +146,21 @@ TEST_CASE("parameters that are rounded stochastically") {
   }
 }
 
+TEST_CASE("parameters in 16 bits that are updated in float32") {
+  for (const DType dtype : {DType::bfloat16, DType::float16}) {
+    Run run{{{{{3}, dtype},
+              {{100, 257}, dtype},
+              {{20}, DType::float32},
+              {{8193, 2}, dtype}}},
+            [](std::vector<Tensor> params) {
+              auto opt = std::make_unique<AdamW>(std::move(params));
+              opt->use_opmath();
+              return opt;
+            }};
+    check_same(run);
+  }
+}
+
 TEST_CASE("a gradient that only some ranks have, or nobody") {
   Run run{tensors, maker<Adam>(AdamOptions{})};
   run.model.has_gradient = [](int step, int micro, std::size_t param) {

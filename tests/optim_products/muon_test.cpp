@@ -444,6 +444,37 @@ TEST_CASE("parameters that are rounded stochastically, compiled or not") {
   CHECK_FALSE(same_bits(compiled, nearest));
 }
 
+TEST_CASE("parameters in 16 bits that are updated in float32") {
+  const Params eagerly = make_params({{8, 12}, {40, 3}}, 3, DType::bfloat16);
+  const Params compiled = copies(eagerly);
+  Params exact;
+  for (const Tensor& each : eagerly) {
+    exact.push_back(each.to(DType::float32).clone());
+    exact.back().set_grad(each.grad().to(DType::float32).clone());
+  }
+  const MuonOptions options{.lr = 0.01};
+  Muon eager(eagerly, options);
+  Muon fused(compiled, options);
+  Muon wide(exact, options);
+  eager.use_opmath();
+  fused.use_opmath();
+  auto step = compile([&] { fused.step(); });
+  const auto round = [](Tensor tensor) {
+    tensor.copy_(tensor.to(DType::bfloat16).to(DType::float32));
+  };
+  for (int n = 0; n < 4; ++n) {
+    eager.step();
+    step();
+    wide.step();
+    CHECK(same_bits(compiled, eagerly));
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      round(exact[i]);
+      round(wide.state(exact[i], "momentum_buffer"));
+      CHECK(same_bits(eagerly[i], exact[i].to(DType::bfloat16)));
+    }
+  }
+}
+
 TEST_CASE("parameters in 16 bits, with and without masters") {
   for (const bool masters : {false, true}) {
     const Params params = make_params({{8, 12}}, 3, DType::bfloat16);

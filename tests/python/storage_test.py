@@ -190,6 +190,45 @@ class Masters(unittest.TestCase):
                 self.run_small_steps(lambda opt, name=switch: getattr(opt, name)(), 1)
 
 
+class Opmath(unittest.TestCase):
+    def test_one_rounding_of_what_is_stored(self):
+        for on in (True, False):
+            x = np.linspace(-1, 1, 100).astype(np.float16)
+            wide = x.astype(np.float32)
+            buffer = np.zeros(100, np.float32)
+            sgd = fusebook.SGD([{"params": [x], "opmath": on}], lr=0.1, momentum=0.9)
+            differs = False
+            for number in range(5):
+                grad = np.cos(np.arange(100) + number).astype(np.float16)
+                sgd.step([grad])
+                exact = np.float32(0.9) * buffer if number else buffer
+                exact = exact + grad.astype(np.float32)
+                wide = (wide + exact * np.float32(-0.1)).astype(np.float16)
+                wide = wide.astype(np.float32)
+                buffer = exact.astype(np.float16).astype(np.float32)
+                differs = differs or not np.array_equal(x.astype(np.float32), wide)
+            self.assertEqual(differs, not on)
+            self.assertEqual(sgd.state[0]["momentum_buffer"].dtype, np.float16)
+            saved = sgd.state_dict()["param_groups"][0]
+            self.assertEqual(saved.get("opmath", False), on)
+
+    def test_what_says_nothing_of_it_leaves_it(self):
+        def make(**options):
+            return fusebook.SGD([{"params": [np.ones(3, np.float16)], **options}], lr=0.1)
+
+        opt = make(opmath=True)
+        opt.load_state_dict(make(states_8bit=True).state_dict())
+        self.assertTrue(opt.param_groups[0]["opmath"])
+        opt = make(master_weights=True)
+        opt.load_state_dict(make(opmath=True).state_dict())
+        self.assertTrue(opt.param_groups[0]["opmath"])
+        self.assertTrue(opt.param_groups[0]["master_weights"])
+
+    def test_only_true_and_false(self):
+        with self.assertRaisesRegex(fusebook.Error, "opmath must be True or False"):
+            fusebook.SGD([{"params": [np.ones(3, np.float16)], "opmath": 1}], lr=0.1)
+
+
 class Loading(unittest.TestCase):
     def test_into_an_optimizer_that_has_stepped_in_another_way(self):
         switches = (lambda opt: None, lambda opt: opt.use_8bit_states(),

@@ -332,3 +332,46 @@ TEST_CASE("an optimizer is moved, with its state") {
   CHECK(moved.counters().launches == 4);
   CHECK(moved.counters().compilations == 1);
 }
+
+TEST_CASE("16 bits are updated in float32, also in groups that are added") {
+  const auto make = [](std::int64_t n) {
+    return torch::linspace(-1, 1, n).to(torch::kBFloat16).requires_grad_();
+  };
+  std::vector<torch::Tensor> params = {make(100), make(33)};
+  fuse::libtorch::Adam adam({params[0]}, AdamOptions(0.01));
+  adam.use_opmath();
+  adam.add_param_group(torch::optim::OptimizerParamGroup({params[1]}));
+  // In float32, and rounded by hand after each step.
+  std::vector<torch::Tensor> wide;
+  for (const auto& each : params) {
+    wide.push_back(each.detach().to(torch::kFloat).requires_grad_());
+  }
+  fuse::libtorch::Adam oracle(wide, AdamOptions(0.01));
+  const auto round = [](torch::Tensor tensor) {
+    const torch::NoGradGuard guard;
+    tensor.copy_(tensor.to(torch::kBFloat16).to(torch::kFloat));
+  };
+  bool differs = false;
+  for (int step = 0; step < 8; ++step) {
+    if (step == 6) adam.use_opmath(false);
+    for (std::size_t i = 0; i < params.size(); ++i) {
+      const auto gradient =
+          torch::cos(torch::arange(params[i].numel()) + double(step));
+      params[i].mutable_grad() = gradient.to(torch::kBFloat16);
+      wide[i].mutable_grad() = params[i].grad().to(torch::kFloat);
+    }
+    adam.step();
+    oracle.step();
+    for (std::size_t i = 0; i < params.size(); ++i) {
+      round(wide[i]);
+      round(state_of(oracle, wide[i]).exp_avg());
+      round(state_of(oracle, wide[i]).exp_avg_sq());
+      const bool same = torch::equal(params[i].to(torch::kFloat), wide[i]);
+      if (step < 6) CHECK(same);
+      differs = differs || !same;
+    }
+  }
+  CHECK(differs);  // without
+  CHECK(state_of(adam, params[0]).exp_avg().scalar_type() == torch::kBFloat16);
+  CHECK(adam.counters().launches == 8);
+}

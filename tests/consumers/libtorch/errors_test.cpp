@@ -238,6 +238,8 @@ TEST_CASE("an optimizer that was moved from says so") {
   Adam other = std::move(adam);
   // NOLINTNEXTLINE(bugprone-use-after-move): that is what is tried.
   check_says(message_of([&] { adam.step(); }), "this optimizer was moved from");
+  check_says(message_of([&] { adam.use_opmath(); }),
+             "this optimizer was moved from");
   other.step();
   CHECK(other.counters().launches == 1);
 }
