@@ -357,7 +357,9 @@ class Run:
     """clang-tidy over some sources; `clean` are those without findings."""
 
     def __init__(self, program, build, pool, count, options=()):
-        self.words = (program, "--quiet", *options)
+        # What only g++ knows is in the commands, too.
+        self.words = (program, "--quiet",
+                      "--extra-arg=-Wno-unused-command-line-argument", *options)
         self.build, self.pool, self.count = build, pool, count
         self.clean = set()
 
