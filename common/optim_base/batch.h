@@ -39,9 +39,9 @@ struct Batch {
   const TensorList& state(std::string_view name) const;
 
   /// What an update makes of the shapes of a batch and of options alone, under a
-  /// name that tells these options: made once, and the same at the next step. Lists of
-  /// a batch may be other ones then: gradients, and all but averages that are in 8 or
-  /// 16 bits, where the update is in float32.
+  /// name that tells these options: made once, and the same at the next step. Keep no
+  /// gradients in it, and of the states only averages of rows and columns: others may
+  /// be float32 copies that end with the step.
   template <class Make>
   auto& keep(const std::string& name, Make make) const {
     std::any& place = kept_place(name);

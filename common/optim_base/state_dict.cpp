@@ -53,9 +53,16 @@ void check_options(ParamGroup& here, const StateDict::Group& there,
   for (const auto& [name, number] : here.numbers()) {
     if (!has(name)) refuse(place + " has no \"" + name + "\"");
   }
+  const auto may_lack = [&](const bool* on) {
+    return std::ranges::any_of(
+        GroupStorage::saved_switches(), [&](const auto& each) {
+          return &(here.*each.on) == on && !each.has_states;
+        });
+  };
   for (const auto& [name, on] : here.flags()) {
-    const bool needed = on != &here.opmath;  // no state depends on that
-    if (needed && !has(name)) refuse(place + " has no \"" + name + "\"");
+    if (!has(name) && !may_lack(on)) {
+      refuse(place + " has no \"" + name + "\"");
+    }
   }
 }
 

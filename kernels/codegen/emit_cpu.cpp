@@ -88,6 +88,7 @@ std::string pragmas(const Plan& plan, bool in_lanes) {
 #pragma GCC optimize("schedule-insns,sched-pressure")
 #endif
 )";
+  // Pairs gain most where registers are not spared; codes and float16 lose by it.
   const std::string in_pairs =
       R"(#if defined(__AVX2__) && !defined(__AVX512BW__) && !defined(__clang__)
 #pragma GCC optimize("schedule-insns")
