@@ -96,7 +96,10 @@ static FUSE_FN void encode(const Held& held, i64 i, i64 n) {
 }
 using Lanes = BlockByBlock;
 )",
-      {{"measures", for_each(values, "finite &= held.@slot@.measure();\n")},
+      {{"measures",
+        for_each(values, values.in_lanes()
+                             ? "finite &= held.@slot@.measure_lanes();\n"
+                             : "finite &= held.@slot@.measure();\n")},
        {"encodes", for_each(values, "held.@slot@.encode(i, n);\n")}});
 }
 

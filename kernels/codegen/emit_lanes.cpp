@@ -31,12 +31,13 @@ std::string load_lanes(const BodyValues& values, std::size_t s) {
 std::string store_lanes(const BodyValues& values, const Store& store) {
   const auto s = std::size_t(store.slot);
   const std::string& slot = values.slot_name(s);
+  if (values.in_blocks(s)) {
+    return fill("at.@slot@.store(x.@slot@, i, n);\n", {{"slot", slot}});
+  }
   const std::string type = lanes_in_memory(values, store);
-  const char* const next = values.in_blocks(s) ? ".next" : "";
-  return fill(type == "int16"
-                  ? "store_@type@(x.@slot@, at.@slot@@next@ + i, n);\n"
-                  : "x.@slot@.store_@type@(at.@slot@@next@ + i, n);\n",
-              {{"slot", slot}, {"type", type}, {"next", next}});
+  return fill(type == "int16" ? "store_@type@(x.@slot@, at.@slot@ + i, n);\n"
+                              : "x.@slot@.store_@type@(at.@slot@ + i, n);\n",
+              {{"slot", slot}, {"type", type}});
 }
 
 std::string load_pair(const BodyValues& values, std::size_t s) {

@@ -30,9 +30,16 @@ struct HeldBlock {
     return Codes::decode(codes[i], unit);
   }
 #if defined(FUSE_LANES)
-  // What a loop in lanes reads instead: elements [i, i + n).
+  // What a loop in lanes reads and stores instead: elements [i, i + n). The largest
+  // size of each lane is at hand then, without another look at the elements.
+  mutable Floats::Bits largest = {};
   FUSE_FN Floats lanes(i64 i, i64 n) const {
     return decode(Codes(), LaneCodes::load(codes + i, n), unit);
+  }
+  FUSE_FN void store(const Floats& x, i64 i, i64 n) const {
+    x.store_float32(next + i, n);
+    const Floats::Bits sizes = sizes_of(Codes(), x.value);
+    largest = sizes > largest ? sizes : largest;
   }
 #endif
   // The first n elements, all at once.
@@ -40,12 +47,15 @@ struct HeldBlock {
 
   // Or, for a whole block of finite elements: first its scale, then elements.
   FUSE_FN bool measure() {
-    const unsigned largest = largest_size<Codes>(next, Codes::block);
-    if (largest >= no_size) return false;
-    const float scale = scale_of<Codes>(largest);
-    *all.scale(block) = scale;
-    factor = Codes::top / scale;
-    return true;
+    return set_scale(largest_size<Codes>(next, Codes::block));
+  }
+  // The same where a loop in lanes has stored it.
+  FUSE_FN bool measure_lanes() {
+#if defined(FUSE_LANES)
+    return set_scale(largest_of(largest));
+#else
+    return measure();
+#endif
   }
   FUSE_FN void encode(i64 i, i64 n) const {
 #if defined(FUSE_LANES)
@@ -53,6 +63,15 @@ struct HeldBlock {
 #else
     encode_run<Codes>(next + i, n, factor, codes + i);
 #endif
+  }
+
+ private:
+  FUSE_FN bool set_scale(unsigned size) {
+    if (size >= no_size) return false;
+    const float scale = scale_of<Codes>(size);
+    *all.scale(block) = scale;
+    factor = Codes::top / scale;
+    return true;
   }
 };
 
@@ -73,6 +92,9 @@ struct HeldBlocks {
     const bits8* const codes = all.codes(block) + i % Codes::block;
     return decode(Codes(), LaneCodes::load(codes, n), all.unit(block));
   }
+  FUSE_FN void store(const Floats& x, i64 i, i64 n) const {
+    x.store_float32(next + i, n);
+  }
 #endif
   FUSE_FN void encode(i64 n) const {
     for (i64 i = 0; i < n; i += Codes::block) {
@@ -89,6 +111,7 @@ struct HeldBlocks {
     }
     return true;
   }
+  FUSE_FN bool measure_lanes() const { return measure(); }
   FUSE_FN void encode(i64 begin, i64 n) const {
     const i64 piece = n < Codes::block ? n : Codes::block;
     for (i64 i = begin; i < begin + n; i += piece) {
@@ -168,8 +191,7 @@ struct BlockByBlock {
     for (i64 first = begin; first < end; first += size) {
       want_ahead<Body>(at, first, size, end);
       const typename Body::Held next(at, first, rooms[room]);
-      run_block<Body>(entry, next, held, waiting);
-      held = next;
+      held = run_block<Body>(entry, next, held, waiting);
       waiting = measured<Body>(held);
       room = 1 - room;
     }
@@ -186,14 +208,14 @@ struct BlockByBlock {
 
   // Both by value: codes are characters, which might be anything in memory.
   template <class Body>
-  static FUSE_FN void run_block(const typename Body::PerTensor entry,
-                                const typename Body::Held held,
-                                const typename Body::Held before,
-                                bool encode_before) {
+  static FUSE_FN typename Body::Held run_block(
+      const typename Body::PerTensor entry, const typename Body::Held held,
+      const typename Body::Held before, bool encode_before) {
     for (i64 i = 0; i < held_size<Body>(); i += group) {
       run_group<Body>(entry, held, i);
       if (encode_before) Body::encode(before, i, group);
     }
+    return held;
   }
 
   template <class Body>
@@ -212,7 +234,7 @@ struct BlockByBlock {
 
   template <class Body>
   static FUSE_FN void run_group(const typename Body::PerTensor& entry,
-                                const typename Body::Held held, i64 i) {
+                                const typename Body::Held& held, i64 i) {
     if constexpr (requires { typename Body::InLanes; }) {
       Body::InLanes::template run_all<HeldBody<Body>>(entry, held, i,
                                                       i + group);

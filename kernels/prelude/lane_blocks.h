@@ -36,12 +36,6 @@ struct LaneCodes {
   FUSE_FN Ints without_sign() const {
     return __builtin_convertvector(bytes, Ints);
   }
-  static FUSE_FN LaneCodes lowest_of(Bits bits) {
-    return {__builtin_convertvector(bits, Bytes)};
-  }
-  FUSE_FN void store(bits8* to) const {
-    FUSE_BUILTIN(memcpy)(to, &bytes, count);
-  }
 #elif FUSE_LANES == 16
   FUSE_FN Ints with_sign() const {
     return Ints(__builtin_ia32_pmovsxbd512_mask(bytes, Ints{}, -1));
@@ -49,31 +43,12 @@ struct LaneCodes {
   FUSE_FN Ints without_sign() const {
     return Ints(__builtin_ia32_pmovzxbd512_mask(bytes, Ints{}, -1));
   }
-  static FUSE_FN LaneCodes lowest_of(Bits bits) {
-    return {__builtin_ia32_pmovdb512_mask(Ints(bits), Bytes{}, -1)};
-  }
-  FUSE_FN void store(bits8* to) const {
-    FUSE_BUILTIN(memcpy)(to, &bytes, count);
-  }
 #else
   FUSE_FN Ints with_sign() const {
     return Ints(__builtin_ia32_pmovsxbd256(bytes));
   }
   FUSE_FN Ints without_sign() const {
     return Ints(__builtin_ia32_pmovzxbd256(bytes));
-  }
-  static FUSE_FN LaneCodes lowest_of(Bits bits) {
-    typedef char All __attribute__((vector_size(32)));
-    const All chosen = __builtin_shuffle(
-        All(bits),
-        All{0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28,
-            0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28});
-    typedef long long Quarters __attribute__((vector_size(32)));
-    return {Bytes(Halves{Quarters(chosen)[0], 0})};
-  }
-  FUSE_FN void store(bits8* to) const {
-    const long long first = Halves(bytes)[0];
-    FUSE_BUILTIN(memcpy)(to, &first, count);
   }
 #endif
 
@@ -111,30 +86,12 @@ FUSE_FN Floats::Bits at_least_one(Floats::Bits root) {
   return root > one ? root : one;
 }
 
-FUSE_FN LaneCodes encode(SignedCodes, Floats::Values x, float factor) {
-  typedef LaneCodes::Values Values;
-  typedef LaneCodes::Bits Bits;
-  const Bits size = Bits(x) & 0x7fffffffU;
-  const Bits share = Bits(Values(size) * factor);
-  const Bits least = at_least_one((share >> 1) + 0x1fc00000U);
-  const Bits some = size == 0U ? Bits{} : least;
-  const Values root = Values(some | (Bits(x) & 0x80000000U));
-  return LaneCodes::lowest_of(Bits(root + round_to_bits));
-}
-FUSE_FN LaneCodes encode(UnsignedCodes, Floats::Values x, float factor) {
-  typedef LaneCodes::Values Values;
-  typedef LaneCodes::Bits Bits;
-  const Bits least = at_least_one((Bits(x * factor) >> 2) + 0x2fa00000U);
-  const Values root = Values(Bits(x) == 0U ? Bits{} : least);
-  return LaneCodes::lowest_of(Bits(root + round_to_bits));
-}
-
 FUSE_FN Floats decode(SignedCodes, LaneCodes stored, float unit) {
   typedef LaneCodes::Values Values;
   typedef LaneCodes::Bits Bits;
   const LaneCodes::Ints code = stored.with_sign();
-  const LaneCodes::Ints steps = code < 0 ? -code : code;
-  const Bits root = Bits(__builtin_convertvector(steps, Values)) << 1;
+  // The shift takes the sign away.
+  const Bits root = Bits(__builtin_convertvector(code, Values)) << 1;
   const Bits share = at_least_one(root) - 0x3f800000U;
   const Bits value = Bits(Values(share) * unit) | (Bits(code) & 0x80000000U);
   return Values(code == -128 ? Bits{} + 0x7fc00000U : value);
@@ -143,21 +100,118 @@ FUSE_FN Floats decode(UnsignedCodes, LaneCodes stored, float unit) {
   typedef LaneCodes::Values Values;
   typedef LaneCodes::Bits Bits;
   const LaneCodes::Ints code = stored.without_sign();
-  const Bits root = Bits(__builtin_convertvector(code, Values)) << 2;
-  const Bits some = Bits(Values(root - 0xbe800000U) * unit);
-  const Bits value = code == 0 ? Bits{} : some;
+  const Bits root = Bits(__builtin_convertvector(code, Values));
+  const Bits zero = Bits{} + 0x2fa00000U;
+  const Bits share = ((root > zero ? root : zero) - zero) << 2;
+  const Bits value = Bits(Values(share) * unit);
   return Values(code == 255 ? Bits{} + 0x7fc00000U : value);
 }
 
-// n neighbours of one block.
+#if FUSE_LANES == 16
+// The code of each element is the lowest byte.
+FUSE_FN Floats::Bits coded(SignedCodes, Floats::Values x, float factor) {
+  typedef Floats::Values Values;
+  typedef Floats::Bits Bits;
+  const Bits size = Bits(x) & 0x7fffffffU;
+  const Bits share = Bits(Values(size) * factor);
+  const Bits least = at_least_one((share >> 1) + 0x1fc00000U);
+  const Bits some = size == 0U ? Bits{} : least;
+  const Values root = Values(some | (Bits(x) & 0x80000000U));
+  return Bits(root + round_to_bits);
+}
+FUSE_FN Floats::Bits coded(UnsignedCodes, Floats::Values x, float factor) {
+  typedef Floats::Values Values;
+  typedef Floats::Bits Bits;
+  const Bits least = at_least_one((Bits(x * factor) >> 2) + 0x2fa00000U);
+  const Values root = Values(Bits(x) == 0U ? Bits{} : least);
+  return Bits(root + round_to_bits);
+}
+
+// As many as a block has at least.
+template <class Codes>
+FUSE_FN void encode_32(const float* from, float factor, bits8* to) {
+  for (int k = 0; k < 32; k += 16) {
+    const Floats x = Floats::load_float32(from + k, 16);
+    const Floats::Bits bits = coded(Codes(), x.value, factor);
+#if defined(__clang__)
+    const auto codes = __builtin_convertvector(bits, LaneCodes::Bytes);
+#else
+    const LaneCodes::Bytes codes = __builtin_ia32_pmovdb512_mask(
+        LaneCodes::Ints(bits), LaneCodes::Bytes{}, -1);
+#endif
+    FUSE_BUILTIN(memcpy)(to + k, &codes, 16);
+  }
+}
+#else
+// What codes are packed from.
+typedef int Words32 __attribute__((vector_size(32)));
+typedef short Words16 __attribute__((vector_size(32)));
+
+// The code of each element as a whole number. psignd negates a number where its
+// second operand is negative, and makes it zero where that is zero: once for both
+// zeros, and once for the sign.
+FUSE_FN Words32 coded(SignedCodes, Floats::Values x, float factor) {
+  typedef Floats::Values Values;
+  typedef Floats::Bits Bits;
+  const Bits size = Bits(x) & 0x7fffffffU;
+  const Bits share = Bits(Values(size) * factor);
+  const Bits least = at_least_one((share >> 1) + 0x1fc00000U);
+  const Words32 steps = __builtin_ia32_cvtps2dq256(Values(least));
+  return __builtin_ia32_psignd256(
+      __builtin_ia32_psignd256(steps, Words32(size)), Words32(x));
+}
+FUSE_FN Words32 coded(UnsignedCodes, Floats::Values x, float factor) {
+  typedef Floats::Values Values;
+  typedef Floats::Bits Bits;
+  const Bits least = at_least_one((Bits(x * factor) >> 2) + 0x2fa00000U);
+  return __builtin_ia32_psignd256(__builtin_ia32_cvtps2dq256(Values(least)),
+                                  Words32(x));
+}
+
+FUSE_FN Words32 packed(SignedCodes, Words16 a, Words16 b) {
+  return Words32(__builtin_ia32_packsswb256(a, b));
+}
+FUSE_FN Words32 packed(UnsignedCodes, Words16 a, Words16 b) {
+  return Words32(__builtin_ia32_packuswb256(a, b));
+}
+
+// As many as a block has at least. Packing works in each half of a register, so
+// that words are put in order at the end.
+template <class Codes>
+FUSE_FN void encode_32(const float* from, float factor, bits8* to) {
+  const auto eight = [&](int k) __attribute__((always_inline)) {
+    return coded(Codes(), Floats::load_float32(from + k, 8).value, factor);
+  };
+  const Words16 first = __builtin_ia32_packssdw256(eight(0), eight(8));
+  const Words16 second = __builtin_ia32_packssdw256(eight(16), eight(24));
+  const Words32 codes = __builtin_ia32_permvarsi256(
+      packed(Codes(), first, second), Words32{0, 4, 1, 5, 2, 6, 3, 7});
+  FUSE_BUILTIN(memcpy)(to, &codes, 32);
+}
+#endif
+
+// n neighbours of one block, whole groups of 32.
 template <class Codes>
 FUSE_FN void encode_lanes(const float* from, i64 n, float factor, bits8* to) {
-  i64 k = 0;
-  for (; k + Floats::count <= n; k += Floats::count) {
-    const Floats x = Floats::load_float32(from + k, Floats::count);
-    encode(Codes(), x.value, factor).store(to + k);
+  for (i64 k = 0; k < n; k += 32) {
+    encode_32<Codes>(from + k, factor, to + k);
   }
-  encode_run<Codes>(from + k, n - k, factor, to + k);
+}
+
+// The largest of all lanes.
+FUSE_FN unsigned largest_of(Floats::Bits sizes) {
+  unsigned largest = 0;
+  FUSE_UNROLLED
+  for (int k = 0; k < Floats::count; ++k) {
+    largest = sizes[k] > largest ? sizes[k] : largest;
+  }
+  return largest;
+}
+FUSE_FN Floats::Bits sizes_of(SignedCodes, Floats::Values x) {
+  return Floats::Bits(x) & 0x7fffffffU;
+}
+FUSE_FN Floats::Bits sizes_of(UnsignedCodes, Floats::Values x) {
+  return Floats::Bits(x);
 }
 
 }  // namespace fuse::FUSE_DEVICE
