@@ -50,16 +50,6 @@ void run(const Program& program) {
   in_order([&] { kernel->launch(table); });
 }
 
-// Calls use() with the registers of this machine, and with those that have 8 lanes.
-template <class Use>
-void with_all_registers(Use use) {
-  use();
-#if defined(__x86_64__)
-  const jit_testing::Env narrow("FUSEBOOK_CXX", "c++ -U__AVX512F__");
-  use();
-#endif
-}
-
 std::vector<std::uint16_t> all_words() {
   std::vector<std::uint16_t> words(65536);
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = std::uint16_t(i);
@@ -122,7 +112,7 @@ void check_stays_nan(const char* what, Make make) {
                      program.load(add(program, halves, DType::float16), here)};
   const ValueId value = make(program, in);
   program.store(to, program.cast(value, DType::bfloat16, here), here);
-  with_all_registers([&] {
+  jit_testing::with_all_registers([&] {
     run(program);
     for (const std::uint16_t word : result.values()[0]) {
       CHECK(std::isnan(number_of(word)));
@@ -153,7 +143,7 @@ std::string text_of_sum(DType first, DType second) {
 }  // namespace
 
 TEST_CASE("sums of every number of bfloat16 with another one") {
-  with_all_registers([] {
+  jit_testing::with_all_registers([] {
     const std::vector<std::uint16_t> words = all_words();
     std::vector<std::uint16_t> others = words;
     std::reverse(others.begin(), others.end());
@@ -186,7 +176,7 @@ TEST_CASE("sums of every number of bfloat16 with another one") {
 }
 
 TEST_CASE("halves, numbers and long bodies in lists of bfloat16 alone") {
-  with_all_registers([] {
+  jit_testing::with_all_registers([] {
     const std::vector<std::uint16_t> words = all_words();
     Words a("a", {words});
     Words b("b", {words});
@@ -222,7 +212,7 @@ TEST_CASE("halves, numbers and long bodies in lists of bfloat16 alone") {
 }
 
 TEST_CASE("the upper halves of a short body, in pairs") {
-  with_all_registers([] {
+  jit_testing::with_all_registers([] {
     std::vector<std::uint16_t> words(1000);
     for (std::size_t i = 0; i < words.size(); ++i) {
       words[i] = std::uint16_t(0x3f80 + i);
@@ -242,7 +232,7 @@ TEST_CASE("the upper halves of a short body, in pairs") {
 }
 
 TEST_CASE("lists of any length keep their order") {
-  with_all_registers([] {
+  jit_testing::with_all_registers([] {
     for (std::size_t length = 0; length <= 70; ++length) {
       CAPTURE(length);
       std::vector<std::uint16_t> words(length);

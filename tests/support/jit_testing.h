@@ -71,6 +71,17 @@ class Env {
   bool was_set_ = false;
 };
 
+/// Calls use() where kernels get the registers of this machine, and where they get
+/// those that have 8 lanes.
+template <class Use>
+void with_all_registers(Use use) {
+  use();
+#if defined(__x86_64__)
+  const Env narrow("FUSEBOOK_CXX", "c++ -U__AVX512F__");
+  use();
+#endif
+}
+
 inline std::string read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};

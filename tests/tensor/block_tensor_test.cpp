@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -16,6 +18,7 @@
 #include "fusebook/tensor/tensor.h"
 #include "fusebook/tensor/tensor_list.h"
 #include "support/every_mode.h"
+#include "support/jit_testing.h"
 #include "support/step_testing.h"
 #include "support/tested_device.h"
 
@@ -49,6 +52,24 @@ std::vector<double> coded(const Tensor& from, std::int64_t size) {
     device::decode_block(alone, 0, n, values.data() + i);
   }
   return {values.begin(), values.end()};
+}
+
+// Every float whose lower half is zero, in one of these orders, and some again.
+enum class Order { neighbours, spread, spread_numbers };
+Tensor numbers_in(Order order, bool negative) {
+  const std::int64_t numel = 65536 + 45;
+  Tensor all = zeros({numel});
+  float* const values = all.data<float>();
+  for (std::int64_t i = 0; i < numel; ++i) {
+    const std::int64_t upper = order == Order::neighbours ? i : i * 257;
+    float value = std::bit_cast<float>(std::uint32_t(upper % 65536) << 16);
+    if (order == Order::spread_numbers) {
+      if (!std::isfinite(value)) value = 1;
+      if (!negative) value = std::abs(value);
+    }
+    values[i] = value;
+  }
+  return all;
 }
 
 std::vector<std::int64_t> block_sizes() {
@@ -198,6 +219,35 @@ TEST_CASE("lists are read as float32, and coded when they are stored") {
     }
     CHECK(bitwise_equal(numbers, before));
   });
+}
+
+TEST_CASE("elements in lanes get the codes of single ones, and are the same") {
+  for (const DType codes : {DType::block8, DType::ublock8}) {
+    std::vector<Tensor> numbers;
+    std::vector<Tensor> expected;
+    std::vector<Tensor> decoded;
+    for (const Order order :
+         {Order::neighbours, Order::spread, Order::spread_numbers}) {
+      numbers.push_back(numbers_in(order, has_sign(codes)));
+      expected.push_back(numbers.back().to(codes));
+      decoded.push_back(expected.back().to(DType::float32));
+    }
+    jit_testing::with_all_registers([&] {
+      std::vector<Tensor> coded;
+      std::vector<Tensor> again;
+      for (const Tensor& tensor : numbers) {
+        again.push_back(zeros(tensor.shape()));
+        coded.push_back(again.back().to(codes));
+      }
+      const TensorList from(numbers);
+      const TensorList to(coded);
+      compile([&] { foreach_copy_(to, from); })();
+      CHECK(bitwise_equal(coded, expected));
+      const TensorList back(again);
+      compile([&] { foreach_copy_(back, foreach_to(to, DType::float32)); })();
+      CHECK(bitwise_equal(again, decoded));
+    });
+  }
 }
 
 TEST_CASE("blocks of several sizes meet in one operation") {
