@@ -100,10 +100,9 @@ FUSE_FN Floats decode(UnsignedCodes, LaneCodes stored, float unit) {
   typedef LaneCodes::Values Values;
   typedef LaneCodes::Bits Bits;
   const LaneCodes::Ints code = stored.without_sign();
-  const Bits root = Bits(__builtin_convertvector(code, Values));
-  const Bits zero = Bits{} + 0x2fa00000U;
-  const Bits share = ((root > zero ? root : zero) - zero) << 2;
-  const Bits value = Bits(Values(share) * unit);
+  const Bits root = Bits(__builtin_convertvector(code, Values)) << 2;
+  const Bits some = Bits(Values(root - 0xbe800000U) * unit);
+  const Bits value = code == 0 ? Bits{} : some;
   return Values(code == 255 ? Bits{} + 0x7fc00000U : value);
 }
 
@@ -127,7 +126,7 @@ FUSE_FN Floats::Bits coded(UnsignedCodes, Floats::Values x, float factor) {
   return Bits(root + round_to_bits);
 }
 
-// As many as a block has at least.
+// 32 elements: the smallest block has that many.
 template <class Codes>
 FUSE_FN void encode_32(const float* from, float factor, bits8* to) {
   for (int k = 0; k < 32; k += 16) {
@@ -143,49 +142,49 @@ FUSE_FN void encode_32(const float* from, float factor, bits8* to) {
   }
 }
 #else
-// What codes are packed from.
-typedef int Words32 __attribute__((vector_size(32)));
-typedef short Words16 __attribute__((vector_size(32)));
+typedef LaneCodes::Ints Ints;
+typedef short Shorts __attribute__((vector_size(32)));
 
-// The code of each element as a whole number. psignd negates a number where its
-// second operand is negative, and makes it zero where that is zero: once for both
-// zeros, and once for the sign.
-FUSE_FN Words32 coded(SignedCodes, Floats::Values x, float factor) {
+// The code of each element as a whole number, the same as in blocks.h while the CPU
+// rounds to nearest. psignd negates a number where its second operand is negative,
+// and makes it zero where that is zero: once for both zeros, and once for the sign.
+FUSE_FN Ints coded(SignedCodes, Floats::Values x, float factor) {
   typedef Floats::Values Values;
   typedef Floats::Bits Bits;
   const Bits size = Bits(x) & 0x7fffffffU;
   const Bits share = Bits(Values(size) * factor);
   const Bits least = at_least_one((share >> 1) + 0x1fc00000U);
-  const Words32 steps = __builtin_ia32_cvtps2dq256(Values(least));
-  return __builtin_ia32_psignd256(
-      __builtin_ia32_psignd256(steps, Words32(size)), Words32(x));
+  const Ints steps = __builtin_ia32_cvtps2dq256(Values(least));
+  const Ints some = __builtin_ia32_psignd256(steps, Ints(size));
+  return __builtin_ia32_psignd256(some, Ints(x));
 }
-FUSE_FN Words32 coded(UnsignedCodes, Floats::Values x, float factor) {
+FUSE_FN Ints coded(UnsignedCodes, Floats::Values x, float factor) {
   typedef Floats::Values Values;
   typedef Floats::Bits Bits;
   const Bits least = at_least_one((Bits(x * factor) >> 2) + 0x2fa00000U);
+  // x is never negative here.
   return __builtin_ia32_psignd256(__builtin_ia32_cvtps2dq256(Values(least)),
-                                  Words32(x));
+                                  Ints(x));
 }
 
-FUSE_FN Words32 packed(SignedCodes, Words16 a, Words16 b) {
-  return Words32(__builtin_ia32_packsswb256(a, b));
+FUSE_FN Ints packed(SignedCodes, Shorts a, Shorts b) {
+  return Ints(__builtin_ia32_packsswb256(a, b));
 }
-FUSE_FN Words32 packed(UnsignedCodes, Words16 a, Words16 b) {
-  return Words32(__builtin_ia32_packuswb256(a, b));
+FUSE_FN Ints packed(UnsignedCodes, Shorts a, Shorts b) {
+  return Ints(__builtin_ia32_packuswb256(a, b));
 }
 
-// As many as a block has at least. Packing works in each half of a register, so
-// that words are put in order at the end.
+// 32 elements: the smallest block has that many. Packing works within each half of
+// a register, so the words are put in order at the end.
 template <class Codes>
 FUSE_FN void encode_32(const float* from, float factor, bits8* to) {
   const auto eight = [&](int k) __attribute__((always_inline)) {
     return coded(Codes(), Floats::load_float32(from + k, 8).value, factor);
   };
-  const Words16 first = __builtin_ia32_packssdw256(eight(0), eight(8));
-  const Words16 second = __builtin_ia32_packssdw256(eight(16), eight(24));
-  const Words32 codes = __builtin_ia32_permvarsi256(
-      packed(Codes(), first, second), Words32{0, 4, 1, 5, 2, 6, 3, 7});
+  const Shorts first = __builtin_ia32_packssdw256(eight(0), eight(8));
+  const Shorts second = __builtin_ia32_packssdw256(eight(16), eight(24));
+  const Ints codes = __builtin_ia32_permvarsi256(packed(Codes(), first, second),
+                                                 Ints{0, 4, 1, 5, 2, 6, 3, 7});
   FUSE_BUILTIN(memcpy)(to, &codes, 32);
 }
 #endif

@@ -54,7 +54,9 @@ std::vector<double> coded(const Tensor& from, std::int64_t size) {
   return {values.begin(), values.end()};
 }
 
-// Every float whose lower half is zero, in one of these orders, and some again.
+// Every float whose lower half is zero, and some again: beside their neighbours, or
+// each block with all magnitudes and so with what is not finite, or that with numbers
+// alone, which are not negative where no code is.
 enum class Order { neighbours, spread, spread_numbers };
 Tensor numbers_in(Order order, bool negative) {
   const std::int64_t numel = 65536 + 45;
