@@ -277,6 +277,10 @@ TEST_CASE("a NaN with any bits stays one") {
   check_stays_nan("its sign", [](Program& program, const Inputs& in) {
     return apply(program, OpCode::neg, {in.wide});
   });
+  check_stays_nan("raised at random", [&](Program& program, const Inputs& in) {
+    const ValueId most = program.constant(std::bit_cast<float>(0xffffU), {});
+    return apply(program, OpCode::stochastic_half, {in.wide, most});
+  });
   check_stays_nan("the lower half", [&](Program& program, const Inputs& in) {
     const ValueId joined =
         apply(program, OpCode::join_halves, {in.brain, in.ones});

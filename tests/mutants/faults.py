@@ -1552,7 +1552,7 @@ REDUCTIONS = (
     fault("a NaN may be rounded to infinity in lanes",
           "kernels/prelude/lane_halves.h",
           "a.value == a.value ? raised : bits | 0x400000U;", "raised;",
-          "stochastic_rounding_test"),
+          "lane_rounding_test"),
     fault("parameters draw by their number in their group",
           "common/optim_base/group_batches.cpp",
           "numbers.push_back(begin + i);", "numbers.push_back(i);",
@@ -1633,7 +1633,7 @@ REDUCTIONS = (
     fault("an infinity spoils its neighbours in small blocks",
           "kernels/prelude/cpu_blocks.h",
           "      if (largest >= no_size) return false;\n"
-          "      *all", "      *all", "random_blocks_test"),
+          "      *all", "      *all", "block_tensor_test"),
     fault("kernels hold less than a block", "kernels/codegen/emit_blocks.cpp",
           "return std::max<i64>(least, body.largest_block());",
           "return std::max<i64>(least, body.largest_block() / 2);", "state_block_size_test"),

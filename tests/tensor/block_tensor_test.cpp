@@ -252,6 +252,35 @@ TEST_CASE("elements in lanes get the codes of single ones, and are the same") {
   }
 }
 
+TEST_CASE("what is not finite spoils no neighbour, in blocks of any size") {
+  constexpr std::int64_t bad[] = {0, 40, 777, 3000, 4999};
+  for (const std::int64_t size : block_sizes()) {
+    const DType codes = with_block_size(DType::block8, size);
+    Tensor healthy = random_numbers({5000}, 7);
+    for (const std::int64_t i : bad) healthy.data<float>()[i] = 0;
+    const std::vector<double> expected =
+        coded<device::SignedCodes>(healthy, size);
+    for (const float value : {std::numeric_limits<float>::infinity(),
+                              -std::numeric_limits<float>::infinity(),
+                              std::numeric_limits<float>::quiet_NaN()}) {
+      Tensor spoilt = healthy.clone();
+      for (const std::int64_t i : bad) spoilt.data<float>()[i] = value;
+      testing::in_every_mode([&](const testing::Run& run) {
+        Tensor stored = zeros({5000}, codes);
+        const TensorList from({spoilt});
+        const TensorList to({stored});
+        run([&] { foreach_copy_(to, from); });
+        std::vector<double> values = stored.to_vector();
+        for (const std::int64_t i : bad) {
+          CHECK(std::isnan(values[std::size_t(i)]));
+          values[std::size_t(i)] = 0;
+        }
+        CHECK(values == expected);
+      });
+    }
+  }
+}
+
 TEST_CASE("blocks of several sizes meet in one operation") {
   const std::vector<std::vector<std::int64_t>> together = {
       {32, 2048}, {64, 256, 32}, {1024, 128, 512}};
