@@ -83,10 +83,12 @@ ParameterAverages::ParameterAverages(std::vector<Tensor> averaged,
   counts_ = scalars_beside(averaged_);
 }
 
-// Lists last as long as the optimizer of these parameters keeps its own.
+// Lists last as long as the optimizer of these parameters keeps its own, and no
+// optimizer has made others.
 bool ParameterAverages::has_parts(const std::vector<Tensor>& params) const {
   if (params.size() != averaged_.size()) return false;
   if (params.size() != params_.size()) return false;
+  if (times_kept_ != times_kept()) return false;
   const auto same = [](const Tensor& a, const Tensor& b) {
     return a.impl() == b.impl();
   };
@@ -94,8 +96,7 @@ bool ParameterAverages::has_parts(const std::vector<Tensor>& params) const {
     return false;
   }
   return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) {
-    const auto kept = kept_params(part.current.tensors().front());
-    return kept == nullptr || kept == part.current.impl();
+    return kept_params(part.current.tensors().front()) == part.kept;
   });
 }
 
@@ -108,7 +109,8 @@ ParameterAverages::Part ParameterAverages::part_of(
     counts.push_back(counts_[i]);
   }
   return {TensorList(std::move(averaged), "averages"), current,
-          TensorList::per_tensor(std::move(counts), "n_averaged")};
+          TensorList::per_tensor(std::move(counts), "n_averaged"),
+          kept_params(current.tensors().front())};
 }
 
 void ParameterAverages::find_parts(const std::vector<Tensor>& params) {
@@ -118,6 +120,7 @@ void ParameterAverages::find_parts(const std::vector<Tensor>& params) {
   }
   parts_.clear();
   params_ = params;
+  times_kept_ = times_kept();
   for (const TensorList& current : lists_of_params(params)) {
     std::vector<std::size_t> places;
     for (const Tensor& each : current) {

@@ -60,6 +60,7 @@ class ParameterAverages {
     TensorList averaged;
     TensorList current;
     TensorList counts;
+    std::shared_ptr<ListImpl> kept;  // what kept_params said of the first one
   };
 
   void find_parts(const std::vector<Tensor>& params);
@@ -73,6 +74,7 @@ class ParameterAverages {
   MultiAvgFn multi_avg_fn_;
   std::vector<Tensor> params_;  // that the parts are of
   std::vector<Part> parts_;
+  std::uint64_t times_kept_ = 0;  // when they were found
 };
 
 /// torch.optim.swa_utils.AveragedModel: a copy of a model whose parameters are

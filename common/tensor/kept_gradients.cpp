@@ -19,10 +19,13 @@ class Kept {
  public:
   void add(const std::shared_ptr<ListImpl>& list) {
     if (lists_.size() >= purge_at_) purge();
+    ++times_;
     Lists& alike = lists_[list->owners->tensors.front().impl().get()];
     std::erase_if(alike, [](const auto& each) { return each.expired(); });
     alike.push_back(list);
   }
+
+  std::uint64_t times() const { return times_; }
 
   /// The newest list from this parameter on whose parameters `fits` takes.
   template <class Fits>
@@ -48,6 +51,7 @@ class Kept {
 
   std::unordered_map<const TensorImpl*, Lists> lists_;
   std::size_t purge_at_ = 64;
+  std::uint64_t times_ = 0;
 };
 
 Kept& kept() {
@@ -188,6 +192,8 @@ std::vector<TensorList> kept_parts(const std::vector<Tensor>& params,
   others = open.rest();
   return parts;
 }
+
+std::uint64_t times_kept() { return kept().times(); }
 
 std::shared_ptr<ListImpl> kept_params(const Tensor& first) {
   const auto list = kept().find(first, [](const auto&) { return true; });

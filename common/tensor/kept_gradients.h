@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -42,6 +43,10 @@ std::optional<TensorList> kept_gradients(const std::vector<Tensor>& params);
 /// none of them and have a gradient.
 std::vector<TensorList> kept_parts(const std::vector<Tensor>& params,
                                    std::vector<Tensor>& others);
+
+/// How many lists were made known on this thread so far, those that are gone
+/// included.
+std::uint64_t times_kept();
 
 /// The list of parameters, from this one on, whose gradients are kept; or null.
 std::shared_ptr<ListImpl> kept_params(const Tensor& first);

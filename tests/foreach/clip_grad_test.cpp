@@ -350,6 +350,7 @@ TEST_CASE("gradients that others keep are found as long as they fit") {
     const auto opt = adam_of(params);
     opt->step();
     CHECK(clip_grad_norm_(params, 1e9).value() == 13);
+    CHECK(clip_grad_norm_({params[0], params[1]}, 1e9).value() == 5);
     params[2].set_grad(Tensor());
     CHECK(clip_grad_norm_(params, 1e9).value() == 5);
     params[2].set_grad(tensor({12.0}, DType::float64));

@@ -153,7 +153,7 @@ TEST_CASE("rows and columns are added in the documented order") {
 }
 
 TEST_CASE("the bits are the same on a GPU and on any number of threads") {
-  for (const DType dtype : {DType::float32, DType::bfloat16}) {
+  for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16}) {
     const std::vector<Tensor> tensors = some_tensors(dtype, 2);
     const Threads one(1);
     const std::vector<Tensor> wanted = results_of(tensors, true);

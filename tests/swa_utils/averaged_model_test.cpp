@@ -200,6 +200,28 @@ TEST_CASE("averages follow parameters that get other lists") {
   CHECK(averages.n_averaged() == 4);
 }
 
+TEST_CASE("averages are in one launch with the next optimizer, too") {
+  const auto params = make_params({{300}, {3}, {7}}, 1);
+  const auto averaged = zeros_for(params);
+  ParameterAverages averages(averaged, get_ema_multi_avg_fn());
+  averages.update(params);
+  for (const std::vector<std::size_t>& order :
+       {std::vector<std::size_t>{1, 0, 2}, {1, 2, 0}, {0, 2, 1}}) {
+    std::vector<Tensor> ordered;
+    for (const std::size_t i : order) ordered.push_back(params[i]);
+    Adam adam(ordered, {.lr = 0.01});
+    auto step = compile(
+        [&] {
+          adam.step();
+          averages.update(params);
+        },
+        {.fullgraph = true});
+    for (int n = 0; n < 3; ++n) step();
+    CHECK(step.counters().launches == 3);
+  }
+  CHECK(averages.n_averaged() == 10);
+}
+
 TEST_CASE("an averaged model is a model") {
   Generator generator(1);
   const Sequential model({Linear(3, 4, generator), Linear(4, 2, generator)});
