@@ -83,8 +83,7 @@ ParameterAverages::ParameterAverages(std::vector<Tensor> averaged,
   counts_ = scalars_beside(averaged_);
 }
 
-// Lists last as long as the optimizer of these parameters keeps its own, and no
-// optimizer has made others.
+// Lists last until an optimizer makes others.
 bool ParameterAverages::has_parts(const std::vector<Tensor>& params) const {
   if (params.size() != averaged_.size()) return false;
   if (params.size() != params_.size()) return false;
@@ -92,12 +91,7 @@ bool ParameterAverages::has_parts(const std::vector<Tensor>& params) const {
   const auto same = [](const Tensor& a, const Tensor& b) {
     return a.impl() == b.impl();
   };
-  if (!std::equal(params.begin(), params.end(), params_.begin(), same)) {
-    return false;
-  }
-  return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) {
-    return kept_params(part.current.tensors().front()) == part.kept;
-  });
+  return std::equal(params.begin(), params.end(), params_.begin(), same);
 }
 
 ParameterAverages::Part ParameterAverages::part_of(
@@ -109,8 +103,7 @@ ParameterAverages::Part ParameterAverages::part_of(
     counts.push_back(counts_[i]);
   }
   return {TensorList(std::move(averaged), "averages"), current,
-          TensorList::per_tensor(std::move(counts), "n_averaged"),
-          kept_params(current.tensors().front())};
+          TensorList::per_tensor(std::move(counts), "n_averaged")};
 }
 
 void ParameterAverages::find_parts(const std::vector<Tensor>& params) {

@@ -60,7 +60,6 @@ class ParameterAverages {
     TensorList averaged;
     TensorList current;
     TensorList counts;
-    std::shared_ptr<ListImpl> kept;  // what kept_params said of the first one
   };
 
   void find_parts(const std::vector<Tensor>& params);
