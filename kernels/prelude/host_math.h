@@ -6,6 +6,7 @@ namespace fuse {
 
 /// The host's libm behind plain function pointers: the one table that prebuilt
 /// loops and generated kernels call, so that their bits agree.
-const Calls& host_calls();
+extern const Calls host_functions;
+constexpr const Calls& host_calls() { return host_functions; }
 
 }  // namespace fuse

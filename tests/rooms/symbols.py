@@ -1,9 +1,11 @@
 """No room uses what is defined in a room that it does not link: a header of its own
-may declare it, and programs then link by luck.
+may declare it, and programs then link by luck. And nothing runs when a program
+starts that was compiled for CPUs of a higher level than the program is for.
 
     symbols.py LIBRARY...     of all rooms
 """
 
+import platform
 import re
 import subprocess
 import sys
@@ -14,13 +16,18 @@ from rooms_test import rooms
 
 # Functions and objects, tables of virtual functions, types and guards.
 OURS = re.compile(r"_Z(?:TV|TI|TS|GV)?NK?4fuse")
+# A file's initializers; with a priority they are those of a sanitizer.
+INITIALIZERS = re.compile(r"_GLOBAL__sub_I_(?!\d{5}_)")
+
+
+def lines_of_nm(*arguments):
+    return subprocess.run(["nm", "--format=posix", *arguments], capture_output=True,
+                          text=True, check=True).stdout.splitlines()
 
 
 def symbols(library, *which):
     """Names of ours that a library defines for others, or needs of them."""
-    listed = subprocess.run(["nm", "--format=posix", *which, library],
-                            capture_output=True, text=True, check=True).stdout
-    words = (line.split() for line in listed.splitlines())
+    words = (line.split() for line in lines_of_nm(*which, library))
     return {word[0] for word in words if len(word) > 1 and OURS.match(word[0])}
 
 
@@ -53,6 +60,14 @@ class Symbols(unittest.TestCase):
             with self.subTest(room):
                 self.assertEqual(sorted(symbols(path, "--undefined-only")
                                         & above - there), [])
+
+    def test_files_for_higher_levels_have_no_initializers(self):
+        found = [line.split(": ", 1) for path in self.libraries
+                 for line in lines_of_nm("--print-file-name", path)
+                 if "_x86_64_v" in line.partition(": ")[0]]
+        if platform.machine() == "x86_64":
+            self.assertGreater(len(found), 500)
+        self.assertEqual([line for line in found if INITIALIZERS.match(line[1])], [])
 
 
 if __name__ == "__main__":
