@@ -86,7 +86,7 @@ std::uint64_t hash_of_products(const GemmTable& products) {
 }
 
 std::vector<std::string> machine_facts() {
-  static const std::uint64_t functions = hash_of_functions(host_calls());
+  static const std::uint64_t functions = hash_of_functions(host_calls);
   static const std::uint64_t products =
       hash_of_products(*gemm_table_for(loops().name));
   return {

@@ -83,7 +83,8 @@ ParameterAverages::ParameterAverages(std::vector<Tensor> averaged,
   counts_ = scalars_beside(averaged_);
 }
 
-// Lists last until an optimizer makes others.
+// Lists last until an optimizer makes others, or the one whose lists they are is
+// gone: another may have older ones.
 bool ParameterAverages::has_parts(const std::vector<Tensor>& params) const {
   if (params.size() != averaged_.size()) return false;
   if (params.size() != params_.size()) return false;
@@ -91,7 +92,12 @@ bool ParameterAverages::has_parts(const std::vector<Tensor>& params) const {
   const auto same = [](const Tensor& a, const Tensor& b) {
     return a.impl() == b.impl();
   };
-  return std::equal(params.begin(), params.end(), params_.begin(), same);
+  if (!std::equal(params.begin(), params.end(), params_.begin(), same)) {
+    return false;
+  }
+  return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) {
+    return kept_params(part.current.tensors().front()) == part.kept;
+  });
 }
 
 ParameterAverages::Part ParameterAverages::part_of(
@@ -103,7 +109,8 @@ ParameterAverages::Part ParameterAverages::part_of(
     counts.push_back(counts_[i]);
   }
   return {TensorList(std::move(averaged), "averages"), current,
-          TensorList::per_tensor(std::move(counts), "n_averaged")};
+          TensorList::per_tensor(std::move(counts), "n_averaged"),
+          kept_params(current.tensors().front())};
 }
 
 void ParameterAverages::find_parts(const std::vector<Tensor>& params) {

@@ -60,6 +60,7 @@ class ParameterAverages {
     TensorList averaged;
     TensorList current;
     TensorList counts;
+    std::shared_ptr<ListImpl> kept;  // by an optimizer, when this was made
   };
 
   void find_parts(const std::vector<Tensor>& params);

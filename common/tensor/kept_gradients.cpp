@@ -195,6 +195,11 @@ std::vector<TensorList> kept_parts(const std::vector<Tensor>& params,
 
 std::uint64_t times_kept() { return kept().times(); }
 
+std::shared_ptr<ListImpl> kept_params(const Tensor& first) {
+  const auto list = kept().find(first, [](const auto&) { return true; });
+  return list == nullptr ? nullptr : list->owners;
+}
+
 std::vector<TensorList> lists_of_params(const std::vector<Tensor>& params) {
   Open open(params, [](const Tensor&) { return true; });
   std::vector<TensorList> lists;

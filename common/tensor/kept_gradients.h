@@ -48,6 +48,9 @@ std::vector<TensorList> kept_parts(const std::vector<Tensor>& params,
 /// included.
 std::uint64_t times_kept();
 
+/// The list of parameters, from this one on, whose gradients are kept; or null.
+std::shared_ptr<ListImpl> kept_params(const Tensor& first);
+
 /// Lists that hold these parameters, in any order: those whose gradients are
 /// kept, and others, one for each dtype.
 std::vector<TensorList> lists_of_params(const std::vector<Tensor>& params);

@@ -18,7 +18,7 @@ class CompiledKernel final : public CpuKernel {
                     : nullptr) {
     const auto init =
         reinterpret_cast<void (*)(const Calls*)>(library_->symbol("fuse_init"));
-    std::call_once(library_->prepared(), [&] { init(&host_calls()); });
+    std::call_once(library_->prepared(), [&] { init(&host_calls); });
   }
 
  protected:

@@ -120,7 +120,7 @@ void SimKernel::launch(SimSize grid, SimSize block, void* const* parameters,
                       &BlockThreads::wait_at_barrier,
                       &BlockThreads::sleep};
   reinterpret_cast<Bind>(library_->symbol("fuse_sim_bind"))(&thread,
-                                                            &host_calls());
+                                                            &host_calls);
   const auto shared =
       reinterpret_cast<Shared>(library_->symbol("fuse_sim_shared"));
   const SimCall call = {

@@ -4,7 +4,7 @@
 
 namespace fuse {
 
-constinit const Calls host_functions = {
+constinit const Calls host_calls = {
 #define CALL_1(name)                                  \
   .name##_f32 = [](float a) { return std::name(a); }, \
   .name##_f64 = [](double a) { return std::name(a); },

@@ -6,7 +6,6 @@ namespace fuse {
 
 /// The host's libm behind plain function pointers: the one table that prebuilt
 /// loops and generated kernels call, so that their bits agree.
-extern const Calls host_functions;
-constexpr const Calls& host_calls() { return host_functions; }
+extern const Calls host_calls;
 
 }  // namespace fuse

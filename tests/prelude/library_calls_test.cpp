@@ -40,7 +40,7 @@ class Counting {
   Counting() { fuse::device::calls = &counting_calls(); }
   Counting(const Counting&) = delete;
   Counting& operator=(const Counting&) = delete;
-  ~Counting() { fuse::device::calls = &fuse::host_calls(); }
+  ~Counting() { fuse::device::calls = &fuse::host_calls; }
 };
 
 }  // namespace

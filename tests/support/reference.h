@@ -13,7 +13,7 @@
 
 namespace fuse::device {
 
-inline const Calls* calls = &host_calls();
+inline const Calls* calls = &host_calls;
 
 }  // namespace fuse::device
 

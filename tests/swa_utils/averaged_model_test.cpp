@@ -200,26 +200,74 @@ TEST_CASE("averages follow parameters that get other lists") {
   CHECK(averages.n_averaged() == 4);
 }
 
-TEST_CASE("averages are in one launch with the next optimizer, too") {
-  const auto params = make_params({{300}, {3}, {7}}, 1);
-  const auto averaged = zeros_for(params);
-  ParameterAverages averages(averaged, get_ema_multi_avg_fn());
-  averages.update(params);
-  for (const std::vector<std::size_t>& order :
-       {std::vector<std::size_t>{1, 0, 2}, {1, 2, 0}, {0, 2, 1}}) {
+namespace {
+
+/// Averages of parameters, and what they should be.
+struct Averaged {
+  std::vector<Tensor> params = make_params({{300}, {3}, {7}}, 1);
+  std::vector<Tensor> averaged = zeros_for(params);
+  ParameterAverages averages{averaged, get_ema_multi_avg_fn(0.75)};
+  std::vector<std::vector<float>> wanted;
+
+  void update_wanted() {
+    const bool first = wanted.empty();
+    wanted.resize(params.size());
+    for (std::size_t p = 0; p < params.size(); ++p) {
+      const auto values = params[p].to_vector();
+      wanted[p].resize(values.size());
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        float& average = wanted[p][i];
+        const auto now = float(values[i]);
+        average = first ? now : average + 0.25F * (now - average);
+      }
+    }
+  }
+
+  std::vector<Tensor> in_order(const std::vector<std::size_t>& order) const {
     std::vector<Tensor> ordered;
     for (const std::size_t i : order) ordered.push_back(params[i]);
-    Adam adam(ordered, {.lr = 0.01});
+    return ordered;
+  }
+
+  /// Steps of this optimizer, each in one launch with the averages.
+  void train(Optimizer& optimizer) {
     auto step = compile(
         [&] {
-          adam.step();
+          optimizer.step();
           averages.update(params);
         },
         {.fullgraph = true});
-    for (int n = 0; n < 3; ++n) step();
+    for (int n = 0; n < 3; ++n) {
+      step();
+      update_wanted();
+    }
     CHECK(step.counters().launches == 3);
+    CHECK(equal(averaged, wanted));
   }
-  CHECK(averages.n_averaged() == 10);
+};
+
+}  // namespace
+
+TEST_CASE("averages are in one launch with the next optimizer, too") {
+  Averaged some;
+  some.averages.update(some.params);
+  some.update_wanted();
+  for (const std::vector<std::size_t>& order :
+       {std::vector<std::size_t>{1, 0, 2}, {1, 2, 0}, {0, 2, 1}}) {
+    Adam adam(some.in_order(order), {.lr = 0.01});
+    some.train(adam);
+  }
+}
+
+TEST_CASE("and with one from before, when the last one is gone") {
+  Averaged some;
+  Adam adam(some.in_order({1, 0, 2}), {.lr = 0.01});
+  adam.step();
+  {
+    SGD sgd(some.params, {.lr = 0.1});
+    some.train(sgd);
+  }
+  some.train(adam);
 }
 
 TEST_CASE("an averaged model is a model") {

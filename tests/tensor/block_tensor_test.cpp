@@ -252,31 +252,46 @@ TEST_CASE("elements in lanes get the codes of single ones, and are the same") {
   }
 }
 
+namespace {
+
+// Stores 5000 numbers of which some are `value`, and checks that these are NaN and
+// that the others are what they are beside zeros.
+template <class Codes>
+void check_spoilt(DType codes, float value) {
+  constexpr std::int64_t places[] = {0, 40, 777, 3000, 4999};
+  const Tensor spoilt = random_numbers({5000}, 7, has_sign(codes));
+  Tensor healthy = spoilt.clone();
+  for (const std::int64_t i : places) {
+    Tensor(spoilt).data<float>()[i] = value;
+    healthy.data<float>()[i] = 0;
+  }
+  const auto expected = coded<Codes>(healthy, block_size_of(codes));
+  testing::in_every_mode([&](const testing::Run& run) {
+    const Tensor stored = zeros({5000}, codes);
+    const TensorList from({spoilt});
+    const TensorList to({stored});
+    run([&] { foreach_copy_(to, from); });
+    std::vector<double> values = stored.to_vector();
+    for (const std::int64_t i : places) {
+      CHECK(std::isnan(values[std::size_t(i)]));
+      values[std::size_t(i)] = 0;
+    }
+    CHECK(values == expected);
+  });
+}
+
+}  // namespace
+
 TEST_CASE("what is not finite spoils no neighbour, in blocks of any size") {
-  constexpr std::int64_t bad[] = {0, 40, 777, 3000, 4999};
+  constexpr float infinity = std::numeric_limits<float>::infinity();
   for (const std::int64_t size : block_sizes()) {
-    const DType codes = with_block_size(DType::block8, size);
-    Tensor healthy = random_numbers({5000}, 7);
-    for (const std::int64_t i : bad) healthy.data<float>()[i] = 0;
-    const std::vector<double> expected =
-        coded<device::SignedCodes>(healthy, size);
-    for (const float value : {std::numeric_limits<float>::infinity(),
-                              -std::numeric_limits<float>::infinity(),
-                              std::numeric_limits<float>::quiet_NaN()}) {
-      Tensor spoilt = healthy.clone();
-      for (const std::int64_t i : bad) spoilt.data<float>()[i] = value;
-      testing::in_every_mode([&](const testing::Run& run) {
-        Tensor stored = zeros({5000}, codes);
-        const TensorList from({spoilt});
-        const TensorList to({stored});
-        run([&] { foreach_copy_(to, from); });
-        std::vector<double> values = stored.to_vector();
-        for (const std::int64_t i : bad) {
-          CHECK(std::isnan(values[std::size_t(i)]));
-          values[std::size_t(i)] = 0;
-        }
-        CHECK(values == expected);
-      });
+    CAPTURE(size);
+    for (const float value : {infinity, -infinity, std::nanf("")}) {
+      CAPTURE(value);
+      check_spoilt<device::SignedCodes>(with_block_size(DType::block8, size),
+                                        value);
+      check_spoilt<device::UnsignedCodes>(with_block_size(DType::ublock8, size),
+                                          value);
     }
   }
 }

@@ -30,7 +30,7 @@ TEST_CASE("a rehearsal stores and launches nothing") {
   CHECK(params[1].to_vector() == std::vector<double>(5, 2));
 }
 
-TEST_CASE("it ends where a value would have to be known, or written") {
+TEST_CASE("it stops where a value must be known or memory is written") {
   const Tensor param = full({3}, 1.0);
   const Tensor other = full({3}, 5.0);
   const TensorList list = {param};
@@ -53,7 +53,7 @@ TEST_CASE("it ends where a value would have to be known, or written") {
   CHECK(other.to_vector() == std::vector<double>(3, 5));
 }
 
-TEST_CASE("what memory is shared is asked of new lists alone") {
+TEST_CASE("only new lists are checked for shared memory") {
   const Tensor all = zeros({6});
   const TensorList front = {all.narrow(0, 0, 4)};
   const TensorList back = {all.narrow(0, 2, 4)};
