@@ -12,12 +12,13 @@ next build look for other groups.
 
 The text of each source stands behind the includes of all. It is pasted, not
 included: the analyzer follows the paths through the functions of the main file
-alone. Suites of tests and programs stand in a namespace of their own; sources of
-a room are written to share one. Where the joined source is clean, each of its
-parts is; where it is not, the parts are checked in halves, then one by one, so
-that findings name the file they are in.
+alone. Suites of tests and programs stand in a namespace of their own; all other
+sources share one, where no name is declared twice. Where the joined source is
+clean, each of its parts is; where it is not, the parts are checked in halves, then
+one by one, so that findings name the file they are in.
 """
 
+import functools
 import pathlib
 import re
 import shlex
@@ -43,6 +44,8 @@ DECLARED = re.compile(r"^(?!using |namespace )"
                       r"|^using (\w+) =",
                       re.MULTILINE)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"][^>"]+[>"]).*$', re.MULTILINE)
+# Where the headers of a room are.
+ROOM = re.compile(r"(-I.*/rooms/)[a-z_]+")
 # A joined source is clang-tidy's own process, and needs memory for all of it.
 MOST = 32
 FEWEST = 2
@@ -113,37 +116,66 @@ def names_of(text):
 
 
 class Part:
-    """Sources to be joined, and all names that they declare."""
+    """Sources to be joined, all names that they declare, and the headers they see."""
 
     def __init__(self):
         self.files = []
         self.names = set()
+        self.headers = set()
+
+    def has_room_for(self, source, most):
+        return (len(self.files) < most and not self.names & source.names and
+                not source.names & names_in(self.headers - source.headers) and
+                not self.names & names_in(source.headers - self.headers))
+
+    def add(self, source):
+        self.files.append(source.path)
+        self.names |= source.names
+        self.headers |= source.headers
 
 
-def add_to_one(parts, source, names, most):
+class Source:
+    """A source to be joined, the names that it does not keep to itself, and headers
+    with names that must not become others for it."""
+
+    def __init__(self, path, text, own, headers):
+        self.path = path
+        self.names = set() if own else names_of(text)
+        self.headers = frozenset() if own else headers
+
+
+@functools.cache
+def names_in_one(header):
+    return names_of(header.read_text(encoding="utf-8"))
+
+
+def names_in(headers):
+    return set().union(*map(names_in_one, headers))
+
+
+def add_to_one(parts, source, most):
     """To the first part with room for a source, where no name is declared twice."""
     for part in parts:
-        if len(part.files) < most and not part.names & names:
-            break
-    else:
-        part = Part()
-        parts.append(part)
-    part.files.append(source)
-    part.names |= names
+        if part.has_room_for(source, most):
+            return part.add(source)
+    parts.append(Part())
+    return parts[-1].add(source)
 
 
-def lists_of_alike(texts, key, most):
+def lists_of_alike(texts, key, most, headers_of=lambda _: frozenset()):
     """Sources that can be joined: the key of each list, and the list.
 
-    texts: the text of each source
-    key:   of a source, and whether it has a namespace of its own
+    texts:      the text of each source
+    key:        of a source, and whether it has a namespace of its own
+    headers_of: those of this house that a source includes, where others may be joined
+                with it that include different ones
     """
     alike = {}
-    for source, text in texts.items():
-        if can_be_joined(source, text):
-            own = has_own_namespace(source, text)
-            names = set() if own else names_of(text)
-            add_to_one(alike.setdefault(key(source, own), []), source, names, most)
+    for path, text in texts.items():
+        if can_be_joined(path, text):
+            own = has_own_namespace(path, text)
+            source = Source(path, text, own, headers_of(path))
+            add_to_one(alike.setdefault(key(path, own), []), source, most)
     return [(name, part.files) for name, parts in alike.items() for part in parts
             if len(part.files) >= FEWEST]
 
@@ -152,18 +184,32 @@ def texts_of(sources):
     return {path: path.read_text(encoding="utf-8") for path in sources}
 
 
-def groups(commands):
+def with_all_rooms(words):
+    """Options that differ only in the rooms whose headers a source may include, which
+    is the compiler's business, become the same: no two rooms have a header of one
+    name."""
+    seen = {}
+    for place, word in enumerate(words):
+        if not word.startswith("-fmacro-prefix-map="):
+            room = ROOM.fullmatch(word)
+            seen.setdefault(f"{room[1]}all" if room else (place, word))
+    return tuple(word if isinstance(word, str) else word[1] for word in seen)
+
+
+def groups(commands, headers_of=lambda _: frozenset()):
     """Lists of sources that are compiled alike, and their options.
 
-    commands: the compile command of each source
+    commands:   the compile command of each source
+    headers_of: the headers of this house that a source includes
     """
     def key(source, own):
-        # What has no namespace of its own shares that of its room.
-        room = "" if own else str(source.parent)
-        return room, options(commands[source], source)
+        settings = next((folder for folder in source.parents
+                         if (folder / ".clang-tidy").is_file()), None)
+        return own, settings, with_all_rooms(options(commands[source], source))
 
     found = []
-    for (_, words), files in lists_of_alike(texts_of(sorted(commands)), key, MOST):
+    for (*_, words), files in lists_of_alike(texts_of(sorted(commands)), key, MOST,
+                                            headers_of):
         folders = sorted({str(path.parent) for path in files})
         found.append((files, [*words, *(f"-iquote{folder}" for folder in folders)]))
     return found

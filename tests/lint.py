@@ -223,6 +223,10 @@ class Contents:
                         break
         return sorted(seen)
 
+    def headers(self, source, folders):
+        """All that `source` includes by quotes, to any depth."""
+        return frozenset(self.reachable(source, folders)) - {source}
+
 
 def uses_libtorch(path):
     """Whether a recipe includes LibTorch, whose headers clang-tidy's clang refuses."""
@@ -425,8 +429,9 @@ def tidy_command(build, given, quick=False):
         contents = Contents()
         known = {source: command_for_all(source, commands[source], contents)
                  for source in todo}
-        together = joined_sources.groups(
-            {source: command for source, command in known.items() if command})
+        alike = {source: command for source, command in known.items() if command}
+        together = joined_sources.groups(alike, lambda source: contents.headers(
+            source, include_folders(alike[source])))
         run.joined(together, pathlib.Path(scratch))
         run.one_by_one([source for source in todo if source not in run.clean])
     for source in run.clean:

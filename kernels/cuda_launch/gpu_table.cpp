@@ -25,7 +25,7 @@ std::size_t place(std::size_t* end, std::size_t count, std::size_t size) {
 }
 
 template <class T>
-void write(char* memory, std::size_t at, std::span<const T> items) {
+void put(char* memory, std::size_t at, std::span<const T> items) {
   if (items.empty()) return;
   const auto* const bytes = static_cast<const void*>(items.data());
   std::memcpy(memory + at, bytes, items.size_bytes());
@@ -92,14 +92,14 @@ void write_table(const Table& table, const GpuTableLayout& layout,
   // Gaps between the parts must be zero as well, and so must the tickets.
   std::memset(memory, 0, layout.bytes);
   char* const start = static_cast<char*>(memory);
-  write(start, layout.pointers, table.pointers());
-  write(start, layout.strides, table.strides());
+  put(start, layout.pointers, table.pointers());
+  put(start, layout.strides, table.strides());
   const ReduceTable& reduced = table.reductions();
-  write(start, layout.reduced_tensors, reduced.tensors());
-  write(start, layout.reduced_chunks, reduced.chunks());
-  write(start, layout.reduced_lists, reduced.lists());
+  put(start, layout.reduced_tensors, reduced.tensors());
+  put(start, layout.reduced_chunks, reduced.chunks());
+  put(start, layout.reduced_lists, reduced.lists());
   const std::vector<PhaseChunks> phases = chunks_of_phases(reduced);
-  write(start, layout.reduced_phases, std::span<const PhaseChunks>(phases));
+  put(start, layout.reduced_phases, std::span<const PhaseChunks>(phases));
   const auto shares = count_shares(last_phase(table), layout.tensor_count);
   char* next = start + layout.chunks;
   for (const Row& row : last_phase(table)) {

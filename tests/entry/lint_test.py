@@ -147,12 +147,48 @@ class Lint(unittest.TestCase):
         # All four, two halves, and the two of the half with the finding.
         self.assertEqual(len(calls), 5)
 
-    def test_rooms_are_not_joined(self):
+    def names_of_groups(self, texts):
+        """Sources of rooms that see their own headers; the names of those joined."""
         root = self.checkout("one")
-        commands = {path: f"c++ -c {path}" for path in lint.sources(".cpp")}
-        found = joined_sources.groups(commands)
-        self.assertEqual([[path.name for path in files] for files, _ in found],
-                         [["plan.cpp", "simplify.cpp"]])
+        commands = {}
+        for name, text in texts.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            if path.suffix == ".cpp":
+                commands[path] = (f"c++ -I/b/rooms/{path.parent.name} "
+                                  f"-fmacro-prefix-map={path.parent}=x -c {path}")
+        contents = lint.Contents()
+        found = joined_sources.groups(
+            commands, lambda path: contents.headers(path, [root]))
+        self.assertEqual({options for _, options in
+                          [(files, tuple(words[:1])) for files, words in found]},
+                         {("-I/b/rooms/all",)} if found else set())
+        return [[path.name for path in files] for files, _ in found]
+
+    def test_rooms_are_read_together(self):
+        self.assertEqual(self.names_of_groups(
+            {"a/one.cpp": "int one() {\n}\n", "b/two.cpp": "int two() {\n}\n"}),
+            [["one.cpp", "two.cpp"]])
+
+    def test_a_name_of_two_rooms_parts_them(self):
+        self.assertEqual(self.names_of_groups(
+            {"a/one.cpp": "int one() {\n}\n", "b/two.cpp": "int one() {\n}\n",
+             "c/three.cpp": "int three() {\n}\n"}), [["one.cpp", "three.cpp"]])
+
+    def test_a_name_in_a_header_of_another_room_parts_them(self):
+        for first, second in (("one", "two"), ("two", "one")):
+            with self.subTest(first):
+                self.assertEqual(self.names_of_groups(
+                    {"b/sum.h": "int sum(int x);\n",
+                     f"a/{first}.cpp": '#include "b/sum.h"\nint one = sum(1);\n',
+                     f"a/{second}.cpp": "int sum(int x) {\n}\n",
+                     "b/three.cpp": '#include "b/sum.h"\nint sum(int x) {\n}\n'}),
+                    [[f"{first}.cpp", "three.cpp"]])
+
+    def test_sources_with_settings_of_their_own_are_not_joined(self):
+        self.assertEqual(self.names_of_groups(
+            {"a/one.cpp": "", "b/two.cpp": "", "b/.clang-tidy": ""}), [])
 
     def test_texts_are_pasted_behind_the_includes_of_all(self):
         """The analyzer follows the paths of the main file alone."""
