@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "fusebook/compile/compiled_function.h"
+#include "fusebook/compile/compiled_state.h"
 #include "fusebook/compile/fusion_report.h"
-#include "fusebook/compile/one_thread.h"
 #include "fusebook/support/undefined.h"
 #include "fusebook/trace/recorder.h"
 
@@ -26,22 +26,22 @@ namespace fuse {
 template <class F>
 class Compiled {
  public:
-  Compiled(F body, CompileOptions options, std::source_location place)
+  Compiled(F body, const CompileOptions& options, std::source_location place)
       : function_(std::move(body)),
-        state_(std::make_shared<State>(std::move(options), place)) {}
+        state_(make_compiled_state(options, place)) {}
 
   /// Calls the function, records its operations on lists and launches them;
   /// returns what the function returns. Passes on any exception of the
   /// function.
   template <class... Args>
   decltype(auto) operator()(Args&&... args) {
-    State& own = self();
-    const Entry entry(own);
+    CompiledState& own = self();
+    const CompiledState::Entry entry(own);
     if (const Recorder* const outer = Recorder::current()) {
       own.function.begin_inlined(*outer);
       return function_(std::forward<Args>(args)...);
     }
-    const Call call(own);
+    const CompiledState::Call call(own);
     if constexpr (std::is_void_v<std::invoke_result_t<F&, Args...>>) {
       run(std::forward<Args>(args)...);
       own.recorder.finish();
@@ -56,8 +56,8 @@ class Compiled {
   /// the function: the device side of a call alone, for measurements. Throws
   /// Error before the first call.
   void relaunch() {
-    State& own = self();
-    const Entry entry(own);
+    CompiledState& own = self();
+    const CompiledState::Entry entry(own);
     own.function.relaunch();
   }
 
@@ -88,34 +88,7 @@ class Compiled {
   }
 
  private:
-  struct State {
-    State(CompileOptions options, std::source_location place)
-        : function(std::move(options), place), recorder(function, true) {}
-    Function function;
-    Recorder recorder;
-    OneThread thread;
-  };
-
-  struct Entry {
-    explicit Entry(State& s) : state(s) {
-      if (!state.thread.enter()) state.function.refuse_threads();
-    }
-    Entry(const Entry&) = delete;
-    Entry& operator=(const Entry&) = delete;
-    ~Entry() { state.thread.leave(); }
-    State& state;
-  };
-
-  // Nothing recorded survives a call, even one that throws.
-  struct Call {
-    explicit Call(State& s) : state(s) { state.function.begin(); }
-    Call(const Call&) = delete;
-    Call& operator=(const Call&) = delete;
-    ~Call() { state.recorder.abandon(); }
-    State& state;
-  };
-
-  State& self(
+  CompiledState& self(
       std::source_location call = std::source_location::current()) const {
     if (state_ == nullptr) refuse_moved_from(call, "the compiled function");
     return *state_;
@@ -128,7 +101,7 @@ class Compiled {
   }
 
   F function_;
-  std::shared_ptr<State> state_;  // copies share kernels and counters
+  std::shared_ptr<CompiledState> state_;  // copies share kernels and counters
 };
 
 /// Compiles `function`, as torch.compile does for an optimizer's step:

@@ -27,6 +27,7 @@ INTERNAL = {
     "broadcast.h",
     "column_reads.h",
     "compiled_program.h",
+    "compiled_state.h",
     "each_scalar.h",
     "facts.h",
     "gradient_source.h",
