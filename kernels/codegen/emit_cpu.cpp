@@ -107,13 +107,19 @@ std::string pragmas(const Plan& plan, bool in_lanes) {
          (some_body(selects) ? no_jumps : "");
 }
 
+// Compilers take a fifth longer over many bodies in one function; rows of a few
+// bodies gain some nanoseconds each by it.
+std::string loop_macro(const Plan& plan) {
+  return plan.bodies.size() > 4 ? "#define FUSE_LOOP inline\n" : "";
+}
+
 }  // namespace
 
 std::string generate_cpu_source(const Plan& plan) {
   const bool in_lanes =
       std::any_of(plan.bodies.begin(), plan.bodies.end(), runs_in_lanes);
   const bool blocks = plan.has_blocks();
-  return pragmas(plan, in_lanes) + device_text + "\n" +
+  return pragmas(plan, in_lanes) + loop_macro(plan) + device_text + "\n" +
          (in_lanes ? lanes_text : "") + halves(plan, in_lanes) +
          (blocks ? std::string("\n") + blocks_text + "\n" +
                        (in_lanes ? lane_blocks_text : "") + cpu_blocks_text

@@ -160,9 +160,9 @@ struct BlockByBlock {
   static constexpr i64 group = 128;
 
   template <class Body>
-  static FUSE_FN void run(const typename Body::PerTensor& entry,
-                          const typename Body::Pointers& at, i64 begin,
-                          i64 end) {
+  static FUSE_LOOP void run(const typename Body::PerTensor entry,
+                            const typename Body::Pointers at, i64 begin,
+                            i64 end) {
     constexpr i64 size = held_size<Body>();
     const i64 last = begin + (end - begin) / size * size;
     if (begin < last) run_whole<Body>(entry, at, begin, last);

@@ -145,9 +145,9 @@ struct Draws {
 // The loop in lanes, of bodies that draw.
 struct DrawnLanes {
   template <class Body>
-  static FUSE_FN void run(const typename Body::PerTensor& entry,
-                          const typename Body::Pointers& at, i64 begin,
-                          i64 end) {
+  static FUSE_LOOP void run(const typename Body::PerTensor entry,
+                            const typename Body::Pointers at, i64 begin,
+                            i64 end) {
     for (i64 i = begin; i < end; i += drawn_group) {
       const i64 rest = end - i;
       const i64 n = rest < drawn_group ? rest : drawn_group;

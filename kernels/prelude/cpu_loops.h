@@ -57,8 +57,8 @@ FUSE_FN void want_ahead(const typename Body::Pointers& at, i64 i, i64 n,
 // `Body` is generated: Pointers, PerTensor, Element, load, compute, store, want;
 // and Lines instead of Pointers where elements may be strided.
 template <class Body, class At>
-FUSE_FN void run_at(const typename Body::PerTensor entry, const At at,
-                    i64 begin, i64 end) {
+FUSE_LOOP void run_at(const typename Body::PerTensor entry, const At at,
+                      i64 begin, i64 end) {
   FUSE_INDEPENDENT
   for (i64 i = begin; i < end; ++i) {
     typename Body::Element x;
@@ -119,7 +119,7 @@ class Runner {
   FUSE_FN explicit Runner(const Launch& launch)
       : launch_(launch), uniform_(Body::uniform(launch.args)) {}
 
-  FUSE_FN void run(const Row& row, i64 begin, i64 end, bool whole) {
+  FUSE_LOOP void run(const Row& row, i64 begin, i64 end, bool whole) {
     void* const* pointers = launch_.pointers + row.pointers;
     prepare(row, pointers);
     if constexpr (requires { Body::draws; }) {
@@ -133,14 +133,14 @@ class Runner {
     if (whole) Body::finish(entry_, pointers);
   }
 
-  FUSE_FN void finish(const Row& row) {
+  FUSE_LOOP void finish(const Row& row) {
     void* const* pointers = launch_.pointers + row.pointers;
     prepare(row, pointers);
     Body::finish(entry_, pointers);
   }
 
  private:
-  FUSE_FN void prepare(const Row& row, void* const* pointers) {
+  FUSE_LOOP void prepare(const Row& row, void* const* pointers) {
     const double* columns =
         launch_.columns + row.instance * launch_.column_count;
     const typename Body::Inputs inputs = Body::inputs(pointers, columns);

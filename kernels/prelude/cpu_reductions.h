@@ -16,7 +16,7 @@ class Reducer {
   FUSE_FN explicit Reducer(const Reducing& work)
       : work_(work), uniform_(Body::uniform(work.table.args)) {}
 
-  FUSE_FN void run(const ReducedTensor& tensor, i64 number) {
+  FUSE_LOOP void run(const ReducedTensor& tensor, i64 number) {
     prepare(tensor);
     const i64 begin = number * reduction_chunk;
     const i64 rest = tensor.numel - begin;

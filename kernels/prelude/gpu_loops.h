@@ -71,8 +71,9 @@ FUSE_FN void store_pack(T* address, const Pack<T, count>& pack) {
 // it. All of a pack is loaded before any of it is stored, so that lists may
 // share a tensor.
 template <class Body>
-FUSE_FN void run_packs(const typename Body::PerTensor& t,
-                       const typename Body::Pointers& at, i64 begin, i64 end) {
+FUSE_LOOP void run_packs(const typename Body::PerTensor& t,
+                         const typename Body::Pointers& at, i64 begin,
+                         i64 end) {
   const i64 step = i64(blockDim.x) * Body::pack;
   for (i64 i = begin + i64(threadIdx.x) * Body::pack; i < end; i += step) {
     typename Body::Packs packs = {};
@@ -89,8 +90,8 @@ FUSE_FN void run_packs(const typename Body::PerTensor& t,
 }
 
 template <class Body, class At>
-FUSE_FN void run_single(const typename Body::PerTensor& t, const At& at,
-                        i64 begin, i64 end) {
+FUSE_LOOP void run_single(const typename Body::PerTensor& t, const At& at,
+                          i64 begin, i64 end) {
   for (i64 i = begin + i64(threadIdx.x); i < end; i += i64(blockDim.x)) {
     typename Body::Element x;
     Body::load(x, at, i);
@@ -143,7 +144,7 @@ class BlockRunner {
     if (threadIdx.x == 0) state().ready = false;
   }
 
-  FUSE_FN void run(const Chunk& chunk) const {
+  FUSE_LOOP void run(const Chunk& chunk) const {
     void* const* pointers = launch_.table.pointers + chunk.pointers;
     ask_for_elements(chunk, pointers);
     __syncthreads();  // others may still read the last tensor's
@@ -181,8 +182,8 @@ class BlockRunner {
     return of_block;
   }
 
-  FUSE_FN void prepare(BlockState<Body>& s, const Chunk& chunk,
-                       void* const* pointers) const {
+  FUSE_LOOP void prepare(BlockState<Body>& s, const Chunk& chunk,
+                         void* const* pointers) const {
     const double* columns =
         launch_.table.columns + chunk.instance * launch_.table.column_count;
     const typename Body::Inputs inputs = Body::inputs(pointers, columns);

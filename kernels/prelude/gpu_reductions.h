@@ -100,7 +100,7 @@ class BlockReducer {
   FUSE_FN BlockReducer(const PhasedLaunch& work, const double* args)
       : work_(work), args_(args) {}
 
-  FUSE_FN void run(const ReducedTensor& tensor, i64 index, i64 number) const {
+  FUSE_LOOP void run(const ReducedTensor& tensor, i64 index, i64 number) const {
     __syncthreads();  // the others may still read the last tensor's
     if (threadIdx.x == 0) prepare(tensor);
     __syncthreads();

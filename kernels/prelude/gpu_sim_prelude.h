@@ -8,6 +8,9 @@
 #pragma GCC optimize("O1")
 #endif
 
+// One large function would take longer to compile than several.
+#define FUSE_LOOP inline
+
 struct SimIndex {
   unsigned x;
   unsigned y;

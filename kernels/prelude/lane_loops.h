@@ -34,9 +34,9 @@ struct LaneLoops {
   // where there are registers for both, or they are a pair: divisions and roots of
   // one leave time for the other. A long body has enough to do meanwhile.
   template <class Body>
-  static FUSE_FN void run(const typename Body::PerTensor& entry,
-                          const typename Body::Pointers& at, i64 begin,
-                          i64 end) {
+  static FUSE_LOOP void run(const typename Body::PerTensor entry,
+                            const typename Body::Pointers at, i64 begin,
+                            i64 end) {
     constexpr bool fits = FUSE_LANES == 16 || in_pairs<Body>;
     constexpr int sets = fits && !requires { Body::is_long; } ? 2 : 1;
     i64 i = whole_steps<Body, sets>(entry, at, begin, end);

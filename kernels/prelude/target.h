@@ -21,6 +21,11 @@
 #define FUSE_INFINITY __builtin_inf()
 #define FUSE_NAN __builtin_nan("")
 #endif
+// Loops around bodies: parts of the kernel, unless what precedes this makes them
+// functions that it calls.
+#ifndef FUSE_LOOP
+#define FUSE_LOOP FUSE_FN
+#endif
 #if defined(__clang__)
 #define FUSE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else

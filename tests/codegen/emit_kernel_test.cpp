@@ -397,6 +397,37 @@ TEST_CASE("several bodies in one source") {
   CHECK(steps.values() == std::vector<std::vector<double>>{{8}, {9}});
 }
 
+// Each adds ones another number of times, so that none has the body of another.
+TEST_CASE("loops are part of the kernel where it has few bodies") {
+  for (const int bodies : {1, 4, 5, 40}) {
+    CAPTURE(bodies);
+    Program p;
+    std::deque<Floats> lists;
+    for (int n = 0; n < bodies; ++n) {
+      lists.push_back(
+          Floats("list", {{1, 2, 3}, {}, std::vector<float>(45, float(n))}));
+      const auto slot = p.slot(lists.back().view(), lists.back().info());
+      ValueId sum = p.load(slot, here);
+      for (int k = 0; k < n; ++k) {
+        sum = apply(p, OpCode::add, {sum, p.constant(1, {})});
+      }
+      p.store(slot, apply(p, OpCode::neg, {sum}), here);
+    }
+    const Plan plan = plan_of(p);
+    CHECK(plan.bodies.size() == std::size_t(bodies));
+    CHECK(contains(generate_cpu_source(plan), "#define FUSE_LOOP inline") ==
+          (bodies > 4));
+    run(p, 2);
+    for (int n = 0; n < bodies; ++n) {
+      const auto ones = float(n);
+      CHECK(lists[std::size_t(n)].values() ==
+            std::vector<std::vector<float>>{{-1 - ones, -2 - ones, -3 - ones},
+                                            {},
+                                            std::vector<float>(45, -2 * ones)});
+    }
+  }
+}
+
 TEST_CASE("sets of lanes take turns in short bodies, with the same results") {
   using Words = MemoryList<std::uint16_t>;
   for (const int additions : {64, 65}) {

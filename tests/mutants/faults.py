@@ -538,6 +538,8 @@ ORDER = (
     fault("a function stays taken after an error",
           "common/compile/compiled_state.cpp",
           "~Entry() { state_.thread_.leave(); }", "~Entry() {}", "compile_test"),
+    fault("many bodies are one function", "kernels/codegen/emit_cpu.cpp",
+          "plan.bodies.size() > 4", "plan.bodies.size() > 400", "emit_kernel_test"),
     fault("a call inside of another function is counted nowhere",
           "common/compile/compiled_function.cpp", "  count({.inlined = 1});\n", "",
           "compile_test"),
