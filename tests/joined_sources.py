@@ -100,7 +100,7 @@ def options(command, source):
     skip = False
     for word in words:
         if (skip or word in ("-c", "-fPIC", "-fPIE", str(source)) or
-                word.startswith("-O")):
+                word.startswith(("-O", "-fmacro-prefix-map="))):
             skip = False
         elif word == "-o":
             skip = True
@@ -135,8 +135,8 @@ class Part:
 
 
 class Source:
-    """A source to be joined, the names that it does not keep to itself, and headers
-    with names that must not become others for it."""
+    """A source to be joined, the names that it declares for all of them, and the
+    headers that it includes: no other source may declare a name of theirs."""
 
     def __init__(self, path, text, own, headers):
         self.path = path
@@ -167,8 +167,8 @@ def lists_of_alike(texts, key, most, headers_of=lambda _: frozenset()):
 
     texts:      the text of each source
     key:        of a source, and whether it has a namespace of its own
-    headers_of: those of this house that a source includes, where others may be joined
-                with it that include different ones
+    headers_of: the project's headers that a source includes, where it may be joined
+                with sources that include others
     """
     alike = {}
     for path, text in texts.items():
@@ -185,22 +185,22 @@ def texts_of(sources):
 
 
 def with_all_rooms(words):
-    """Options that differ only in the rooms whose headers a source may include, which
-    is the compiler's business, become the same: no two rooms have a header of one
-    name."""
-    seen = {}
-    for place, word in enumerate(words):
-        if not word.startswith("-fmacro-prefix-map="):
-            room = ROOM.fullmatch(word)
-            seen.setdefault(f"{room[1]}all" if room else (place, word))
-    return tuple(word if isinstance(word, str) else word[1] for word in seen)
+    """The options, but with the headers of all rooms in place of those that a source
+    may include, which the compiler checks: no two rooms have a header of one name."""
+    kept = []
+    for word in words:
+        room = ROOM.fullmatch(word)
+        word = f"{room[1]}all" if room else word
+        if not room or word not in kept:
+            kept.append(word)
+    return tuple(kept)
 
 
 def groups(commands, headers_of=lambda _: frozenset()):
     """Lists of sources that are compiled alike, and their options.
 
     commands:   the compile command of each source
-    headers_of: the headers of this house that a source includes
+    headers_of: the project's headers that a source includes
     """
     def key(source, own):
         settings = next((folder for folder in source.parents

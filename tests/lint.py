@@ -277,9 +277,7 @@ def command_for_all(source, texts, contents):
     It has all their folders of headers, and definitions besides that neither the
     source nor the headers of ours that it includes mention.
     """
-    sets = {text: {word for word in joined_sources.options(text, source)
-                   if not word.startswith("-fmacro-prefix-map=")}
-            for text in texts}
+    sets = {text: set(joined_sources.options(text, source)) for text in texts}
     best = max(texts, key=lambda text: len(sets[text]))
     more = set().union(*(sets[best] - words for words in sets.values()))
     if (any(words - sets[best] for words in sets.values()) or

@@ -397,7 +397,7 @@ TEST_CASE("several bodies in one source") {
   CHECK(steps.values() == std::vector<std::vector<double>>{{8}, {9}});
 }
 
-// Each adds ones another number of times, so that none has the body of another.
+// Each adds one a different number of times, so that no two bodies are alike.
 TEST_CASE("loops are part of the kernel where it has few bodies") {
   for (const int bodies : {1, 4, 5, 40}) {
     CAPTURE(bodies);
