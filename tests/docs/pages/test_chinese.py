@@ -75,7 +75,6 @@ class Chinese(test_pages.Site, unittest.TestCase):
             "document.querySelector('.search-summary')?.textContent.length > 0")
         links = page.locator("#search-results ul.search li > a")
         links.first.wait_for()
-        page.wait_for_timeout(200)
         hrefs = links.evaluate_all("all => all.map(a => a.getAttribute('href'))")
         page.close()
         return [href.partition("#")[0].partition("?")[0] for href in hrefs]
