@@ -1,14 +1,13 @@
 """Builds a program of LibTorch outside of the repository, with an installed copy.
 
     python3 libtorch_test.py --build=BUILD ARCHIVE...
-                            the program of the page "Use it in your program"
-    python3 libtorch_test.py --build=BUILD --all
+                            the program of the page "Use it in your program", and
                             all that must hold for such programs
-    python3 libtorch_test.py --build=BUILD --pytorch
+    python3 libtorch_test.py --build=BUILD --pytorch ARCHIVE...
                             the same with the LibTorch inside of this Python's
                             PyTorch
 
-Where BUILD has sanitizers, the programs have them, too.
+ARCHIVE is what is installed of BUILD. Where BUILD has sanitizers, the programs have them, too.
 """
 
 import importlib.util
@@ -21,7 +20,7 @@ from copies import HERE, Copies
 
 BUILD = None
 OPTIONS = []
-TARGETS = ["training"]
+TARGETS = ["training", "tests", "adapter_steps"]
 
 
 def sanitizers():
@@ -45,7 +44,6 @@ class LibTorch(Copies, unittest.TestCase):
         wanted = HERE / "libtorch" / "training.txt"
         self.assertEqual(self.good(self.build / "training"), wanted.read_text())
 
-    @unittest.skipUnless("--all" in sys.argv or "--pytorch" in sys.argv, "nightly")
     def test_all_that_must_hold(self):
         print(self.good(self.build / "tests"))
 
@@ -54,8 +52,6 @@ if __name__ == "__main__":
     if not sys.argv[1:] or not sys.argv[1].startswith("--build="):
         sys.exit(__doc__)
     BUILD = pathlib.Path(sys.argv[1].removeprefix("--build=")).resolve()
-    if "--all" in sys.argv or "--pytorch" in sys.argv:
-        TARGETS += ["tests", "adapter_steps"]
     if "--pytorch" in sys.argv:
         torch = pathlib.Path(importlib.util.find_spec("torch").origin).parent
         OPTIONS.append(f"-DPYTORCH={torch}")

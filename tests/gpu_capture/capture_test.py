@@ -1,7 +1,9 @@
 """Tests of the capture on a GPU, without one.
 
     capture_test.py parts              its parts, with stand-ins for programs
-    capture_test.py whole BUILD_DIR    all of it on the simulated GPU
+    capture_test.py whole BUILD_DIR PROGRAM...
+                                       all of it on the simulated GPU, with what was
+                                       built there, as the PROGRAMs were
 """
 
 import contextlib

@@ -41,15 +41,26 @@ def chosen(ctest):
     return [test["name"] for test in json.loads(done.stdout)["tests"]]
 
 
+def ninja(build, *words):
+    """The lines that one of Ninja's tools prints."""
+    return subprocess.run(["ninja", "-C", str(build), "-t", *words],
+                          capture_output=True, text=True, errors="surrogateescape",
+                          check=True).stdout.splitlines()
+
+
 def outputs(build):
     """The files that Ninja can build, relative to its folder; also those that were
     written when it was configured, and start what it builds."""
-    listed = subprocess.run(["ninja", "-C", str(build), "-t", "targets", "all"],
-                            capture_output=True, text=True,
-                            errors="surrogateescape", check=True).stdout
-    return {line.rsplit(": ", 1)[0] for line in listed.splitlines()
+    return {line.rsplit(": ", 1)[0] for line in ninja(build, "targets", "all")
             if not line.endswith(": phony")
             or (build / line.rsplit(": ", 1)[0]).is_file()}
+
+
+def without_parts_of_all(found, build):
+    """The needs, less the targets that are built with `all`, if that is among them."""
+    if "target=all" not in found:
+        return found
+    return found - {f"target={path}" for path in ninja(build, "inputs", "all")}
 
 
 def needs(words, build, files):
@@ -115,10 +126,7 @@ def main(build, names, *ctest):
     files = outputs(build)
     found = set().union(*(needs(known.get(name, []), build, files)
                           for name in picked))
-    if "target=all" in found:
-        found = {"target=all", *(need for need in found
-                                 if not need.startswith("target="))}
-    print("\n".join(sorted(found)))
+    print("\n".join(sorted(without_parts_of_all(found, build))))
 
 
 if __name__ == "__main__":
