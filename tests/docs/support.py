@@ -188,9 +188,10 @@ def make_sources(root):
 def build(root, out, *options, builder="html"):
     """Builds the toy book as the real one is built: exit code, messages. In a
     child of this process, which knows Sphinx already and keeps nothing of it."""
-    import sphinx.cmd.build  # here, because some tests run without Sphinx
+    import sphinx.application  # here, because some tests run without Sphinx
+    import sphinx.cmd.build
 
-    for name in _OF_SPHINX:
+    for name in (*sphinx.application.builtin_extensions, *_OF_A_BUILD):
         importlib.import_module(name)
     arguments = _arguments(root, out, *options, builder=builder)
     sys.stdout.flush()
@@ -219,10 +220,13 @@ def _arguments(root, out, *options, builder="html"):
 
 
 _SETTINGS = {"NO_COLOR": "1", "SOURCE_DATE_EPOCH": "0"}
-# What a build imports, as far as it is not of the book.
-_OF_SPHINX = ("babel", "docutils.parsers.rst.directives.tables", "furo", "jinja2",
-              "pygments.lexers.c_cpp", "snowballstemmer", "sphinx.builders.html",
-              "sphinx.search.en", "sphinx_copybutton", "sphinx_design")
+# What a build imports besides.
+_OF_A_BUILD = ("a11y_pygments", "babel", "breathe.directives.setup",
+               "docutils.parsers.rst.directives.tables", "furo",
+               "fusebook_docs.extension", "jinja2", "pygments.lexers.c_cpp",
+               "snowballstemmer", "sphinx.ext.graphviz", "sphinx.ext.mathjax",
+               "sphinx.jinja2glue", "sphinx.search.en", "sphinx_copybutton",
+               "sphinx_design.extension")
 
 
 def _call(main, arguments, messages):
