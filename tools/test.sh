@@ -13,10 +13,8 @@ prepare_everything() {
   build all
 }
 
-# Installs and builds what the chosen tests need, and nothing else.
-prepare_chosen() { # CTEST-OPTION...
-  get_missing
-  find_python
+# Finds out what the chosen tests need.
+find_needs() { # CTEST-OPTION...
   configure_anew
   needs=$(cd -- "$root" && "$python" -B "$root/tools/lib/needs_of_tests.py" \
     "$build" "$names" ctest --preset "$preset" "$@" 9>&-) || exit
@@ -29,7 +27,17 @@ prepare_chosen() { # CTEST-OPTION...
       target=*) targets="$targets ${word#*=}" ;;
     esac
   done
+}
+
+# Installs and builds what the chosen tests need, and nothing else.
+prepare_chosen() { # CTEST-OPTION...
   get_missing
+  find_python
+  find_needs "$@"
+  if [ -n "$packages$environments" ]; then
+    get_missing
+    find_needs "$@" # what was installed may bring tests, and programs of theirs
+  fi
   # shellcheck disable=SC2086 # names of targets are single words
   [ -z "$targets" ] || build $targets
 }

@@ -7,7 +7,8 @@
                             the same with the LibTorch inside of this Python's
                             PyTorch
 
-ARCHIVE is what is installed of BUILD. Where BUILD has sanitizers, the programs have them, too.
+ARCHIVE is what is installed of BUILD. Where BUILD has sanitizers, the programs have
+them, too.
 """
 
 import importlib.util

@@ -712,6 +712,9 @@ endforeach()
 add_executable(other ${PROJECT_SOURCE_DIR}/recipes/sgd.cpp)
 add_test(NAME kept COMMAND sh -c "exec \\"$0\\" kept" $<TARGET_FILE:other>)
 add_test(NAME no.program COMMAND ${launch} environment toy)
+add_executable(apart EXCLUDE_FROM_ALL good_test.cpp)
+add_test(NAME all_and_more COMMAND true ${PROJECT_BINARY_DIR} $<TARGET_FILE:other>
+                                   $<TARGET_FILE:apart>)
 set_tests_properties(good_test kept PROPERTIES LABELS "unit")
 set_tests_properties(good_test PROPERTIES FIXTURES_REQUIRED kept)
 set_tests_properties(kept PROPERTIES FIXTURES_SETUP kept)
@@ -761,6 +764,7 @@ class Choosing(Entry):
         self.new_ones_are_found()
         self.telling_builds_nothing()
         self.what_cannot_be_built_is_said()
+        self.what_is_apart_is_built_with_all()
 
     def refuses_what_is_no_test(self):
         for arguments, wanted in (
@@ -800,13 +804,17 @@ class Choosing(Entry):
 
     def telling_builds_nothing(self):
         self.expect(0, "clean")
-        self.assertIn("Total Tests: 5", self.expect(0, "test", "-N").stdout)
+        self.assertIn("Total Tests: 6", self.expect(0, "test", "-N").stdout)
         self.assertEqual(self.built(), set())
 
     def what_cannot_be_built_is_said(self):
         done = self.expect(1, "test", "broken_test")
         self.assertIn("this cannot be built", done.stdout)
         self.assertIn("the build failed", done.stderr)
+
+    def what_is_apart_is_built_with_all(self):
+        done = self.expect(1, "test", "all_and_more")  # of which one cannot be built
+        self.assertIn("Building (release): all tests/apart\n", done.stdout)
 
 
 @has_doctest

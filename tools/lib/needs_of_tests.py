@@ -56,11 +56,23 @@ def outputs(build):
             or (build / line.rsplit(": ", 1)[0]).is_file()}
 
 
+def parts_of(target, build):
+    """The targets that CMake builds with `all`, those of a folder with `FOLDER/all`."""
+    for line in ninja(build, "query", target):
+        if line.startswith("  outputs:"):
+            return
+        if line.startswith("    "):
+            part = line.split()[-1]
+            yield part
+            if part.endswith("/all"):
+                yield from parts_of(part, build)
+
+
 def without_parts_of_all(found, build):
     """The needs, less the targets that are built with `all`, if that is among them."""
     if "target=all" not in found:
         return found
-    return found - {f"target={path}" for path in ninja(build, "inputs", "all")}
+    return found - {f"target={part}" for part in parts_of("all", build)}
 
 
 def needs(words, build, files):
