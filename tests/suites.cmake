@@ -24,13 +24,6 @@ target_link_libraries(test_tables PUBLIC fusebook)
 target_compile_definitions(doctest::doctest
                            INTERFACE DOCTEST_CONFIG_SUPER_FAST_ASSERTS)
 
-function(compile_quickly)  # SOURCE...
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS
-                                                   $<$<CONFIG:Release>:-Og>)
-  endif()
-endfunction()
-
 compile_quickly(${tables})
 
 # suite_program(NAME SOURCE...)
