@@ -43,17 +43,17 @@ void read(::torch::serialize::InputArchive& archive, const char* name,
 }
 
 /// So that options are not taken for those of another class, which may have the same
-/// names.
+/// names. LibTorch reads names as those of Python, which has no `class`.
 template <class Options>
 void write_class(::torch::serialize::OutputArchive& archive) {
-  write(archive, "class", c10::demangle(typeid(Options).name()));
+  write(archive, "class_name", c10::demangle(typeid(Options).name()));
 }
 
 template <class Options>
 void check_class(::torch::serialize::InputArchive& archive) {
   const std::string own = c10::demangle(typeid(Options).name());
   std::string found = "options of another class";
-  read(archive, "class", found);
+  read(archive, "class_name", found);
   if (found == own) return;
   throw Error("cannot load the optimizer: the file has " + found + ", not " +
               own);

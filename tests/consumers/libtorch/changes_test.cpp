@@ -372,6 +372,6 @@ TEST_CASE("16 bits are updated in float32, also in groups that are added") {
     }
   }
   CHECK(differs);  // without
-  CHECK(state_of(adam, params[0]).exp_avg().scalar_type() == torch::kBFloat16);
+  CHECK(state_of(adam, params[0]).exp_avg().dtype() == torch::kBFloat16);
   CHECK(adam.counters().launches == 8);
 }
