@@ -10,7 +10,7 @@ their schema, as pinned.
 BUILD is a build folder or its compile_commands.json. Without FILE, all files
 are checked; of the files given, each command checks those of its kind, and tidy
 checks a header through one source that includes it; --quick leaves out the analyzer
-and, without FILE, the tests: they take four fifths of the time. `headers` compiles
+and, without FILE, the tests: they take most of the time. `headers` compiles
 those that are installed as a stranger's program would, with more warnings than ours.
 
 What clang-tidy found clean is remembered in the user's cache folder, by the hash

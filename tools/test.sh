@@ -86,5 +86,5 @@ step "Testing ($preset)"
 if [ "$everything" = yes ]; then
   say "All tests passed."
 else
-  say "The chosen tests passed; ./fusebook test runs all."
+  say "The chosen tests passed; ./fusebook test runs all but the nightly ones."
 fi

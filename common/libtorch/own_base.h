@@ -43,7 +43,7 @@ void read(::torch::serialize::InputArchive& archive, const char* name,
 }
 
 /// So that options are not taken for those of another class, which may have the same
-/// names. LibTorch reads names as those of Python, which has no `class`.
+/// names. LibTorch reads its files as Python, where `class` is a keyword.
 template <class Options>
 void write_class(::torch::serialize::OutputArchive& archive) {
   write(archive, "class_name", c10::demangle(typeid(Options).name()));
